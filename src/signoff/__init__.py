@@ -1,0 +1,3 @@
+"""Signoff: an AI agent for Discord that asks before it acts."""
+
+__version__ = "0.1.0"

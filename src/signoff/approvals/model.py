@@ -1,0 +1,194 @@
+"""The words of the heart: calls, requests, batches, people and decisions, all frozen.
+
+Knows nothing of Discord, PydanticAI or SQL. Ids are strings, times are Unix seconds, arguments are JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+JsonObject = Mapping[str, Any]
+
+DIRECT = "dm"
+"""The server of a conversation that takes place in no server."""
+
+
+class Verdict(StrEnum):
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+class RequestState(StrEnum):
+    PENDING = "pending"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+
+
+class RequestKind(StrEnum):
+    CALL = "call"
+    """Ask before the call runs for the first time."""
+    MAY_HAVE_RUN = "may_have_run"
+    """The process died inside the call: ask what to do about it."""
+
+
+class Choice(StrEnum):
+    """What a person, a mode or the clock may say about a request."""
+
+    ACCEPT = "accept"
+    REJECT = "reject"
+    RAN = "ran"
+    RERUN = "rerun"
+    SKIP = "skip"
+
+    @property
+    def state(self) -> RequestState:
+        return RequestState.APPROVED if self in (Choice.ACCEPT, Choice.RERUN) else RequestState.REJECTED
+
+    @property
+    def fits(self) -> RequestKind:
+        return RequestKind.CALL if self in (Choice.ACCEPT, Choice.REJECT) else RequestKind.MAY_HAVE_RUN
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a conversation lives: the server, the channel or thread to write to, and the conversation's own id."""
+
+    server: str
+    channel: str
+    conversation: str
+
+    @property
+    def is_direct(self) -> bool:
+        return self.server == DIRECT
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """A person as seen at one moment. Authority is always judged on a fresh one."""
+
+    id: str
+    name: str
+    server: str
+    roles: frozenset[str] = frozenset()
+    manages_server: bool = False
+    is_bot: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CallKey:
+    """Which call this is. Models reuse call ids, so the position of the response is part of the key."""
+
+    conversation: str
+    position: int
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call with its final, validated and defaulted arguments."""
+
+    key: CallKey
+    tool: str
+    args: JsonObject
+    schema: str
+    """Digest of the tool's name, source and parameter schema."""
+    digest: str = ""
+    """What a decision is bound to; see `digest.bind`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What the policy says about one call, and why, in words for the card."""
+
+    verdict: Verdict
+    reason: str
+    approvers: tuple[str, ...] | None = None
+    timeout: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """How a request ended."""
+
+    choice: Choice | None
+    """None: nobody chose; the deadline passed or the request was cancelled."""
+    by: Actor | None
+    at: float
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRequest:
+    """One call on a card."""
+
+    id: str
+    call: ToolCall
+    why: str
+    """Trusted words: why this call is on a card."""
+    approvers: tuple[str, ...]
+    kind: RequestKind = RequestKind.CALL
+    metadata: JsonObject = field(default_factory=dict[str, Any])
+    """What the tool itself said when it raised ApprovalRequired: untrusted words."""
+    state: RequestState = RequestState.PENDING
+    settlement: Settlement | None = None
+
+    @property
+    def summary(self) -> str:
+        """The tool's own words about the call: summary, reason or path, in that order."""
+        for name in ("summary", "reason", "path"):
+            if self.metadata.get(name):
+                return str(self.metadata[name])
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """All requests of one model response: one card, one deadline."""
+
+    id: str
+    turn: str
+    place: Place
+    asker: Actor
+    requests: tuple[ApprovalRequest, ...]
+    opened: float
+    deadline: float
+    words: str = ""
+    """What the model said beside its calls: untrusted."""
+    already_ran: tuple[str, ...] = ()
+    """Tools of the same response that had run before the card was made."""
+    card: str | None = None
+    """The message that shows the card, once it is posted."""
+    card_final: bool = False
+    """Whether that message shows the settled state."""
+
+    @property
+    def pending(self) -> tuple[ApprovalRequest, ...]:
+        return tuple(r for r in self.requests if r.state is RequestState.PENDING)
+
+    @property
+    def settled(self) -> bool:
+        return not self.pending
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalDecision:
+    """A decision in the terms of the library: what a user interface hands back for one request."""
+
+    approved: bool
+    note: str = ""
+    override_args: JsonObject | None = None
+    remember: Literal["none", "session", "always"] = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The answer to one decision: the batch after it, and which requests it settled."""
+
+    batch: Batch
+    settled: tuple[ApprovalRequest, ...]

@@ -1,0 +1,1 @@
+"""From a request to a card of trusted and quoted parts."""

@@ -1,0 +1,89 @@
+"""Every exception that Signoff raises on purpose, so that callers can catch by meaning.
+
+SignoffError
+├── StartupError            the process cannot start; its text is the one line that a person reads
+│   ├── SettingsError       an environment variable or .env entry is missing or wrong
+│   ├── ConfigError         signoff.toml is broken: file, line, what to write instead
+│   ├── StoreUnavailable    the database cannot be opened, or its schema is newer than this program
+│   ├── AlreadyRunning      another process owns the database
+│   └── LoginFailed         Discord refused the token or an intent
+├── DeskError               a decision was not taken; its text is for the person who clicked
+│   ├── UnknownRequest      no such request here: forged, foreign or long gone
+│   ├── NotAllowed          the right card, the wrong person
+│   └── AlreadySettled      somebody or the deadline was first; carries the batch as it stands
+├── CardFailed              a front end could not show a card; its text says why
+├── TurnRefused             a mention is not taken: limits or access; its text says why
+├── TurnFailed              a run ended in an error; its text is what the asker reads
+└── StoreError              the store failed while the process was running
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from signoff.approvals.model import Batch
+
+
+class SignoffError(Exception):
+    """Root of the tree."""
+
+
+class StartupError(SignoffError):
+    """The process cannot start."""
+
+
+class SettingsError(StartupError):
+    """A setting is missing or wrong."""
+
+
+class ConfigError(StartupError):
+    """signoff.toml is broken."""
+
+
+class StoreUnavailable(StartupError):
+    """The database cannot be opened or is newer than this program."""
+
+
+class AlreadyRunning(StartupError):
+    """Another process owns the database."""
+
+
+class LoginFailed(StartupError):
+    """Discord refused the token or an intent."""
+
+
+class DeskError(SignoffError):
+    """A decision was not taken."""
+
+
+class UnknownRequest(DeskError):
+    """No such request here."""
+
+
+class NotAllowed(DeskError):
+    """The right card, the wrong person."""
+
+
+class AlreadySettled(DeskError):
+    """The request was settled before this decision arrived."""
+
+    def __init__(self, batch: Batch) -> None:
+        super().__init__(f"request {batch.id} is already settled")
+        self.batch = batch
+
+
+class CardFailed(SignoffError):
+    """A front end could not show a card."""
+
+
+class TurnRefused(SignoffError):
+    """A mention is not taken."""
+
+
+class TurnFailed(SignoffError):
+    """A run ended in an error."""
+
+
+class StoreError(SignoffError):
+    """The store failed while the process was running."""

@@ -1,0 +1,26 @@
+"""The sandbox's time: the machine's clock plus a shift that a test may set.
+
+It knows nothing of Discord; everything that expires asks it and not `time` directly.
+"""
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+
+@dataclass
+class Clock:
+    """Seconds since 1970, moved by `shift`."""
+
+    shift: float = 0.0
+
+    def now(self) -> float:
+        return time.time() + self.shift
+
+    def iso(self) -> str:
+        return iso(self.now())
+
+
+def iso(seconds: float) -> str:
+    """The form Discord writes times in."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat()

@@ -1,0 +1,104 @@
+"""A turn and its states; how one step of a run can end. Plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from signoff.approvals.model import Actor, Batch, CallKey, Place
+
+
+class TurnState(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting"
+    DONE = "done"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+MOVES: Mapping[TurnState, frozenset[TurnState]] = {
+    TurnState.QUEUED: frozenset({TurnState.RUNNING, TurnState.STOPPED}),
+    TurnState.RUNNING: frozenset({TurnState.WAITING, TurnState.DONE, TurnState.FAILED, TurnState.STOPPED}),
+    TurnState.WAITING: frozenset({TurnState.RUNNING, TurnState.FAILED, TurnState.STOPPED}),
+    TurnState.DONE: frozenset(),
+    TurnState.FAILED: frozenset(),
+    TurnState.STOPPED: frozenset(),
+}
+"""The legal moves. The store refuses any other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file that came with a mention: its name and size, for the model to know of."""
+
+    name: str
+    size: int
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One mention on its way to a reply. The id is derived from the message, so a replayed event is the same turn."""
+
+    id: str
+    place: Place
+    message: str
+    asker: Actor
+    text: str
+    created: float
+    state: TurnState = TurnState.QUEUED
+    prompted: bool = False
+    """Whether the conversation already holds this turn's prompt."""
+    rounds: int = 0
+    """How many batches this turn has opened; part of the reply's nonce."""
+    batch: str | None = None
+    """The batch it waits for, or waited for last."""
+    reply: str | None = None
+    """The final text, written together with the end of the turn."""
+    reply_posted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One message of a conversation as the agent's room stores it; opaque here."""
+
+    position: int
+    body: bytes
+
+
+class CallState(StrEnum):
+    STARTED = "started"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """What the journal knows of one call."""
+
+    key: CallKey
+    tool: str
+    digest: str
+    state: CallState
+    result: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The run reached its answer."""
+
+    text: str
+    history: tuple[HistoryEntry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """The run needs people: a batch to open, with the history to save beside it."""
+
+    batch: Batch
+    history: tuple[HistoryEntry, ...] = ()
+
+
+Step = Finished | Paused

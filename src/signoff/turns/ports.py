@@ -1,0 +1,115 @@
+"""What the driver needs: rows for turns, a runner that advances them, and a front end that talks to people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol, TypeVar
+
+from signoff.approvals.model import Batch, CallKey, Place
+from signoff.approvals.ports import DeskTx
+from signoff.turns.model import CallRecord, HistoryEntry, Step, Turn, TurnState
+
+T = TypeVar("T")
+
+
+class TurnTx(DeskTx, Protocol):
+    """One transaction over turns, conversations, the journal and the desk's rows together."""
+
+    def turn(self, turn_id: str) -> Turn | None: ...
+
+    def insert_turn(self, turn: Turn) -> bool:
+        """False if the turn is already there: a replayed event."""
+        ...
+
+    def move(self, turn_id: str, old: TurnState, new: TurnState) -> bool:
+        """Compare-and-set of the state; False if it was not `old`. Illegal moves raise ValueError."""
+        ...
+
+    def relocate(self, turn_id: str, place: Place) -> None:
+        """Write the turn to another place; only while it is queued."""
+        ...
+
+    def await_batch(self, turn_id: str, batch_id: str) -> None:
+        """Count one more round and remember the batch that the turn waits for."""
+        ...
+
+    def finish(self, turn_id: str, reply: str) -> None:
+        """Write the final text; the caller moves the state in the same transaction."""
+        ...
+
+    def set_reply_posted(self, turn_id: str) -> None: ...
+
+    def turns_in(self, *states: TurnState) -> Sequence[Turn]:
+        """Oldest first."""
+        ...
+
+    def unposted_replies(self) -> Sequence[Turn]:
+        """Turns that ended (done or failed) and whose reply was not posted yet."""
+        ...
+
+    def unfinished_cards(self) -> Sequence[Batch]:
+        """Batches whose card is missing while pending, or not final while settled. Never builds the others."""
+        ...
+
+    def active(self, *, asker: str | None = None, conversation: str | None = None) -> int:
+        """How many turns are running or waiting, of this person or in this conversation."""
+        ...
+
+    def queued(self, *, asker: str | None = None, conversation: str | None = None) -> int: ...
+
+    def next_startable(self, per_person: int) -> Turn | None:
+        """The oldest queued turn whose conversation has no active turn and whose asker has fewer than `per_person`."""
+        ...
+
+    def history(self, conversation: str) -> Sequence[HistoryEntry]: ...
+
+    def save_history(self, conversation: str, entries: Sequence[HistoryEntry]) -> None:
+        """Insert or replace the given positions, and drop whatever lies behind the highest one given."""
+        ...
+
+    def set_prompted(self, turn_id: str) -> None: ...
+
+    def call(self, key: CallKey) -> CallRecord | None: ...
+
+    def put_call(self, record: CallRecord, turn_id: str, at: float) -> None:
+        """Insert or replace the journal's record of this call."""
+        ...
+
+    def drop_call(self, key: CallKey) -> None: ...
+
+
+class TurnStore(Protocol):
+    async def run(self, work: Callable[[TurnTx], T]) -> T:
+        """Run `work` in one transaction on the writer thread; durable when the await returns."""
+        ...
+
+
+class Runner(Protocol):
+    async def advance(self, turn: Turn) -> Step:
+        """Run or resume until done or waiting. Raises TurnFailed with words for the asker."""
+        ...
+
+
+class FrontEnd(Protocol):
+    """How the driver reaches people. Every method may be called again after a crash and must then do no harm."""
+
+    async def post_card(self, batch: Batch) -> str:
+        """Show the card and return its message id. Raises CardFailed with a reason that can be told."""
+        ...
+
+    async def refresh_card(self, batch: Batch) -> None:
+        """Make the posted card show the batch as it stands now; nothing happens if the card is gone."""
+        ...
+
+    async def reply(self, turn: Turn, text: str) -> None:
+        """Post the end of a turn. Repeating it for the same turn and round posts nothing new."""
+        ...
+
+    async def notice(self, turn: Turn, text: str) -> None:
+        """Say something short about a turn that has not ended."""
+        ...
+
+    def working(self, turn: Turn) -> AbstractAsyncContextManager[None]:
+        """Shown as long as the run is under way, for example as typing."""
+        ...
