@@ -9,7 +9,7 @@ SignoffError
 │   └── LoginFailed         Discord refused the token or an intent
 ├── DeskError               a decision was not taken; its text is for the person who clicked
 │   ├── UnknownRequest      no such request here: forged, foreign or long gone
-│   ├── NotAllowed          the right card, the wrong person
+│   ├── NotAllowed          the right card, the wrong person; carries the batch, to say who may
 │   └── AlreadySettled      somebody or the deadline was first; carries the batch as it stands
 ├── CardFailed              a front end could not show a card; its text says why
 ├── TurnRefused             a mention is not taken: limits or access; its text says why
@@ -63,6 +63,10 @@ class UnknownRequest(DeskError):
 
 class NotAllowed(DeskError):
     """The right card, the wrong person."""
+
+    def __init__(self, batch: Batch) -> None:
+        super().__init__("you may not decide this request")
+        self.batch = batch
 
 
 class AlreadySettled(DeskError):

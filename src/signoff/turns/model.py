@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal
 
 from signoff.approvals.model import Actor, Batch, CallKey, Place
 
@@ -68,6 +69,17 @@ class HistoryEntry:
     body: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What became of a mention: started, queued, refused, or known already."""
+
+    kind: Literal["started", "queued", "duplicate", "refused"]
+    position: int = 0
+    """How many turns are ahead of it."""
+    text: str = ""
+    """What to tell the asker; empty if there is nothing to say."""
+
+
 class CallState(StrEnum):
     STARTED = "started"
     DONE = "done"
@@ -83,6 +95,13 @@ class CallRecord:
     digest: str
     state: CallState
     result: bytes | None = None
+    request: str = ""
+    """The approved request that this start used up, if it needed one."""
+
+    @property
+    def words(self) -> str:
+        """The result as text, for people and models; not for replaying it."""
+        return (self.result or b"").decode(errors="replace")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol, TypeVar
 
@@ -58,8 +58,12 @@ class TurnTx(DeskTx, Protocol):
 
     def queued(self, *, asker: str | None = None, conversation: str | None = None) -> int: ...
 
-    def next_startable(self, per_person: int) -> Turn | None:
+    def next_startable(self, per_person: int, skip: Collection[str] = ()) -> Turn | None:
         """The oldest queued turn whose conversation has no active turn and whose asker has fewer than `per_person`."""
+        ...
+
+    def resumable(self) -> Sequence[Turn]:
+        """Waiting turns whose batch is settled: the process ended between the decision and the next step."""
         ...
 
     def history(self, conversation: str) -> Sequence[HistoryEntry]: ...
@@ -88,6 +92,10 @@ class TurnStore(Protocol):
 class Runner(Protocol):
     async def advance(self, turn: Turn) -> Step:
         """Run or resume until done or waiting. Raises TurnFailed with words for the asker."""
+        ...
+
+    async def quiesce(self, seconds: float) -> None:
+        """Let no further tool start, and wait at most so long for those that are running."""
         ...
 
 

@@ -1,0 +1,135 @@
+"""Between the framework's words and ours: deferred calls become a batch, settlements become what the model is told.
+
+Resuming needs no `DeferredToolResults`: a history that ends in open calls is run again, and the gate answers each call
+from the journal and the desk. See docs/decisions/001.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from pydantic_ai import DeferredToolRequests
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from signoff.approvals.approvers import effective
+from signoff.approvals.model import ApprovalRequest, Batch, Choice, RequestKind, RequestState
+from signoff.approvals.policy import Said
+from signoff.errors import TurnFailed
+from signoff.turns.model import CallRecord, CallState, Turn
+
+if TYPE_CHECKING:
+    from signoff.agent.gate import Gate
+
+
+def build_batch(
+    requests: DeferredToolRequests,
+    gate: Gate,
+    turn: Turn,
+    words: str,
+    *,
+    now: float,
+    approvers: tuple[str, ...],
+    timeout: float,
+) -> Batch:
+    """One batch with a request for every deferred call, in the order in which the model made them."""
+    drafts = [gate.drafts.get(call.tool_call_id) for call in requests.approvals]
+    if requests.calls or None in drafts:
+        raise TurnFailed("A tool call was deferred past the gate. Nothing was run. Please tell the operator.")
+    asked = tuple(
+        ApprovalRequest(
+            id=secrets.token_hex(8),
+            call=draft.call,
+            why=draft.ruling.reason,
+            approvers=effective(approvers if draft.ruling.approvers is None else draft.ruling.approvers, turn.place),
+            kind=draft.kind,
+            metadata=draft.metadata,
+        )
+        for draft in drafts
+        if draft
+    )
+    # The strictest timeout of the calls holds for the card: it has one deadline.
+    seconds = min((d.ruling.timeout for d in drafts if d and d.ruling.timeout), default=timeout)
+    position = asked[0].call.key.position
+    ran = tuple(tool for key, tool in gate.ran.items() if key.position == position)
+    return Batch(
+        id=secrets.token_hex(8),
+        turn=turn.id,
+        place=turn.place,
+        asker=turn.asker,
+        requests=asked,
+        opened=now,
+        deadline=now + seconds,
+        words=words,
+        already_ran=ran,
+    )
+
+
+def told(request: ApprovalRequest, *, changed: bool = False) -> str:
+    """What the model reads in place of a result."""
+    if changed:
+        return "Not run: the arguments are not those that were approved."
+    settlement = request.settlement
+    who = settlement.by.name if settlement and settlement.by else "the configuration"
+    note = f" Reason: {settlement.note}" if settlement and settlement.note else ""
+    if request.kind is RequestKind.MAY_HAVE_RUN:
+        if settlement and settlement.choice is Choice.RAN:
+            return (
+                f"The bot stopped during this call; {who} says that it did run. Its result is lost. Do not repeat it."
+            )
+        return "The bot stopped during this call: it may have run. Nobody wanted it repeated. Its result is not known."
+    match request.state:
+        case RequestState.EXPIRED:
+            return "Timeout: nobody decided in time, so the call was not run. This was not a person's refusal."
+        case RequestState.CANCELLED:
+            return f"Cancelled: people could not be asked, so the call was not run.{note}"
+        case _:
+            return f"Rejected by user {who}: the call was not run.{note}"
+
+
+def text_of(response: ModelResponse) -> str:
+    return "".join(part.content for part in response.parts if isinstance(part, TextPart)).strip()
+
+
+def said(messages: Sequence[ModelMessage]) -> list[Said]:
+    """The conversation as plain utterances, for predicates."""
+    found: list[Said] = []
+    for message in messages:
+        if isinstance(message, ModelResponse):
+            if text := text_of(message):
+                found.append(Said("assistant", text))
+            continue
+        for part in message.parts:
+            if isinstance(part, UserPromptPart):
+                found.append(Said("user", part.content if isinstance(part.content, str) else str(part.content)))
+            elif isinstance(part, ToolReturnPart):
+                found.append(Said("tool", part.model_response_str()))
+    return found
+
+
+def close_open_calls(
+    messages: Sequence[ModelMessage], words: str, record: Callable[[str], CallRecord | None]
+) -> ModelRequest | None:
+    """Answers for calls that will never be answered otherwise, so that the conversation can go on."""
+    last = messages[-1] if messages else None
+    if not isinstance(last, ModelResponse) or not last.tool_calls:
+        return None
+    return ModelRequest(parts=[_closing(call, words, record(call.tool_call_id)) for call in last.tool_calls])
+
+
+def _closing(call: ToolCallPart, words: str, record: CallRecord | None) -> ToolReturnPart:
+    content = words
+    if record and record.state is CallState.STARTED:
+        content = "The turn ended with an error during this call: it may have run."
+    elif record:
+        content = f"The turn ended with an error; before that the call was {record.state}: {record.words}"
+    return ToolReturnPart(call.tool_name, content, call.tool_call_id, outcome="failed")

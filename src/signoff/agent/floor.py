@@ -1,0 +1,52 @@
+"""Where tools run: how many are running, how long each may take, and how the floor is cleared before leaving."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+
+class ToolOverran(Exception):
+    """A tool took longer than it may."""
+
+
+@dataclass
+class Floor:
+    seconds_per_tool: float = 120.0
+    running: int = 0
+    _closing: bool = False
+    _empty: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def wait_open(self) -> None:
+        """Returns at once, or never: a call met while the process is leaving waits for the next start."""
+        if self._closing:
+            await asyncio.Event().wait()
+
+    @asynccontextmanager
+    async def occupy(self) -> AsyncGenerator[None]:
+        self.running += 1
+        limit = asyncio.timeout(self.seconds_per_tool)
+        try:
+            async with limit:
+                yield
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            words = f"The tool did not finish within {self.seconds_per_tool:g} seconds; it may still have an effect."
+            raise ToolOverran(words) from error
+        finally:
+            self.running -= 1
+            if not self.running:
+                self._empty.set()
+
+    async def clear(self, seconds: float) -> None:
+        """Let nothing further start, and give what runs so many seconds."""
+        self._closing = True
+        if self.running:
+            self._empty.clear()
+            try:
+                await asyncio.wait_for(self._empty.wait(), seconds)
+            except TimeoutError:
+                pass

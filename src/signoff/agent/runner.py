@@ -1,0 +1,179 @@
+"""advance(): run or resume one turn until it is done or waits for people. The unit of work of every driver.
+
+The conversation is saved after each model response that calls tools, before any of them runs. A saved history that
+ends in open calls is simply run again: the calls keep their ids, no model request is repeated, and the gate answers
+for those that were decided or have run. It knows nothing of Discord and nothing of SQL.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from pydantic_ai import AgentRunResult, AgentRunResultEvent, CallToolsNode, DeferredToolRequests, RunContext
+from pydantic_ai.agent import AbstractAgent
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior, UsageLimitExceeded, UserError
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, UserPromptPart
+from pydantic_ai.usage import UsageLimits
+
+from signoff.agent.bridge import build_batch, close_open_calls, text_of
+from signoff.agent.floor import Floor
+from signoff.agent.gate import Gate
+from signoff.agent.journal import Journal
+from signoff.approvals.approvers import DEFAULT_APPROVERS
+from signoff.approvals.model import CallKey
+from signoff.approvals.policy import Policy
+from signoff.approvals.ports import Clock
+from signoff.errors import SignoffError, TurnFailed
+from signoff.turns.model import Finished, HistoryEntry, Paused, Step, Turn
+from signoff.turns.ports import TurnStore, TurnTx
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    calls_per_response: int = 10
+    model_requests: int = 25
+
+
+@dataclass(frozen=True)
+class AgentRunner:
+    """Runs one PydanticAI agent behind the gate."""
+
+    agent: AbstractAgent[Any, Any]
+    store: TurnStore
+    clock: Clock
+    policy: Policy = field(default_factory=Policy)
+    approvers: tuple[str, ...] = DEFAULT_APPROVERS
+    timeout: float = 300.0
+    hold: bool = True
+    limits: Limits = field(default_factory=Limits)
+    floor: Floor = field(default_factory=Floor)
+
+    async def quiesce(self, seconds: float) -> None:
+        await self.floor.clear(seconds)
+
+    async def advance(self, turn: Turn) -> Step:
+        entries = await self.store.run(lambda tx: tx.history(turn.place.conversation))
+        history = [message for entry in entries for message in ModelMessagesTypeAdapter.validate_json(entry.body)]
+        if turn.prompted and (answer := _final_answer(history)) is not None:
+            return Finished(answer)
+        saver = Saver(self.store, turn, len(history))
+        journal = Journal(self.store, self.clock, turn.id)
+        gate = Gate(self.policy, journal, turn, self.floor, self.hold, self.limits.calls_per_response)
+        try:
+            result = await self._run(turn, history, gate, saver)
+        except SignoffError:
+            raise
+        except Exception as error:
+            await self._close(turn, "Not run: the turn ended with an error.")
+            raise TurnFailed(_explain(error, self.limits)) from error
+        if isinstance(result.output, DeferredToolRequests):
+            return Paused(self._batch(result, gate, turn))
+        return Finished(str(result.output), saver.unsaved(result.all_messages()))
+
+    async def _run(
+        self, turn: Turn, history: list[ModelMessage], gate: Gate, saver: Saver
+    ) -> AgentRunResult[str | DeferredToolRequests]:
+        requests_left = self.limits.model_requests - (_requests_made(history) if turn.prompted else 0)
+        async with self.agent.run_stream_events(
+            None if turn.prompted else turn.text,
+            output_type=[str, DeferredToolRequests],
+            message_history=history,
+            conversation_id=turn.place.conversation,
+            usage_limits=UsageLimits(request_limit=max(requests_left, 1)),
+            capabilities=[gate, saver, gate.seal()],
+        ) as events:
+            async for event in events:
+                if isinstance(event, AgentRunResultEvent):
+                    return event.result
+        raise TurnFailed("The run ended without a result. Nothing further was run.")
+
+    def _batch(self, result: AgentRunResult[Any], gate: Gate, turn: Turn) -> Any:
+        words = next(text_of(m) for m in reversed(result.all_messages()) if isinstance(m, ModelResponse))
+        return build_batch(
+            result.output, gate, turn, words, now=self.clock.now(), approvers=self.approvers, timeout=self.timeout
+        )
+
+    async def _close(self, turn: Turn, words: str) -> None:
+        """Answer the calls that stay open for good, so that the next mention can continue the conversation."""
+
+        def work(tx: TurnTx) -> None:
+            entries = tx.history(turn.place.conversation)
+            history = [message for entry in entries for message in ModelMessagesTypeAdapter.validate_json(entry.body)]
+            if closing := close_open_calls(history, words, lambda call_id: tx.call(_key(turn, history, call_id))):
+                tx.save_history(turn.place.conversation, [_entry(len(history), closing)])
+
+        await self.store.run(work)
+
+
+@dataclass
+class Saver(AbstractCapability[Any]):
+    """Writes what is new in the conversation when a response with tool calls is about to be acted on."""
+
+    store: TurnStore
+    turn: Turn
+    saved: int
+
+    async def before_node_run(self, ctx: RunContext[Any], *, node: Any) -> Any:
+        if isinstance(node, CallToolsNode) and node.model_response.tool_calls:
+            entries = self.unsaved(ctx.messages)
+            if entries:
+                await self.store.run(lambda tx: self._write(tx, entries))
+                self.saved = entries[-1].position + 1
+        return cast(Any, node)
+
+    def unsaved(self, messages: Sequence[ModelMessage]) -> tuple[HistoryEntry, ...]:
+        return tuple(_entry(position, messages[position]) for position in range(self.saved, len(messages)))
+
+    def _write(self, tx: TurnTx, entries: Sequence[HistoryEntry]) -> None:
+        tx.save_history(self.turn.place.conversation, entries)
+        tx.set_prompted(self.turn.id)
+
+
+def _entry(position: int, message: ModelMessage) -> HistoryEntry:
+    return HistoryEntry(position, ModelMessagesTypeAdapter.dump_json([message]))
+
+
+def _key(turn: Turn, history: Sequence[ModelMessage], call_id: str) -> CallKey:
+    return CallKey(turn.place.conversation, sum(isinstance(m, ModelResponse) for m in history), call_id)
+
+
+def _final_answer(history: Sequence[ModelMessage]) -> str | None:
+    """The text of a history that has its answer already; None if there is something left to run."""
+    last = history[-1] if history else None
+    return text_of(last) if isinstance(last, ModelResponse) and not last.tool_calls else None
+
+
+def _requests_made(history: Sequence[ModelMessage]) -> int:
+    """Model responses since the newest prompt."""
+    count = 0
+    for message in reversed(history):
+        if isinstance(message, ModelResponse):
+            count += 1
+        elif any(isinstance(part, UserPromptPart) for part in message.parts):
+            break
+    return count
+
+
+def _explain(error: Exception, limits: Limits) -> str:
+    """What the asker reads: what happened, what was kept, what to do next."""
+    log.warning("a run failed: %s: %s", type(error).__name__, error, exc_info=error)
+    if isinstance(error, UsageLimitExceeded):
+        return (
+            f"I stopped: the model kept going for {limits.model_requests} requests without an answer. "
+            "What was done is kept; ask again with a smaller task."
+        )
+    if isinstance(error, ModelAPIError):
+        return f"The model could not answer: {error}. Nothing further was run. Ask again in a while."
+    if isinstance(error, UnexpectedModelBehavior):
+        return f"The model answered with something I cannot act on: {error}. Nothing of it was run. Ask again."
+    if isinstance(error, UserError):
+        return f"This request cannot be run as configured: {error}. Nothing was run. Please tell the operator."
+    return (
+        f"Something failed on my side ({type(error).__name__}). Nothing was approved by it. Please tell the operator."
+    )

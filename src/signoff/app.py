@@ -1,0 +1,112 @@
+"""The composition root: the only file that imports every room. Builds the parts, joins them, starts and stops them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_ai.agent import AbstractAgent
+
+from signoff.agent.assemble import build_agent, build_policy, build_tools, verdicts
+from signoff.agent.floor import Floor
+from signoff.agent.models import choose_model
+from signoff.agent.runner import AgentRunner, Limits
+from signoff.approvals.desk import Desk, Modes
+from signoff.approvals.policy import Policy
+from signoff.approvals.ports import Clock
+from signoff.bot.access import Access
+from signoff.bot.client import SignoffClient, point_at, run_bot
+from signoff.config import Config
+from signoff.errors import SettingsError
+from signoff.settings import Settings
+from signoff.store import Store
+from signoff.turns.driver import Driver, QueueLimits
+from signoff.turns.ports import TurnStore
+
+log = logging.getLogger(__name__)
+
+GRACE = 17.0
+"""Seconds for running tools when the process is told to stop; with the rest of the farewell it stays under twenty."""
+
+
+class SystemClock:
+    def now(self) -> float:
+        return time.time()
+
+
+@dataclass(frozen=True)
+class Brain:
+    """The agent and its policy: everything that can be wrong with the configuration is found while building it."""
+
+    agent: AbstractAgent[Any, Any]
+    policy: Policy
+
+    @classmethod
+    def build(cls, settings: Settings, config: Config) -> Brain:
+        policy = build_policy(config)
+        tools = build_tools(config)
+        agent = build_agent(config, choose_model(settings.choose_model_name(config.agent.model)), tools)
+        for line in verdicts(tools, policy) if not config.agent.import_ else ():
+            log.info("tool %s", line)
+        return cls(agent, policy)
+
+    def runner(self, config: Config, store: TurnStore, clock: Clock) -> AgentRunner:
+        asking, limits = config.approvals, config.limits
+        return AgentRunner(
+            self.agent,
+            store,
+            clock,
+            self.policy,
+            asking.approvers,
+            asking.timeout,
+            asking.batch == "hold",
+            Limits(limits.calls_per_response, limits.model_requests_per_turn),
+            Floor(limits.tool_seconds),
+        )
+
+
+async def run_discord(settings: Settings, config: Config) -> None:
+    """Serve Discord until told to stop. Raises StartupError with the line that a person reads."""
+    if settings.discord_token is None:
+        todo = "write the bot's token into .env, or run `python main.py sandbox` to try it offline"
+        raise SettingsError(f"DISCORD_TOKEN is not set; {todo}")
+    point_at(settings.api_url, settings.gateway_url)
+    brain = Brain.build(settings, config)
+    async with await Store.open(settings.database_url) as store:
+        clock = SystemClock()
+        limits = config.limits
+        queue = QueueLimits(limits.turns_per_person, limits.queue_per_person, limits.queue_per_conversation)
+        client = SignoffClient(_access(config))
+        desk = Desk(store, clock, Modes(config.approvals.mode, config.approvals.on_no_approver))
+        driver = Driver(store, desk, brain.runner(config, store, clock), client.front_end, clock, queue)
+        client.serve(desk, driver)
+        await _until_told_to_stop(client, driver, settings.discord_token.get_secret_value())
+
+
+async def _until_told_to_stop(client: SignoffClient, driver: Driver, token: str) -> None:
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, told.set)
+    serving = asyncio.ensure_future(run_bot(client, token))
+    stopping = asyncio.ensure_future(told.wait())
+    try:
+        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if told.is_set():
+            log.info("stopping: nothing new is taken, running tools have %d seconds", GRACE)
+        await driver.stop(GRACE if told.is_set() else 0)
+    finally:
+        stopping.cancel()
+        with suppress(Exception):
+            await asyncio.wait_for(client.close(), 2)
+    await serving
+
+
+def _access(config: Config) -> Access:
+    who = config.access
+    return Access(*(frozenset(ids) for ids in (who.servers, who.channels, who.roles, who.dm_users)))

@@ -1,0 +1,79 @@
+"""`signoff [discord|sandbox]`; no word: Discord if a token is set, else the sandbox. Errors of people are one line."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from signoff import __version__, launch
+from signoff.app import run_discord
+from signoff.config import load_config
+from signoff.errors import StartupError
+from signoff.settings import Settings, load_settings
+
+commands = typer.Typer(add_completion=False, help="An AI agent for Discord that asks before it acts.")
+
+
+@commands.callback(invoke_without_command=True)
+def default(context: typer.Context) -> None:
+    """Discord if DISCORD_TOKEN is set, else the sandbox."""
+    if context.invoked_subcommand is None:
+        settings = _settings()
+        _serve(settings) if settings.discord_token else _try_out(settings, fresh=False)
+
+
+@commands.command()
+def discord() -> None:
+    """Serve Discord with the token in DISCORD_TOKEN."""
+    _serve(_settings())
+
+
+@commands.command()
+def sandbox(
+    fresh: bool = typer.Option(False, "--fresh", help="forget what the sandbox kept from earlier runs"),
+) -> None:
+    """Try it offline: a Discord on loopback with the bot in it. Needs no token."""
+    _try_out(_settings(), fresh=fresh)
+
+
+@commands.command()
+def version() -> None:
+    """Print the version."""
+    print(__version__)
+
+
+def main() -> None:
+    try:
+        commands()
+    except StartupError as error:
+        raise SystemExit(f"signoff: {error}") from None
+
+
+def _settings() -> Settings:
+    settings = load_settings()
+    logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    return settings
+
+
+def _serve(settings: Settings) -> None:
+    config = load_config(settings.config_path, required=settings.config_required)
+    _run(run_discord(settings, config))
+
+
+def _try_out(settings: Settings, *, fresh: bool) -> None:
+    # A broken configuration is said here, in one line, and not by the child process.
+    load_config(settings.config_path, required=settings.config_required)
+    _run(launch.sandbox(Path("data/sandbox"), fresh=fresh, program=[sys.executable, sys.argv[0]]))
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    try:
+        asyncio.run(work)
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None

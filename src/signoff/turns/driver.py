@@ -1,0 +1,266 @@
+"""The driver: claims a turn, advances it, shows the card, and goes on when the desk's future is resolved.
+
+Nothing is parked: a waiting turn is rows, plus a future with a callback if this process opened its batch. After a
+restart `recover` picks up what was under way and leaves the rest in the database until somebody clicks or the
+deadline comes. One sweeper serves all deadlines.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+from signoff.approvals.desk import Desk
+from signoff.approvals.model import Batch, Place
+from signoff.approvals.ports import Clock
+from signoff.errors import CardFailed, SignoffError, TurnFailed
+from signoff.turns.model import Admission, Finished, HistoryEntry, Paused, Turn, TurnState
+from signoff.turns.ports import FrontEnd, Runner, TurnStore, TurnTx
+
+log = logging.getLogger(__name__)
+
+CLICK_GRACE = 4.0
+"""How long the click that settled a batch has to update its card before the driver does it."""
+REPLY_DELAYS = (0.0, 1.0, 5.0)
+SWEEP_AT_LEAST = 30.0
+"""A changed system clock must not let a deadline oversleep for long."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLimits:
+    per_person: int = 3
+    queued_per_person: int = 5
+    queued_per_conversation: int = 5
+
+
+@dataclass
+class Driver:
+    store: TurnStore
+    desk: Desk
+    runner: Runner
+    front: FrontEnd
+    clock: Clock
+    limits: QueueLimits = field(default_factory=QueueLimits)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
+    _held: set[str] = field(default_factory=set[str])
+    _new_deadline: asyncio.Event = field(default_factory=asyncio.Event)
+    _stopping: bool = False
+
+    def __post_init__(self) -> None:
+        self.desk.unattended = self._settled
+
+    # Taking turns in
+
+    async def submit(self, turn: Turn) -> Admission:
+        """Store a mention. It does not run before `go`, so that its thread can be opened first."""
+        person, conversation = turn.asker.id, turn.place.conversation
+
+        def work(tx: TurnTx) -> Admission:
+            if tx.turn(turn.id):
+                return Admission("duplicate")
+            ahead = tx.queued(conversation=conversation) + tx.active(conversation=conversation)
+            of_person = tx.active(asker=person)
+            waiting = tx.queued(asker=person)
+            if waiting >= self.limits.queued_per_person or (
+                tx.queued(conversation=conversation) >= self.limits.queued_per_conversation
+            ):
+                return Admission(
+                    "refused", ahead, "Too much is waiting already. I did not take this one: ask again later."
+                )
+            tx.insert_turn(turn)
+            if ahead:
+                return Admission("queued", ahead, f"Queued: {ahead} before it in this conversation.")
+            if of_person + waiting >= self.limits.per_person:
+                return Admission("queued", waiting, f"Queued: {self.limits.per_person} of your requests are under way.")
+            return Admission("started")
+
+        self._held.add(turn.id)
+        try:
+            admission = await self.store.run(work)
+        except BaseException:
+            self._held.discard(turn.id)
+            raise
+        if admission.kind in ("duplicate", "refused"):
+            self._held.discard(turn.id)
+        return admission
+
+    async def relocate(self, turn_id: str, place: Place) -> None:
+        """The thread could not be opened: the turn takes place elsewhere."""
+        await self.store.run(lambda tx: tx.relocate(turn_id, place))
+
+    async def go(self, turn_id: str) -> None:
+        self._held.discard(turn_id)
+        await self._start_queued()
+
+    async def _start_queued(self) -> None:
+        """Claim whatever may run now, by compare-and-set, and run it."""
+
+        def claim(tx: TurnTx) -> Turn | None:
+            turn = tx.next_startable(self.limits.per_person, self._held)
+            return turn if turn and tx.move(turn.id, TurnState.QUEUED, TurnState.RUNNING) else None
+
+        while not self._stopping and (turn := await self.store.run(claim)):
+            self._spawn(self._advance(turn))
+
+    # One step
+
+    async def _advance(self, turn: Turn) -> None:
+        """Run a claimed turn to its next stop."""
+        try:
+            async with self.front.working(turn):
+                step = await self.runner.advance(turn)
+        except TurnFailed as failure:
+            await self._end(turn, TurnState.FAILED, str(failure))
+        except SignoffError as error:
+            log.exception("turn %s was interrupted; it is taken up again at the next start", turn.id)
+            await self._say(turn, f"Something failed on my side: {error}. Nothing was approved by it.")
+        else:
+            match step:
+                case Finished():
+                    await self._end(turn, TurnState.DONE, step.text, step.history)
+                case Paused():
+                    await self._pause(turn, step)
+
+    async def _pause(self, turn: Turn, step: Paused) -> None:
+        def work(tx: TurnTx) -> Batch:
+            batch = self.desk.open(tx, step.batch)
+            tx.save_history(turn.place.conversation, step.history)
+            tx.await_batch(turn.id, batch.id)
+            tx.move(turn.id, TurnState.RUNNING, TurnState.WAITING)
+            return batch
+
+        batch = await self.store.run(work)
+        self.desk.watch(batch).add_done_callback(lambda future: self._settled(future.result()))
+        self._new_deadline.set()
+        if not batch.settled:
+            await self._post_card(batch)
+
+    async def _end(self, turn: Turn, state: TurnState, text: str, history: tuple[HistoryEntry, ...] = ()) -> None:
+        def work(tx: TurnTx) -> bool:
+            if not tx.move(turn.id, TurnState.RUNNING, state):
+                return False
+            tx.save_history(turn.place.conversation, history)
+            tx.finish(turn.id, text)
+            return True
+
+        if await self.store.run(work):
+            self._spawn(self._start_queued())
+            ended = await self.store.run(lambda tx: tx.turn(turn.id))
+            await self._post_reply(ended or turn, text)
+
+    # Going on after a decision
+
+    def _settled(self, batch: Batch) -> None:
+        self._spawn(self._finish_card(batch))
+        self._spawn(self._continue(batch.turn))
+
+    async def _continue(self, turn_id: str) -> None:
+        def claim(tx: TurnTx) -> Turn | None:
+            return tx.turn(turn_id) if tx.move(turn_id, TurnState.WAITING, TurnState.RUNNING) else None
+
+        if not self._stopping and (turn := await self.store.run(claim)):
+            await self._advance(turn)
+
+    # Cards and replies
+
+    async def _post_card(self, batch: Batch) -> None:
+        try:
+            card = await self.front.post_card(batch)
+        except CardFailed as failure:
+            await self.desk.cancel(batch.id, str(failure))
+            if turn := await self.store.run(lambda tx: tx.turn(batch.turn)):
+                await self._say(turn, f"I could not ask for approval: {failure}. Nothing was run.")
+        else:
+            await self.store.run(lambda tx: tx.set_card(batch.id, card))
+
+    async def _finish_card(self, batch: Batch) -> None:
+        """Show the end on the card, unless the click that settled it does so itself."""
+        if any(r.settlement and r.settlement.by for r in batch.requests):
+            await asyncio.sleep(CLICK_GRACE)
+        current = await self.store.run(lambda tx: tx.batch(batch.id))
+        if current and current.card and not current.card_final:
+            await self.front.refresh_card(current)
+            await self.desk.mark_card_final(batch.id)
+
+    async def _post_reply(self, turn: Turn, text: str) -> None:
+        for delay in REPLY_DELAYS:
+            await asyncio.sleep(delay)
+            try:
+                await self.front.reply(turn, text)
+            except Exception:
+                log.exception("the reply of turn %s could not be posted; it is kept", turn.id)
+            else:
+                await self.store.run(lambda tx: tx.set_reply_posted(turn.id))
+                return
+
+    async def _say(self, turn: Turn, text: str) -> None:
+        try:
+            await self.front.notice(turn, text)
+        except Exception:
+            log.exception("could not say to %s: %s", turn.place.channel, text)
+
+    # Start, deadlines, stop
+
+    async def recover(self) -> None:
+        """Take up what the last process left: runs, decided batches, unposted cards and replies, the queue."""
+
+        def work(tx: TurnTx) -> tuple[list[Turn], list[Turn], list[Batch], list[Turn]]:
+            return (
+                list(tx.turns_in(TurnState.RUNNING)),
+                list(tx.resumable()),
+                list(tx.unfinished_cards()),
+                list(tx.unposted_replies()),
+            )
+
+        running, decided, cards, replies = await self.store.run(work)
+        if running or decided or cards or replies:
+            log.info("recovering %d runs, %d decided, %d cards", len(running), len(decided), len(cards))
+        for turn in running:
+            self._spawn(self._advance(turn))
+        for turn in decided:
+            self._spawn(self._continue(turn.id))
+        for batch in cards:
+            self._spawn(self._finish_card(batch) if batch.settled else self._post_card(batch))
+        for turn in replies:
+            self._spawn(self._post_reply(turn, turn.reply or ""))
+        self._spawn(self._sweep())
+        await self._start_queued()
+
+    async def _sweep(self) -> None:
+        while not self._stopping:
+            self._new_deadline.clear()
+            pause = SWEEP_AT_LEAST
+            try:
+                await self.desk.expire_due()
+                deadline = await self.store.run(lambda tx: tx.next_deadline())
+                if deadline is not None:
+                    pause = min(max(deadline - self.clock.now(), 0.0), SWEEP_AT_LEAST)
+            except SignoffError:
+                log.exception("deadlines could not be checked; trying again")
+                pause = 1.0
+            try:
+                await asyncio.wait_for(self._new_deadline.wait(), pause)
+            except TimeoutError:
+                pass
+
+    async def stop(self, grace: float = 18.0) -> None:
+        """Take nothing new, give running tools their time, and leave the rest to the next start."""
+        self._stopping = True
+        await self.runner.quiesce(grace)
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            log.error("a step failed; its turn is taken up again at the next start", exc_info=error)

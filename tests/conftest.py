@@ -1,0 +1,65 @@
+"""What tests of several rooms share: a real store in a file, a clock that is set by hand, and short builders."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from signoff.approvals.digest import bind
+from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, Place, ToolCall
+from signoff.store import Store
+from signoff.turns.model import Turn
+
+SERVER = "900000000000000001"
+PLACE = Place(SERVER, "700000000000000001", "700000000000000001")
+ADA = Actor("100000000000000001", "Ada", SERVER, manages_server=True)
+MAX = Actor("100000000000000002", "Max", SERVER)
+OLGA = Actor("100000000000000003", "Olga", SERVER, roles=frozenset({"800000000000000001"}))
+
+_numbers = itertools.count(1)
+
+
+@dataclass
+class HandClock:
+    """Time as a parameter."""
+
+    at: float = 1_000_000.0
+
+    def now(self) -> float:
+        return self.at
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    async with await Store.open(f"sqlite:///{tmp_path}/signoff.db") as opened:
+        yield opened
+
+
+def make_call(tool: str = "delete_file", args: dict[str, Any] | None = None, place: Place = PLACE) -> ToolCall:
+    key = CallKey(place.conversation, 1, f"call_{next(_numbers)}")
+    return bind(ToolCall(key, tool, {"path": "a.txt"} if args is None else args, "schema"), place)
+
+
+def make_request(call: ToolCall | None = None, **fields: Any) -> ApprovalRequest:
+    found: dict[str, Any] = {"why": "the tool is declared to always ask", "approvers": ("manage_server",), **fields}
+    return ApprovalRequest(f"{next(_numbers):016x}", call or make_call(), **found)
+
+
+def make_batch(*requests: ApprovalRequest, now: float = 1_000_000.0, **fields: Any) -> Batch:
+    found: dict[str, Any] = {"turn": "turn-1", "place": PLACE, "asker": MAX, "deadline": now + 300, **fields}
+    return Batch(f"{next(_numbers):016x}", requests=requests or (make_request(),), opened=now, **found)
+
+
+def make_turn(text: str = "hello", place: Place = PLACE, asker: Actor = MAX, **fields: Any) -> Turn:
+    number = next(_numbers)
+    return Turn(f"discord:{number}", place, str(number), asker, text, 1_000_000.0 + number, **fields)
