@@ -122,6 +122,15 @@ async def test_a_choice_that_does_not_fit_the_request_is_unknown(desk: Desk) -> 
         await desk.decide(batch.id, Choice.RERUN, ADA, PLACE.channel)
 
 
+async def test_accepting_a_mixed_card_leaves_what_may_have_run_open(desk: Desk) -> None:
+    batch = make_batch(make_request(), make_request(kind=RequestKind.MAY_HAVE_RUN))
+    await opened(desk, batch)
+    outcome = await desk.decide(batch.id, Choice.ACCEPT, ADA, PLACE.channel)
+    assert [r.state for r in outcome.batch.requests] == [RequestState.APPROVED, RequestState.PENDING]
+    outcome = await desk.decide(batch.requests[1].id, Choice.SKIP, ADA, PLACE.channel)
+    assert outcome.batch.settled
+
+
 async def test_partial_decisions_leave_the_others_open(desk: Desk) -> None:
     batch = make_batch(make_request(), make_request())
     future = await opened(desk, batch)

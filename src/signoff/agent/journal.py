@@ -94,7 +94,7 @@ class Journal:
 
     async def done(self, call: ToolCall, result: Any) -> None:
         returned = cast(ToolReturn[Any], result) if isinstance(result, ToolReturn) else ToolReturn(return_value=result)
-        await self._end(call, CallState.DONE, _returned.dump_json(returned))
+        await self._end(call, CallState.DONE, _returned.dump_json(returned, fallback=str))
 
     async def failed(self, call: ToolCall, words: str) -> None:
         await self._end(call, CallState.FAILED, words.encode(errors="backslashreplace"))

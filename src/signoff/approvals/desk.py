@@ -78,16 +78,17 @@ class Desk:
             batch = tx.batch(target) or tx.batch_of_request(target)
             if batch is None or batch.place.channel != channel or batch.place.server != actor.server:
                 raise UnknownRequest("Unknown request.")
-            chosen = [r for r in batch.pending if target in (batch.id, r.id)]
-            if not chosen:
+            located = [r for r in batch.pending if target in (batch.id, r.id)]
+            if not located:
                 return batch, (), False
             if now >= batch.deadline:
                 expired = [_ended(r, RequestState.EXPIRED, now) for r in batch.pending]
                 return self._write(tx, batch, expired), expired, False
+            chosen = [r for r in located if r.kind is choice.fits]
+            if not chosen:
+                raise UnknownRequest("Unknown request.")
             if not all(may_decide(actor, r, batch) for r in chosen):
                 raise NotAllowed(batch)
-            if not all(r.kind is choice.fits for r in chosen):
-                raise UnknownRequest("Unknown request.")
             settlement = Settlement(choice, actor, now, note)
             settled = [replace(r, state=choice.state, settlement=settlement) for r in chosen]
             return self._write(tx, batch, settled), settled, True

@@ -1,0 +1,230 @@
+"""What the offline demo model understands: a prompt's text becomes a plan of rounds of tool calls, or an answer.
+
+Pure text work; it knows nothing of PydanticAI and remembers nothing. There are two ways to ask:
+
+- plain requests, the table `REQUESTS`, each with an example that help prints;
+- the exact form `call NAME {"argument": "value"}` for any tool. Several of them, separated by `;` or on lines of their
+  own, are one batch. `then call ...` starts the next round, after the results of the one before. `call NAME raw TEXT`
+  sends the rest of the line as the arguments, whatever it is. `say WORDS` before a call puts words beside it.
+
+Phrases anywhere outside the JSON: "as json" and "as dict" choose the form of the arguments, "with repeated call ids"
+numbers the calls anew in every response, "with duplicate call ids" gives all calls of a response one id.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Form = Literal["dict", "json"]
+CallIds = Literal["unique", "repeated", "duplicate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    tool: str
+    args: dict[str, Any] | str
+    """Text is sent as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One response of the model."""
+
+    calls: tuple[Call, ...] = ()
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    rounds: tuple[Round, ...] = ()
+    """Without any, the prompt was not understood."""
+    form: Form = "dict"
+    ids: CallIds = "unique"
+
+
+class CannotFollow(Exception):
+    """The prompt asks for something that cannot be done; the text says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A plain request: what to look for in the text, and the rounds that it asks for."""
+
+    example: str
+    pattern: re.Pattern[str]
+    build: Callable[[re.Match[str], str], Sequence[Round]]
+
+
+_QUOTED = re.compile(r'["“]([^"”]*)["”]')
+_NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5}
+_LONGEST = 200_000
+
+
+def _one(tool: str, **args: Any) -> list[Round]:
+    return [Round((Call(tool, args),))]
+
+
+def _test_approval(found: re.Match[str], text: str) -> Sequence[Round]:
+    if re.search(r"\blong\b", text, re.I):
+        return _one("test_discord_approval", test_parameter=_filler(_count_of_characters(text, 20_000)))
+    return _one("test_discord_approval", test_parameter=_quoted(text, "hello"))
+
+
+def _announcement(found: re.Match[str], text: str) -> Sequence[Round]:
+    audience = "everyone" if re.search(r"\b(everyone|everybody|all)\b", text, re.I) else "team"
+    return _one("post_announcement", text=_quoted(text, "Lunch is at noon."), audience=audience)
+
+
+def _dice(found: re.Match[str], text: str) -> Sequence[Round]:
+    short = re.search(r"\b(\d+)d(\d+)\b", text, re.I)
+    count = re.search(r"\b(\d+) (?:\d+-sided )?dice\b", text, re.I)
+    sides = re.search(r"\b(\d+)[ -]side", text, re.I)
+    if short:
+        return _one("roll_dice", sides=int(short[2]), count=int(short[1]))
+    return _one("roll_dice", sides=int(sides[1]) if sides else 6, count=int(count[1]) if count else 1)
+
+
+def _time(found: re.Match[str], text: str) -> Sequence[Round]:
+    zone = re.search(r"\bin ([A-Za-z_]+(?:/[A-Za-z_]+)+|UTC)", text)
+    return _one("current_time", timezone=zone[1] if zone else "UTC")
+
+
+def _batch(found: re.Match[str], text: str) -> Sequence[Round]:
+    dice, time = Call("roll_dice", {"sides": 6, "count": 2}), Call("current_time", {"timezone": "UTC"})
+    return [Round((dice, Call("test_discord_approval", {"test_parameter": _quoted(text, "one of three")}), time))]
+
+
+def _rounds(found: re.Match[str], text: str) -> Sequence[Round]:
+    number = _NUMBERS.get(found[1].lower()) or int(found[1])
+    return [Round((Call("test_discord_approval", {"test_parameter": f"round {n + 1}"}),)) for n in range(number)]
+
+
+def _failure(found: re.Match[str], text: str) -> Sequence[Round]:
+    return _one("current_time", timezone="Nowhere/Land")
+
+
+def _long_answer(found: re.Match[str], text: str) -> Sequence[Round]:
+    return [Round(words=_filler(_count_of_characters(text, 5_000)))]
+
+
+def _words(found: re.Match[str], text: str) -> Sequence[Round]:
+    said = _SAY.search(text)
+    return [Round(words=said[2].strip().strip('"'))] if said else []
+
+
+def _request(example: str, pattern: str, build: Callable[[re.Match[str], str], Sequence[Round]]) -> Request:
+    return Request(example, re.compile(pattern, re.I), build)
+
+
+REQUESTS: tuple[Request, ...] = (
+    _request("three rounds", r"\b(two|three|four|five|[1-9]\d?) rounds\b", _rounds),
+    _request("a batch of three calls, one of them protected", r"\bbatch\b|\bthree calls\b", _batch),
+    _request("use a tool that fails", r"\bfail(?:s|ing|ure)?\b", _failure),
+    _request('announce "Lunch is at noon." to everyone', r"\bannounce", _announcement),
+    _request(
+        'please run the test approval tool with parameter "hello"',
+        r"\btest[ _](?:discord[ _])?approval\b|\bapproval test\b",
+        _test_approval,
+    ),
+    _request("roll 2 dice", r"\broll\b", _dice),
+    _request("what time is it in Europe/Berlin", r"\b(?:what time|current time|time is it)\b", _time),
+    _request("answer with 5000 characters", r"\banswer with [\d,]+ characters\b", _long_answer),
+    _request("say good morning", r"\A\W*say\s", _words),
+)
+"""Tried from the top; the first whose pattern is found is taken."""
+
+_CALL = re.compile(
+    r"(?:^|(?<=[;:,`])|(?<![\w\"])(?=(?:and|then|please|now)\s))\s*"
+    r"(?P<lead>(?:(?:and|then|please|now|first)\s+)*)call\s+(?P<tool>[A-Za-z_][\w.-]*)[ \t]*",
+    re.I | re.M,
+)
+_RAW = re.compile(r"raw[ \t]+([^\n]*)", re.I)
+_SAY = re.compile(r"\b(then\s+)?say\s+([^;\n]+)", re.I)
+_MENTION = re.compile(r"<@[!&]?\d+>\s*")
+
+
+def without_mentions(prompt: str) -> str:
+    return _MENTION.sub("", prompt).strip()
+
+
+def read(prompt: str, tools: Collection[str]) -> Plan:
+    """The plan for a prompt, given the names of the tools that there are. Raises CannotFollow."""
+    rounds, outside = _exact(prompt, tools)
+    if not rounds:
+        rounds = _plain(prompt)
+        # Only the exact form may call what is not there: to see what happens then.
+        if missing := {call.tool for each in rounds for call in each.calls} - set(tools):
+            raise CannotFollow(f"the tool {', '.join(sorted(missing))} is not enabled here")
+    phrases = _QUOTED.sub('""', outside)
+    return Plan(tuple(rounds), _form(phrases), _ids(phrases))
+
+
+def _plain(text: str) -> Sequence[Round]:
+    unquoted = _QUOTED.sub('""', text)
+    matches = ((request, request.pattern.search(unquoted)) for request in REQUESTS)
+    return next((request.build(match, text) for request, match in matches if match), ())
+
+
+def _exact(text: str, tools: Collection[str]) -> tuple[Sequence[Round], str]:
+    """The rounds of the `call` form, and the text without their arguments."""
+    rounds: list[Round] = []
+    outside, at = "", 0
+    while match := _CALL.search(text, at):
+        before = text[at : match.start()]
+        call, at = _arguments(text, match, tools)
+        outside += before + match[0]
+        if call is None:
+            continue
+        said = _SAY.search(before)
+        if not rounds or "then" in match["lead"].lower().split() or (said and said[1]):
+            rounds.append(Round())
+        last = rounds[-1]
+        rounds[-1] = Round((*last.calls, call), said[2].strip().strip('"') if said else last.words)
+    return rounds, outside + text[at:]
+
+
+def _arguments(text: str, match: re.Match[str], tools: Collection[str]) -> tuple[Call | None, int]:
+    tool, at = match["tool"], match.end()
+    if raw := _RAW.match(text, at):
+        return Call(tool, raw[1]), raw.end()
+    if text[at:].lstrip().startswith("{"):
+        at = text.index("{", at)
+        try:
+            args, end = json.JSONDecoder().raw_decode(text, at)
+        except (ValueError, RecursionError) as error:
+            example = f'call {tool} {{"argument": "value"}}'
+            raise CannotFollow(f"the arguments of {tool} are not JSON ({error}), write {example}") from None
+        return Call(tool, args), end
+    # "call me tomorrow" is no call, but "call list_notes" is one without arguments.
+    return (Call(tool, {}) if tool in tools else None), at
+
+
+def _form(text: str) -> Form:
+    return "json" if re.search(r"\bas json\b", text, re.I) else "dict"
+
+
+def _ids(text: str) -> CallIds:
+    found = re.search(r"\bwith (repeated|duplicate) call ids\b", text, re.I)
+    if not found:
+        return "unique"
+    return "repeated" if found[1].lower() == "repeated" else "duplicate"
+
+
+def _quoted(text: str, default: str) -> str:
+    found = _QUOTED.search(text)
+    return found[1] if found else default
+
+
+def _count_of_characters(text: str, default: int) -> int:
+    found = re.search(r"\b(\d[\d,]*) characters\b", text, re.I)
+    return min(int(found[1].replace(",", "")), _LONGEST) if found else default
+
+
+def _filler(length: int) -> str:
+    """Text of exactly this length in which every place can be told from every other."""
+    words = " ".join(f"{number:05d}" for number in range(length // 6 + 1))
+    return f"{words} "[:length].replace(" ", "-") if length else ""

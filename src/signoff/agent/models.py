@@ -1,0 +1,64 @@
+"""From a model's name to a PydanticAI model, or one line that says what to write instead.
+
+Builds the model and asks it nothing: a wrong key or a model that the provider does not have shows at the first request.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.models import Model, infer_model, known_model_names, parse_model_id
+
+from signoff.agent.demo import demo_model
+from signoff.errors import SettingsError
+from signoff.settings import DEMO_MODEL
+
+_EXAMPLE = "anthropic:claude-sonnet-4-5"
+
+
+def choose_model(name: str) -> Model:
+    """`demo`, or any name that PydanticAI knows how to serve. Raises SettingsError."""
+    name = name.strip()
+    if name == DEMO_MODEL:
+        return demo_model()
+    if name.endswith(":"):
+        raise SettingsError(f'model "{name}" names a provider but no model; write for example {_EXAMPLE}')
+    try:
+        return infer_model(name)
+    except ImportError as error:
+        raise SettingsError(_missing_package(name, str(error))) from None
+    except UserError as error:
+        raise SettingsError(_refused(name, str(error))) from None
+    except Exception as error:  # a provider's client library raises what it likes
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise SettingsError(f'model "{name}" cannot be used: {reason}; write another or {DEMO_MODEL}') from None
+
+
+def _missing_package(name: str, message: str) -> str:
+    command = re.search(r"""pip install ["'][^"']+["']""", message)
+    todo = f"run {command[0]}" if command else f"install what this names: {' '.join(message.split())}"
+    return f'model "{name}" needs a package that is not installed; {todo}'
+
+
+def _refused(name: str, message: str) -> str:
+    if message.startswith("Unknown model"):
+        return f'there is no model "{name}"; write {_nearest(name, message)}'
+    # PydanticAI names the variables in backticks, beside Python code that does not help here.
+    if variables := re.findall(r"`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)`", message):
+        names = " or ".join(dict.fromkeys(variables))
+        return f'model "{name}" needs {names}; write {variables[0]}=... into .env, or set SIGNOFF_MODEL={DEMO_MODEL}'
+    return f'model "{name}" cannot be used: {" ".join(message.split())}'
+
+
+def _nearest(name: str, message: str) -> str:
+    if suggested := re.search(r"Did you mean '([^']+)'", message):
+        return suggested[1]
+    provider, model = parse_model_id(name)
+    known = sorted({known.split(":")[0] for known in known_model_names() if ":" in known})
+    if provider and (near := difflib.get_close_matches(provider, known, n=1)):
+        return f"{near[0]}:{model}"
+    if difflib.get_close_matches(name, [DEMO_MODEL]):
+        return DEMO_MODEL
+    return f"{DEMO_MODEL} or PROVIDER:NAME, for example {_EXAMPLE}"

@@ -1,0 +1,175 @@
+"""Plugins: Python files whose list `tools` holds functions, `pydantic_ai.Tool`s or toolsets, as PydanticAI has them.
+
+A plugin is a module of a package of its own, so `from . import sibling` works anywhere in it. A plain `import sibling`
+works at the top of the file; the sibling then belongs to this plugin alone, so that two plugins may each have a
+`helpers.py`. Whatever is wrong becomes one line with the file, the line and the cause; what a tool may do is the
+gate's affair.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+from pydantic_ai import Tool
+from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
+
+from signoff.agent.declared import WORDS
+from signoff.errors import ConfigError
+
+PluginTool = Tool[Any] | AbstractToolset[Any]
+
+
+def load_plugins(paths: Sequence[str], base: Path, taken: Collection[str] = ()) -> list[PluginTool]:
+    """What all files bring, in order. `taken` are the names of tools that are there already. Raises ConfigError."""
+    owners = dict.fromkeys(taken, "Signoff itself")
+    found: list[PluginTool] = []
+    for path in paths:
+        source = _Source(path, (base / path).resolve())
+        with source.siblings_importable():
+            for number, entry in enumerate(source.load()):
+                tool = source.as_tool(number, entry)
+                for known in _tools_of(tool):
+                    source.check(number, known, owners)
+                found.append(tool)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    name: str
+    """As signoff.toml has it."""
+    path: Path
+
+    def fail(self, line: int | None, cause: str, todo: str) -> ConfigError:
+        return ConfigError(f"{self.name}{f':{line}' if line else ''}: {cause}; {todo}")
+
+    def load(self) -> Sequence[object]:
+        """Run the file and return its list."""
+        if not self.path.is_file():
+            raise self.fail(
+                None, "there is no such file", "correct [tools] plugins; paths are relative to signoff.toml"
+            )
+        try:
+            module = _run(self.path)
+        except SyntaxError as error:
+            if error.filename != str(self.path):
+                raise self._failed(error) from None
+            raise self.fail(error.lineno, f"not valid Python: {error.msg}", "correct this line") from None
+        except (Exception, SystemExit) as error:
+            raise self._failed(error) from None
+        if not hasattr(module, "tools"):
+            raise self.fail(None, "there is no list named tools", "write tools = [my_function] at its end")
+        tools: object = module.tools
+        if not isinstance(tools, list | tuple):
+            cause = f"tools is a {type(tools).__name__}"
+            raise self.fail(self.line_of(None), cause, "write a list: tools = [my_function]")
+        return cast("Sequence[object]", tools)
+
+    def as_tool(self, number: int, entry: object) -> PluginTool:
+        if isinstance(entry, Tool | AbstractToolset):
+            return cast("PluginTool", entry)
+        if not inspect.isroutine(entry):
+            kind = f"the class {entry.__name__}" if isinstance(entry, type) else f"a {type(entry).__name__}"
+            todo = "write a function, a pydantic_ai.Tool or a toolset"
+            raise self.fail(self.line_of(number), f"entry {number + 1} of tools is {kind}", todo)
+        try:
+            return Tool(cast("Callable[..., Any]", entry))
+        except Exception as error:
+            cause = f"the function {entry.__name__} cannot be a tool: {' '.join(str(error).split())}"
+            raise self.fail(self.line_of(number), cause, "annotate its parameters with simple types") from None
+
+    def check(self, number: int, tool: Tool[Any], owners: dict[str, str]) -> None:
+        if owner := owners.get(tool.name):
+            cause = f"the tool {tool.name} is already defined by {owner}"
+            raise self.fail(self.line_of(number), cause, "give it another name")
+        owners[tool.name] = self.name
+        approval = (tool.metadata or {}).get("approval")
+        if approval is not None and not callable(approval) and approval not in WORDS:
+            cause = f"the tool {tool.name} has metadata approval={approval!r}"
+            raise self.fail(self.line_of(number), cause, f"write one of {', '.join(WORDS)}, or a function")
+
+    def line_of(self, number: int | None) -> int | None:
+        """Where `tools` is assigned, or its entry of this number if it is written out as a list."""
+        line: int | None = None
+        for node in ast.parse(self.path.read_bytes()).body:
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            if any(isinstance(target, ast.Name) and target.id == "tools" for target in targets):
+                line = node.lineno
+                value = getattr(node, "value", None)
+                if number is not None and isinstance(value, ast.List | ast.Tuple) and number < len(value.elts):
+                    line = value.elts[number].lineno
+        return line
+
+    def _failed(self, error: BaseException) -> ConfigError:
+        """The line is the last one of this file that was running, also when a file that it imports is to blame."""
+        frames = traceback.extract_tb(error.__traceback__)
+        line = next((frame.lineno for frame in reversed(frames) if frame.filename == str(self.path)), None)
+        cause = f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
+        missing = isinstance(error, ImportError)
+        todo = "install what is missing or correct the import" if missing else "correct this, or remove the plugin"
+        return self.fail(line, cause, todo)
+
+    @contextmanager
+    def siblings_importable(self) -> Generator[None]:
+        # At the end of the path: a sibling must not stand in for a module that somebody else imports meanwhile.
+        folder, before = str(self.path.parent), set(sys.modules)
+        sys.path.append(folder)
+        try:
+            yield
+        finally:
+            sys.path.reverse()
+            sys.path.remove(folder)
+            sys.path.reverse()
+            _forget({name for name in set(sys.modules) - before if _lies_in(name, self.path.parent)})
+
+
+def _lies_in(name: str, folder: Path) -> bool:
+    """Whether a module is a file or a package of this very folder. Not deeper: the folder may hold a whole .venv."""
+    file = getattr(sys.modules[name], "__file__", None)
+    home = Path(file).parent if file else None
+    return home is not None and (home == folder or (home.parent == folder and Path(str(file)).stem == "__init__"))
+
+
+def _forget(names: set[str]) -> None:
+    tops = {name for name in names if "." not in name}
+    for name in list(sys.modules):
+        if name.partition(".")[0] in tops:
+            del sys.modules[name]
+
+
+def _run(path: Path) -> ModuleType:
+    package_name = f"signoff_plugin_{hashlib.sha256(str(path.parent).encode()).hexdigest()[:12]}"
+    if package_name not in sys.modules:
+        package = ModuleType(package_name)
+        package.__path__ = [str(path.parent)]
+        sys.modules[package_name] = package
+    name = f"{package_name}.{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError("its name does not end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _tools_of(entry: PluginTool) -> Sequence[Tool[Any]]:
+    """The tools whose names are known before a run; other toolsets are checked by PydanticAI when they are asked."""
+    if isinstance(entry, Tool):
+        return [entry]
+    return list(entry.tools.values()) if isinstance(entry, FunctionToolset) else []

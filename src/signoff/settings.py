@@ -1,0 +1,139 @@
+"""What the environment says: the token, the model, the database, where Discord is.
+
+Built once by `load_settings` and passed down; nothing here is read at import. Knows nothing of signoff.toml's
+contents, of Discord or of PydanticAI. No error and no repr shows a value, since any of them may be a secret.
+"""
+
+from __future__ import annotations
+
+import os
+from io import StringIO
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from dotenv import dotenv_values
+from dotenv.parser import parse_stream
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from signoff.errors import SettingsError
+
+DEMO_MODEL = "demo"
+DISCORD_API_URL = "https://discord.com/api/v10"
+
+LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+
+
+class Settings(BaseSettings):
+    """Every setting. The name in the environment is the alias; empty text counts as absent."""
+
+    model_config = SettingsConfigDict(
+        frozen=True,
+        extra="ignore",
+        populate_by_name=True,
+        str_strip_whitespace=True,
+        hide_input_in_errors=True,
+    )
+
+    discord_token: SecretStr | None = Field(default=None, validation_alias="DISCORD_TOKEN")
+    model: str = Field(default=DEMO_MODEL, validation_alias="SIGNOFF_MODEL")
+    database_url: str = Field(default="sqlite:///data/signoff.db", validation_alias="SIGNOFF_DATABASE_URL", repr=False)
+    config_path: Path = Field(default=Path("signoff.toml"), validation_alias="SIGNOFF_CONFIG")
+    api_url: str = Field(default=DISCORD_API_URL, validation_alias="DISCORD_API_URL", repr=False)
+    gateway_url: str | None = Field(default=None, validation_alias="DISCORD_GATEWAY_URL", repr=False)
+    """None: the address that Discord's API gives out."""
+    log_level: LogLevel = Field(default="INFO", validation_alias="SIGNOFF_LOG_LEVEL")
+
+    @property
+    def config_required(self) -> bool:
+        """Whether signoff.toml was named on purpose, so that it must be there."""
+        return "config_path" in self.model_fields_set
+
+    def choose_model_name(self, configured: str | None) -> str:
+        """The environment's model, else the one in signoff.toml, else the demo."""
+        return self.model if "model" in self.model_fields_set else configured or self.model
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_empty(cls, values: Any) -> Any:
+        found = cast("dict[str, Any]", values)
+        return {name: value for name, value in found.items() if not (isinstance(value, str) and not value.strip())}
+
+    @field_validator("discord_token")
+    @classmethod
+    def _check_token(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is None:
+            return None
+        token = value.get_secret_value().strip()
+        if any(c.isspace() or c in "\"'" for c in token):
+            raise ValueError("contains a space or quotes; write the bare token from the Developer Portal's Bot page")
+        return SecretStr(token)
+
+    @field_validator("database_url")
+    @classmethod
+    def _check_database(cls, value: str) -> str:
+        scheme, _, rest = value.partition("://")
+        if scheme not in ("sqlite", "postgresql", "postgres"):
+            # PostgreSQL passes here: whether this version has it is for the store to say.
+            raise ValueError("is not a database address; write sqlite:///data/signoff.db")
+        if scheme == "sqlite" and not rest.strip("/"):
+            raise ValueError("names no file; write sqlite:///data/signoff.db")
+        if scheme == "sqlite" and not rest.startswith("/"):
+            raise ValueError("has two slashes where three are needed; write sqlite:///data/signoff.db")
+        return value
+
+    @field_validator("api_url")
+    @classmethod
+    def _check_api(cls, value: str) -> str:
+        return _address(value, ("http://", "https://"), DISCORD_API_URL)
+
+    @field_validator("gateway_url")
+    @classmethod
+    def _check_gateway(cls, value: str | None) -> str | None:
+        return value and _address(value, ("ws://", "wss://"), "wss://gateway.discord.gg")
+
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _check_level(cls, value: Any) -> Any:
+        level = str(value).strip().upper()
+        if level not in ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"):
+            raise ValueError("is not a log level; write DEBUG, INFO, WARNING, ERROR or CRITICAL")
+        return level
+
+
+def load_settings(env_file: str | Path | None = ".env") -> Settings:
+    """Read `.env` into the environment, where provider keys are looked up too, then build the settings."""
+    if env_file is not None:
+        _load_env_file(Path(env_file))
+    try:
+        return Settings()
+    except ValidationError as error:
+        raise SettingsError("\n".join(_line(e["loc"], e["msg"]) for e in error.errors())) from None
+
+
+def _line(location: tuple[int | str, ...], message: str) -> str:
+    return f"{'.'.join(str(part) for part in location)}: {message.removeprefix('Value error, ')}"
+
+
+def _address(value: str, schemes: tuple[str, ...], example: str) -> str:
+    if not value.startswith(schemes) or value in schemes:
+        raise ValueError(f"does not start with {' or '.join(schemes)}; write for example {example}")
+    return value.rstrip("/")
+
+
+def _load_env_file(path: Path) -> None:
+    """Set what is not set yet. An empty entry sets nothing: libraries take an empty key for a key."""
+    try:
+        with path.open(encoding="utf-8-sig") as stream:
+            text = stream.read()
+    except FileNotFoundError:
+        return
+    except (OSError, UnicodeDecodeError) as error:
+        reason = "is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror or "cannot be read"
+        raise SettingsError(f"{path}: {reason}; write it as a text file with one NAME=value per line") from None
+    for binding in parse_stream(StringIO(text)):
+        if binding.error:
+            raise SettingsError(f"{path}:{binding.original.line}: this line cannot be read; write NAME=value")
+    for name, value in dotenv_values(stream=StringIO(text)).items():
+        if value:
+            os.environ.setdefault(name, value)
