@@ -7,18 +7,9 @@ import logging
 import signal
 import time
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
 
-from pydantic_ai.agent import AbstractAgent
-
-from signoff.agent.assemble import build_agent, build_policy, build_tools, verdicts
-from signoff.agent.floor import Floor
-from signoff.agent.models import choose_model
-from signoff.agent.runner import AgentRunner, Limits
+from signoff.agent.assemble import Brain
 from signoff.approvals.desk import Desk, Modes
-from signoff.approvals.policy import Policy
-from signoff.approvals.ports import Clock
 from signoff.bot.access import Access
 from signoff.bot.client import SignoffClient, point_at, run_bot
 from signoff.config import Config
@@ -26,7 +17,6 @@ from signoff.errors import SettingsError
 from signoff.settings import Settings
 from signoff.store import Store
 from signoff.turns.driver import Driver, QueueLimits
-from signoff.turns.ports import TurnStore
 
 log = logging.getLogger(__name__)
 
@@ -39,44 +29,15 @@ class SystemClock:
         return time.time()
 
 
-@dataclass(frozen=True)
-class Brain:
-    """The agent and its policy: everything that can be wrong with the configuration is found while building it."""
-
-    agent: AbstractAgent[Any, Any]
-    policy: Policy
-
-    @classmethod
-    def build(cls, settings: Settings, config: Config) -> Brain:
-        policy = build_policy(config)
-        tools = build_tools(config)
-        agent = build_agent(config, choose_model(settings.choose_model_name(config.agent.model)), tools)
-        for line in verdicts(tools, policy) if not config.agent.import_ else ():
-            log.info("tool %s", line)
-        return cls(agent, policy)
-
-    def runner(self, config: Config, store: TurnStore, clock: Clock) -> AgentRunner:
-        asking, limits = config.approvals, config.limits
-        return AgentRunner(
-            self.agent,
-            store,
-            clock,
-            self.policy,
-            asking.approvers,
-            asking.timeout,
-            asking.batch == "hold",
-            Limits(limits.calls_per_response, limits.model_requests_per_turn),
-            Floor(limits.tool_seconds),
-        )
-
-
 async def run_discord(settings: Settings, config: Config) -> None:
     """Serve Discord until told to stop. Raises StartupError with the line that a person reads."""
     if settings.discord_token is None:
         todo = "write the bot's token into .env, or run `python main.py sandbox` to try it offline"
         raise SettingsError(f"DISCORD_TOKEN is not set; {todo}")
     point_at(settings.api_url, settings.gateway_url)
-    brain = Brain.build(settings, config)
+    brain = Brain.build(config, settings.choose_model_name(config.agent.model))
+    for line in brain.verdicts:
+        log.info("tool %s", line)
     async with await Store.open(settings.database_url) as store:
         clock = SystemClock()
         limits = config.limits

@@ -5,20 +5,63 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic_ai import Agent, Tool
 from pydantic_ai.agent import AbstractAgent
-from pydantic_ai.models import Model
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
 from signoff.agent.declared import declaration
+from signoff.agent.floor import Floor
+from signoff.agent.models import choose_model
 from signoff.agent.plugins import PluginTool, load_plugins
+from signoff.agent.runner import AgentRunner, Limits
 from signoff.agent.tools import builtin_tools
 from signoff.approvals.model import Verdict
 from signoff.approvals.policy import Policy, Rule
+from signoff.approvals.ports import Clock
 from signoff.config import Config
 from signoff.errors import ConfigError
+from signoff.turns.ports import TurnStore
+
+
+@dataclass(frozen=True)
+class Brain:
+    """The agent and its policy: everything that can be wrong with the configuration is found while building it."""
+
+    agent: AbstractAgent[Any, Any]
+    policy: Policy
+    verdicts: tuple[str, ...]
+    """One line per tool that is known before a run."""
+
+    @classmethod
+    def build(cls, config: Config, model_name: str) -> Brain:
+        policy = build_policy(config)
+        if config.agent.import_:
+            return cls(import_agent(config), policy, ())
+        tools = build_tools(config)
+        agent = Agent(
+            choose_model(model_name),
+            instructions=config.agent.instructions,
+            tools=[tool for tool in tools if isinstance(tool, Tool)],
+            toolsets=[toolset for toolset in tools if isinstance(toolset, AbstractToolset)],
+        )
+        return cls(agent, policy, tuple(verdicts(tools, policy)))
+
+    def runner(self, config: Config, store: TurnStore, clock: Clock) -> AgentRunner:
+        asking, limits = config.approvals, config.limits
+        return AgentRunner(
+            self.agent,
+            store,
+            clock,
+            self.policy,
+            asking.approvers,
+            asking.timeout,
+            asking.batch == "hold",
+            Limits(limits.calls_per_response, limits.model_requests_per_turn),
+            Floor(limits.tool_seconds),
+        )
 
 
 def build_policy(config: Config) -> Policy:
@@ -29,17 +72,6 @@ def build_policy(config: Config) -> Policy:
 def build_tools(config: Config) -> list[PluginTool]:
     own = builtin_tools(config.tools.enable)
     return [*own, *load_plugins(config.tools.plugins, config.folder, [tool.name for tool in own])]
-
-
-def build_agent(config: Config, model: Model, tools: Sequence[PluginTool]) -> AbstractAgent[Any, Any]:
-    if config.agent.import_:
-        return import_agent(config)
-    return Agent(
-        model,
-        instructions=config.agent.instructions,
-        tools=[tool for tool in tools if isinstance(tool, Tool)],
-        toolsets=[toolset for toolset in tools if isinstance(toolset, AbstractToolset)],
-    )
 
 
 def import_agent(config: Config) -> AbstractAgent[Any, Any]:
@@ -60,7 +92,7 @@ def import_agent(config: Config) -> AbstractAgent[Any, Any]:
 
 
 def verdicts(tools: Sequence[PluginTool], policy: Policy) -> list[str]:
-    """One line per tool that is known before a run: what a call of it would meet."""
+    """What a call of each tool would meet, in words."""
     lines: list[str] = []
     for entry in tools:
         if isinstance(entry, Tool):

@@ -168,7 +168,7 @@ class Gate(AbstractCapability[Any]):
         try:
             call = ToolCall(key, tool_def.name, _as_json(args), schema)
             return bind(call, self.turn.place)
-        except ValueError as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise ToolFailed(f"Nothing was run: the arguments cannot be shown to a person ({error}).") from error
 
 

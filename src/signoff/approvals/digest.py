@@ -7,15 +7,32 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from signoff.approvals.model import Place, ToolCall
 
 
+DEEPEST = 100
+"""Arguments nested deeper than this are refused: no person could review them, and no store need keep them."""
+
+
 def canonical(value: Any) -> str:
-    """One text per JSON value: sorted keys, no spaces, plain ASCII. Raises ValueError for NaN and infinities."""
+    """One text per JSON value: sorted keys, no spaces, plain ASCII. Raises ValueError for what is not plain JSON."""
+    _check_depth(value, DEEPEST)
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def _check_depth(value: Any, left: int) -> None:
+    if left < 0:
+        raise ValueError(f"nested more than {DEEPEST} levels deep")
+    if isinstance(value, Mapping):
+        for item in cast(Mapping[Any, Any], value).values():
+            _check_depth(item, left - 1)
+    elif isinstance(value, (list, tuple)):
+        for item in cast(Sequence[Any], value):
+            _check_depth(item, left - 1)
 
 
 def fingerprint(value: Any) -> str:

@@ -98,11 +98,15 @@ class Driver:
     async def _start_queued(self) -> None:
         """Claim whatever may run now, by compare-and-set, and run it."""
 
-        def claim(tx: TurnTx) -> Turn | None:
-            turn = tx.next_startable(self.limits.per_person, self._held)
+        def claim(tx: TurnTx, held: frozenset[str]) -> Turn | None:
+            turn = tx.next_startable(self.limits.per_person, held)
             return turn if turn and tx.move(turn.id, TurnState.QUEUED, TurnState.RUNNING) else None
 
-        while not self._stopping and (turn := await self.store.run(claim)):
+        while not self._stopping:
+            held = frozenset(self._held)
+            turn = await self.store.run(lambda tx, held=held: claim(tx, held))
+            if turn is None:
+                return
             self._spawn(self._advance(turn))
 
     # One step

@@ -1,0 +1,95 @@
+"""How values become column text and come back exactly: JSON, people, and strings that a database will not take.
+
+Knows no table and no database.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from signoff.approvals.model import Actor, JsonObject
+
+DEPTH = 200
+"""Levels of JSON. Far below where a reader with a deeper stack than the writer's would give up on the row."""
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def escape(text: str) -> str:
+    """Text that any database can hold: as it is, or as a JSON string if it has a NUL or half a surrogate pair.
+
+    The same text always gives the same column value, so that it can be looked up; different texts never do.
+    """
+    if text.startswith('"') or _UNSTORABLE.search(text):
+        return json.dumps(text)
+    return text
+
+
+def unescape(column: str) -> str:
+    return json.loads(column) if column.startswith('"') else column
+
+
+def dump_object(value: JsonObject) -> str:
+    """ASCII JSON in the given key order, since a card shows arguments in the order they came.
+
+    Refuses with ValueError what would come back different: a row that cannot be read stops everyone who reads it.
+    """
+    _refuse_depth(value, DEPTH)
+    text = _dump(dict(value))
+    if _dump(json.loads(text)) != text:
+        raise ValueError("not JSON: keys that are equal as text")
+    return text
+
+
+def _refuse_depth(value: Any, left: int) -> None:
+    if not left:
+        raise ValueError(f"not stored: nested too deeply, more than {DEPTH} levels")
+    if isinstance(value, Mapping):
+        value = list(cast(Mapping[Any, Any], value).values())
+    if isinstance(value, list | tuple):
+        for inner in cast(Sequence[Any], value):
+            _refuse_depth(inner, left - 1)
+
+
+def load_object(column: str) -> dict[str, Any]:
+    return json.loads(column)
+
+
+def dump_strings(values: Iterable[str]) -> str:
+    return _dump(list(values))
+
+
+def load_strings(column: str) -> tuple[str, ...]:
+    return tuple(json.loads(column))
+
+
+def dump_actor(actor: Actor) -> str:
+    return _dump(
+        {
+            "id": actor.id,
+            "name": actor.name,
+            "server": actor.server,
+            "roles": sorted(actor.roles),
+            "manages_server": actor.manages_server,
+            "is_bot": actor.is_bot,
+        }
+    )
+
+
+def load_actor(column: str) -> Actor:
+    fields = json.loads(column)
+    return Actor(
+        id=fields["id"],
+        name=fields["name"],
+        server=fields["server"],
+        roles=frozenset(fields["roles"]),
+        manages_server=fields["manages_server"],
+        is_bot=fields["is_bot"],
+    )
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))

@@ -1,0 +1,155 @@
+"""The seam between our SQL and a driver: one connection, one thread, one transaction at a time.
+
+Statements are written with `?` and the SQL that SQLite and PostgreSQL share; a dialect subclasses `Database` and says
+how its driver differs. Knows no table.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, Protocol, TypeVar
+
+from signoff.errors import StoreError
+from signoff.store.codec import escape, unescape
+
+T = TypeVar("T")
+Value = str | bytes | int | float | None
+Row = tuple[Any, ...]
+
+_JOB = "job"
+
+
+class Cursor(Protocol):
+    """The part of a DB-API cursor that we use."""
+
+    @property
+    def rowcount(self) -> int: ...
+
+    def execute(self, sql: Any, params: Any, /) -> Any: ...
+
+    def executemany(self, sql: Any, params: Any, /) -> Any: ...
+
+    def fetchall(self) -> list[Any]: ...
+
+
+class Connection(Protocol):
+    def cursor(self) -> Cursor: ...
+
+    def close(self) -> None: ...
+
+
+class Database(ABC):
+    """A connection in autocommit mode, on which transactions are begun and ended by hand.
+
+    After a failed statement the job is lost, as in PostgreSQL: every further statement is refused until `undo`.
+    """
+
+    dialect: ClassVar[str]
+    placeholder: ClassVar[str] = "?"
+    begin_sql: ClassVar[str] = "BEGIN"
+    driver_errors: ClassVar[tuple[type[Exception], ...]]
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._failed: StoreError | None = None
+
+    @abstractmethod
+    def explain(self, error: Exception) -> str:
+        """The driver's error as a cause and what to do about it."""
+
+    @abstractmethod
+    def has_tables(self) -> bool: ...
+
+    @abstractmethod
+    def has_table(self, name: str) -> bool: ...
+
+    @abstractmethod
+    def script(self, text: str) -> None:
+        """Run several statements inside the open transaction."""
+
+    def all(self, sql: str, *params: Value) -> list[Row]:
+        def fetch(cursor: Cursor, text: str) -> list[Row]:
+            cursor.execute(text, _written(params))
+            return [tuple(map(_read, row)) for row in cursor.fetchall()]
+
+        return self._guarded(sql, fetch)
+
+    def one(self, sql: str, *params: Value) -> Row | None:
+        rows = self.all(sql, *params)
+        return rows[0] if rows else None
+
+    def change(self, sql: str, *params: Value) -> int:
+        """Run a statement; how many rows it touched."""
+
+        def execute(cursor: Cursor, text: str) -> int:
+            cursor.execute(text, _written(params))
+            return cursor.rowcount
+
+        return self._guarded(sql, execute)
+
+    def change_many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
+        self._guarded(sql, lambda cursor, text: cursor.executemany(text, [_written(row) for row in rows]))
+
+    def begin(self) -> None:
+        self._failed = None
+        self._command(self.begin_sql)
+
+    def commit(self) -> None:
+        self._command("COMMIT")
+
+    def abandon(self) -> None:
+        """Give up the transaction, if there still is one. Never raises."""
+        self._failed = None
+        try:
+            self._command("ROLLBACK")
+        except StoreError:
+            # The database has rolled back by itself, as SQLite does on a full disk.
+            self._failed = None
+
+    def savepoint(self) -> None:
+        self._command(f"SAVEPOINT {_JOB}")
+
+    def release(self) -> None:
+        """Keep what was done since the savepoint. Raises if a statement failed, even if its error was swallowed."""
+        if self._failed is not None:
+            raise self._failed
+        self._command(f"RELEASE SAVEPOINT {_JOB}")
+
+    def undo(self) -> None:
+        """Forget what was done since the savepoint. Raises if the whole transaction is gone."""
+        self._command(f"ROLLBACK TO SAVEPOINT {_JOB}")
+        self._command(f"RELEASE SAVEPOINT {_JOB}")
+        self._failed = None
+
+    def close(self) -> None:
+        try:
+            self._connection.close()
+        except self.driver_errors:
+            pass  # everything that was acknowledged is committed; a failing close takes nothing away
+
+    def _guarded(self, sql: str, action: Callable[[Cursor, str], T]) -> T:
+        if self._failed is not None:
+            raise self._failed
+        try:
+            return action(self._connection.cursor(), sql.replace("?", self.placeholder))
+        except self.driver_errors as error:
+            self._failed = self._failure(error)
+            raise self._failed from error
+
+    def _command(self, sql: str) -> None:
+        try:
+            self._connection.cursor().execute(sql, ())
+        except self.driver_errors as error:
+            raise self._failure(error) from error
+
+    def _failure(self, error: Exception) -> StoreError:
+        return StoreError(f"The database failed and nothing of this step was kept: {self.explain(error)}")
+
+
+def _written(params: Sequence[Value]) -> tuple[Value, ...]:
+    return tuple(escape(str(value)) if isinstance(value, str) else value for value in params)
+
+
+def _read(value: Any) -> Any:
+    return unescape(value) if isinstance(value, str) else value

@@ -1,0 +1,89 @@
+"""One process owns the database: an exclusive lock on a file beside it, which dies with the process.
+
+The lock is the kernel's, not the file's existence: a file left behind by a killed process stops nobody, and so it is
+never removed (removing it would let two processes lock two files of one name). Knows no SQL.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from signoff.errors import AlreadyRunning, StoreUnavailable
+
+_PATIENCE = 0.2
+"""How long to wait for the words of an owner that has locked and not yet written, in seconds."""
+
+
+class ProcessLock:
+    """Held from `acquire` until `release` or the end of the process. Programs that it starts do not inherit it."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    @classmethod
+    def acquire(cls, database: Path) -> ProcessLock:
+        """Take the lock for a resolved path. AlreadyRunning if another process, or this one, has it."""
+        try:
+            import fcntl
+        except ImportError:
+            raise StoreUnavailable(
+                "This system has no file locks of the kind that keep two bots apart: run on Linux or macOS."
+            ) from None
+        path = database.with_name(database.name + ".lock")
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreUnavailable(
+                f"Cannot write {path} ({error.strerror}), which the database needs beside it."
+                " Let this user write to that folder, or set SIGNOFF_DATABASE_URL to another place."
+            ) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = _read_owner(descriptor)
+            os.close(descriptor)
+            raise AlreadyRunning(
+                f"Already running: {owner} owns the database {database}."
+                " Stop it first, or set SIGNOFF_DATABASE_URL to another place."
+            ) from None
+        except OSError as error:
+            os.close(descriptor)
+            raise StoreUnavailable(
+                f"Cannot lock {path} ({error.strerror}). Put the database on a local disk: set SIGNOFF_DATABASE_URL."
+            ) from error
+        lock = cls(descriptor)
+        lock._write_owner()
+        return lock
+
+    def release(self) -> None:
+        if self._descriptor >= 0:
+            descriptor, self._descriptor = self._descriptor, -1
+            os.close(descriptor)
+
+    def _write_owner(self) -> None:
+        words = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.time()}
+        try:
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, json.dumps(words).encode() + b"\n", 0)
+        except OSError:
+            pass  # a full disk: the lock holds all the same, it just cannot say whose it is
+
+
+def _read_owner(descriptor: int) -> str:
+    """Words for the owner. The file may hold anything, so nothing but numbers and a short name is repeated."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            words = json.loads(os.pread(descriptor, 4096, 0))
+            since = datetime.fromtimestamp(float(words["since"]), UTC)
+            host = "".join(c for c in str(words["host"]) if c.isalnum() or c in "-._")[:64]
+            return f"process {int(words['pid'])} on {host}, since {since:%Y-%m-%d %H:%M:%S} UTC,"
+        except (OSError, ValueError, TypeError, KeyError, OverflowError):
+            if time.monotonic() > until:
+                return "another process"
+            time.sleep(0.01)

@@ -1,0 +1,211 @@
+"""The turns' rows: turns, conversations and the journal of calls, with their statements and mapping.
+
+Knows which moves are legal, from `turns.model`, and nothing else of what a turn does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from signoff.approvals.model import CallKey, Place
+from signoff.store.codec import dump_actor, load_actor
+from signoff.store.database import Database, Row, Value
+from signoff.turns.model import MOVES, CallRecord, CallState, HistoryEntry, Turn, TurnState
+
+_TURN = """id, server, channel, conversation, message, asker_seen, text, created, state, prompted, rounds, batch,
+    reply, reply_posted"""
+_ACTIVE = "state IN ('running', 'waiting')"
+_QUEUED = "state = 'queued'"
+
+TURN_BY_ID = f"SELECT {_TURN} FROM turns WHERE id = ?"
+INSERT_TURN = f"""INSERT INTO turns (seq, asker, {_TURN})
+    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM turns), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (id) DO NOTHING"""
+MOVE = "UPDATE turns SET state = ? WHERE id = ? AND state = ?"
+MOVE_TO_ACTIVE = f"""{MOVE} AND NOT EXISTS (SELECT 1 FROM turns AS other
+    WHERE other.conversation = turns.conversation AND other.{_ACTIVE} AND other.id <> turns.id)"""
+RELOCATE = f"UPDATE turns SET server = ?, channel = ?, conversation = ? WHERE id = ? AND {_QUEUED}"
+AWAIT_BATCH = "UPDATE turns SET rounds = rounds + 1, batch = ? WHERE id = ?"
+FINISH = "UPDATE turns SET reply = ? WHERE id = ?"
+SET_REPLY_POSTED = "UPDATE turns SET reply_posted = TRUE WHERE id = ?"
+SET_PROMPTED = "UPDATE turns SET prompted = TRUE WHERE id = ?"
+TURNS_IN = f"SELECT {_TURN} FROM turns WHERE state IN ({{states}}) ORDER BY created, seq"
+UNPOSTED = f"""SELECT {_TURN} FROM turns WHERE reply_posted = FALSE AND state IN ('done', 'failed')
+    ORDER BY created, seq"""
+COUNT = "SELECT COUNT(*) FROM turns WHERE {where}"
+NEXT_STARTABLE = f"""SELECT {_TURN} FROM turns WHERE {_QUEUED}
+    AND NOT EXISTS (SELECT 1 FROM turns AS busy WHERE busy.conversation = turns.conversation AND busy.{_ACTIVE})
+    AND (SELECT COUNT(*) FROM turns AS mine WHERE mine.asker = turns.asker AND mine.{_ACTIVE}) < ?
+    AND id NOT IN ({{skip}}) ORDER BY created, seq LIMIT 1"""
+RESUMABLE = f"""SELECT {_TURN} FROM turns WHERE state = 'waiting'
+    AND EXISTS (SELECT 1 FROM batches WHERE batches.id = turns.batch AND batches.settled) ORDER BY created, seq"""
+
+HISTORY = "SELECT position, body FROM messages WHERE conversation = ? ORDER BY position"
+SAVE_MESSAGE = """INSERT INTO messages (conversation, position, body) VALUES (?, ?, ?)
+    ON CONFLICT (conversation, position) DO UPDATE SET body = excluded.body"""
+DROP_MESSAGES = "DELETE FROM messages WHERE conversation = ? AND position > ?"
+
+_KEY = "conversation = ? AND position = ? AND call_id = ?"
+CALL = f"SELECT conversation, position, call_id, tool, digest, state, result, request FROM calls WHERE {_KEY}"
+PUT_CALL = """INSERT INTO calls (conversation, position, call_id, tool, digest, state, result, request, turn, at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (conversation, position, call_id) DO UPDATE SET tool = excluded.tool, digest = excluded.digest,
+    state = excluded.state, result = excluded.result, request = excluded.request, turn = excluded.turn,
+    at = excluded.at"""
+DROP_CALL = f"DELETE FROM calls WHERE {_KEY}"
+
+
+class TurnRows:
+    """Implements what `turns.ports.TurnTx` adds to the desk's transaction."""
+
+    db: Database
+
+    def turn(self, turn_id: str) -> Turn | None:
+        row = self.db.one(TURN_BY_ID, turn_id)
+        return _turn(row) if row else None
+
+    def insert_turn(self, turn: Turn) -> bool:
+        inserted = self.db.change(
+            INSERT_TURN,
+            turn.asker.id,
+            turn.id,
+            turn.place.server,
+            turn.place.channel,
+            turn.place.conversation,
+            turn.message,
+            dump_actor(turn.asker),
+            turn.text,
+            turn.created,
+            turn.state,
+            turn.prompted,
+            turn.rounds,
+            turn.batch,
+            turn.reply,
+            turn.reply_posted,
+        )
+        return inserted == 1
+
+    def move(self, turn_id: str, old: TurnState, new: TurnState) -> bool:
+        """False also if the conversation has another active turn: a turn does not start beside it."""
+        if new not in MOVES[old]:
+            raise ValueError(f"a turn cannot go from {old} to {new}")
+        sql = MOVE_TO_ACTIVE if new in (TurnState.RUNNING, TurnState.WAITING) else MOVE
+        return self.db.change(sql, new, turn_id, old) == 1
+
+    def relocate(self, turn_id: str, place: Place) -> None:
+        """Does nothing to a turn that is no longer queued: a replayed event must do no harm."""
+        self.db.change(RELOCATE, place.server, place.channel, place.conversation, turn_id)
+
+    def await_batch(self, turn_id: str, batch_id: str) -> None:
+        self._change_turn(AWAIT_BATCH, batch_id, turn_id)
+
+    def finish(self, turn_id: str, reply: str) -> None:
+        self._change_turn(FINISH, reply, turn_id)
+
+    def set_reply_posted(self, turn_id: str) -> None:
+        self._change_turn(SET_REPLY_POSTED, turn_id)
+
+    def set_prompted(self, turn_id: str) -> None:
+        self._change_turn(SET_PROMPTED, turn_id)
+
+    def turns_in(self, *states: TurnState) -> Sequence[Turn]:
+        if not states:
+            return []
+        return [_turn(row) for row in self.db.all(TURNS_IN.format(states=_marks(states)), *states)]
+
+    def unposted_replies(self) -> Sequence[Turn]:
+        return [_turn(row) for row in self.db.all(UNPOSTED)]
+
+    def active(self, *, asker: str | None = None, conversation: str | None = None) -> int:
+        return self._count(_ACTIVE, asker, conversation)
+
+    def queued(self, *, asker: str | None = None, conversation: str | None = None) -> int:
+        return self._count(_QUEUED, asker, conversation)
+
+    def next_startable(self, per_person: int, skip: Collection[str] = ()) -> Turn | None:
+        # Copied in one step: the caller's collection may change while this thread works.
+        skipped = tuple(skip)
+        row = self.db.one(NEXT_STARTABLE.format(skip=_marks(skipped)), per_person, *skipped)
+        return _turn(row) if row else None
+
+    def resumable(self) -> Sequence[Turn]:
+        return [_turn(row) for row in self.db.all(RESUMABLE)]
+
+    def history(self, conversation: str) -> Sequence[HistoryEntry]:
+        rows = self.db.all(HISTORY, conversation)
+        return [HistoryEntry(position=position, body=bytes(body)) for position, body in rows]
+
+    def save_history(self, conversation: str, entries: Sequence[HistoryEntry]) -> None:
+        if entries:
+            self.db.change_many(SAVE_MESSAGE, [(conversation, entry.position, entry.body) for entry in entries])
+            self.db.change(DROP_MESSAGES, conversation, max(entry.position for entry in entries))
+
+    def call(self, key: CallKey) -> CallRecord | None:
+        row = self.db.one(CALL, key.conversation, key.position, key.call_id)
+        return _call(row) if row else None
+
+    def put_call(self, record: CallRecord, turn_id: str, at: float) -> None:
+        key = record.key
+        self.db.change(
+            PUT_CALL,
+            key.conversation,
+            key.position,
+            key.call_id,
+            record.tool,
+            record.digest,
+            record.state,
+            record.result,
+            record.request,
+            turn_id,
+            at,
+        )
+
+    def drop_call(self, key: CallKey) -> None:
+        self.db.change(DROP_CALL, key.conversation, key.position, key.call_id)
+
+    def _count(self, state: str, asker: str | None, conversation: str | None) -> int:
+        given: dict[str, Value] = {"asker": asker, "conversation": conversation}
+        narrowed = {name: value for name, value in given.items() if value is not None}
+        where = " AND ".join([state, *(f"{name} = ?" for name in narrowed)])
+        row = self.db.one(COUNT.format(where=where), *narrowed.values())
+        return row[0] if row else 0
+
+    def _change_turn(self, sql: str, *params: str) -> None:
+        if not self.db.change(sql, *params):
+            raise LookupError(f"there is no turn {params[-1]}")
+
+
+def _marks(values: Sequence[str]) -> str:
+    # The empty id is nobody's, and PostgreSQL does not take an empty list.
+    return ", ".join("?" for _ in values) or "''"
+
+
+def _turn(row: Row) -> Turn:
+    id, server, channel, conversation, message, asker, text, created, state, *rest = row
+    prompted, rounds, batch, reply, reply_posted = rest
+    return Turn(
+        id=id,
+        place=Place(server=server, channel=channel, conversation=conversation),
+        message=message,
+        asker=load_actor(asker),
+        text=text,
+        created=created,
+        state=TurnState(state),
+        prompted=bool(prompted),
+        rounds=rounds,
+        batch=batch,
+        reply=reply,
+        reply_posted=bool(reply_posted),
+    )
+
+
+def _call(row: Row) -> CallRecord:
+    conversation, position, call_id, tool, digest, state, result, request = row
+    return CallRecord(
+        key=CallKey(conversation=conversation, position=position, call_id=call_id),
+        tool=tool,
+        digest=digest,
+        state=CallState(state),
+        result=None if result is None else bytes(result),
+        request=request,
+    )

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from signoff.store import Store
+
+DIALECTS = ["sqlite"]
+"""Every test that takes `store` runs on each of these; PostgreSQL joins here."""
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "signoff.db"
+
+
+@pytest.fixture(params=DIALECTS)
+def url(request: pytest.FixtureRequest, database: Path) -> str:
+    assert request.param == "sqlite"
+    return f"sqlite:///{database}"
+
+
+@pytest.fixture
+async def store(url: str) -> AsyncIterator[Store]:
+    async with await Store.open(url) as store:
+        yield store

@@ -1,0 +1,170 @@
+"""Every statement that a transaction can issue finds its rows by an index."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from store_samples import a_batch, a_place, a_request, a_turn, settled
+
+from signoff.approvals.model import CallKey
+from signoff.store.migrate import migrate, shipped
+from signoff.store.sqlite import SqliteDatabase, open_sqlite
+from signoff.store.tx import Tx
+from signoff.turns.model import CallRecord, CallState, HistoryEntry, TurnState
+
+KEY = CallKey("c1", 3, "call_0")
+RECORD = CallRecord(KEY, "shell", "d", CallState.STARTED)
+
+
+def settle_with_card(tx: Tx) -> None:
+    tx.set_card("b1", "m1")
+    tx.settle(settled(a_request("b1-q1")))
+
+
+WORKS = {
+    "batch": lambda tx: tx.batch("b1"),
+    "batch_of_request": lambda tx: tx.batch_of_request("b1-q1"),
+    "batch_of_card": lambda tx: tx.batch_of_card("m1"),
+    "insert_batch": lambda tx: tx.insert_batch(a_batch("b2")),
+    "settle": lambda tx: tx.settle(settled(a_request("b1-q1"))),
+    "set_card": lambda tx: tx.set_card("b1", "m2"),
+    "set_card_final": lambda tx: tx.set_card_final("b1"),
+    "due": lambda tx: tx.due(1e9),
+    "next_deadline": lambda tx: tx.next_deadline(),
+    "request_for": lambda tx: tx.request_for(KEY),
+    "audit": lambda tx: tx.audit("k", "s", "x", "a", {}, 1.0),
+    "turn": lambda tx: tx.turn("t1"),
+    "insert_turn": lambda tx: tx.insert_turn(a_turn("t2")),
+    "move": lambda tx: tx.move("t1", TurnState.QUEUED, TurnState.RUNNING),
+    "stop": lambda tx: tx.move("t1", TurnState.QUEUED, TurnState.STOPPED),
+    "relocate": lambda tx: tx.relocate("t1", a_place()),
+    "await_batch": lambda tx: tx.await_batch("t1", "b1"),
+    "finish": lambda tx: tx.finish("t1", "done"),
+    "set_reply_posted": lambda tx: tx.set_reply_posted("t1"),
+    "turns_in": lambda tx: tx.turns_in(TurnState.RUNNING, TurnState.WAITING),
+    "unposted_replies": lambda tx: tx.unposted_replies(),
+    "unfinished_cards": lambda tx: (tx.unfinished_cards(), settle_with_card(tx), tx.unfinished_cards()),
+    "active": lambda tx: (tx.active(asker="u1"), tx.active(conversation="c"), tx.active(asker="u1", conversation="c")),
+    "queued": lambda tx: (tx.queued(asker="u1"), tx.queued(conversation="c"), tx.queued(asker="u1", conversation="c")),
+    "next_startable": lambda tx: tx.next_startable(3, ["t9"]),
+    "resumable": lambda tx: tx.resumable(),
+    "history": lambda tx: tx.history("c1"),
+    "save_history": lambda tx: tx.save_history("c1", [HistoryEntry(0, b"")]),
+    "set_prompted": lambda tx: tx.set_prompted("t1"),
+    "call": lambda tx: tx.call(KEY),
+    "put_call": lambda tx: tx.put_call(RECORD, "t1", 1.0),
+    "drop_call": lambda tx: tx.drop_call(KEY),
+}
+
+
+# Old rows of every kind, which no lookup may have to read.
+
+
+def an_old_round(tx: Tx, n: int) -> None:
+    name = f"old{n}"
+    for state in (TurnState.DONE, TurnState.FAILED):
+        tx.insert_turn(a_turn(f"{name}-{state}", conversation="c1", state=state, reply="x", reply_posted=True))
+    tx.insert_turn(a_turn(f"{name}-stopped", conversation="c1", state=TurnState.STOPPED))
+    tx.insert_batch(a_batch(name, settled(a_request(name)), card=name, card_final=True))
+    tx.insert_batch(a_batch(f"{name}-by-mode", settled(a_request(f"{name}-by-mode"))))
+    tx.put_call(CallRecord(CallKey(name, 3, "call_0"), "shell", "d", CallState.DONE), name, 1.0)
+    tx.save_history(name, [HistoryEntry(0, b"x")])
+    tx.audit("k", "s", name, "a", {}, 1.0)
+
+
+def somebody_else_waiting(tx: Tx, n: int) -> None:
+    name = f"else{n}"
+    tx.insert_turn(a_turn(name, asker=name, state=TurnState.WAITING, batch=name))
+    tx.insert_turn(a_turn(f"{name}-next", asker=name, conversation=f"c-{name}"))
+    tx.insert_batch(a_batch(name, a_request(name), card=name))
+
+
+def filled(path: Path, rounds: int, others: int = 0) -> SqliteDatabase:
+    db = open_sqlite(path)
+    migrate(db, shipped("sqlite"), place="here")
+    tx = Tx(db)
+    db.begin()
+    tx.insert_turn(a_turn())
+    tx.insert_turn(a_turn("waiting", state=TurnState.WAITING, batch="b1"))
+    tx.insert_batch(a_batch(card=None))
+    for n in range(rounds):
+        an_old_round(tx, n)
+    for n in range(others):
+        somebody_else_waiting(tx, n)
+    db.commit()
+    return db
+
+
+@pytest.fixture(scope="module")
+def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, SqliteDatabase]]:
+    folder = tmp_path_factory.mktemp("plans")
+    opened = {
+        "young": filled(folder / "young.db", 10),
+        "old": filled(folder / "old.db", 500),
+        "busy": filled(folder / "busy.db", 10, others=300),
+    }
+    yield opened
+    for db in opened.values():
+        db.close()
+
+
+def connection_of(db: SqliteDatabase) -> sqlite3.Connection:
+    raw = db._connection
+    assert isinstance(raw, sqlite3.Connection)
+    return raw
+
+
+def steps_of(db: SqliteDatabase, work: Callable[[Tx], object]) -> int:
+    """How many steps SQLite's machine takes for it."""
+    steps = 0
+
+    def count() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    db.begin()
+    connection_of(db).set_progress_handler(count, 1)
+    work(Tx(db))
+    connection_of(db).set_progress_handler(None, 1)
+    db.abandon()
+    return steps
+
+
+def test_every_method_of_a_transaction_is_looked_at() -> None:
+    public = {name for name in dir(Tx) if not name.startswith("_")} - {"db"}
+    assert public - set(WORKS) == set()
+
+
+@pytest.mark.parametrize("name", WORKS)
+def test_no_statement_reads_a_whole_table(name: str, databases: dict[str, SqliteDatabase]) -> None:
+    db = databases["young"]
+    raw = connection_of(db)
+    statements: list[str] = []
+    db.begin()
+    raw.set_trace_callback(statements.append)
+    WORKS[name](Tx(db))
+    raw.set_trace_callback(None)
+    db.abandon()
+    assert statements
+    for statement in statements:
+        if statement.startswith("--"):
+            continue  # a statement inside a trigger
+        for *_, step in raw.execute(f"EXPLAIN QUERY PLAN {statement}"):
+            assert not step.startswith("SCAN"), f"{step}\n{statement}"
+
+
+@pytest.mark.parametrize("name", WORKS)
+def test_work_does_not_grow_with_what_is_long_settled(name: str, databases: dict[str, SqliteDatabase]) -> None:
+    young, old = (steps_of(databases[age], WORKS[name]) for age in ("young", "old"))
+    assert young > 0
+    assert old <= young + 50, f"{young} steps with 10 old rounds, {old} with 500"
+
+
+@pytest.mark.parametrize("name", sorted(set(WORKS) - {"turns_in", "due", "resumable"}))
+def test_clicks_and_mentions_do_not_pay_for_others_who_wait(name: str, databases: dict[str, SqliteDatabase]) -> None:
+    quiet, busy = (steps_of(databases[age], WORKS[name]) for age in ("young", "busy"))
+    assert busy <= quiet + 50, f"{quiet} steps alone, {busy} with 300 others"
