@@ -1,1 +1,1 @@
-
+"""Signoff in Discord: the only room that imports discord."""

@@ -1,0 +1,196 @@
+"""ApprovalView: a Card as a Components V2 message, with buttons that work after a restart.
+
+It words nothing and decides nothing. A button's id is a locator: which request, which choice. Who may press it is
+judged by the desk at the click. The buttons are all DynamicItems: a view that mixes them with plain items would take
+the whole class down with it.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+import discord
+from discord import ui
+
+from signoff.approvals.model import Batch, Choice
+from signoff.bot import quoting
+from signoff.bot.split import size
+from signoff.cards.build import fit_card
+from signoff.cards.model import Action, Card, CardCall, Quote, Style, Tone
+from signoff.errors import CardFailed
+
+MAX_TEXT = 4000
+MAX_COMPONENTS = 40
+MAX_LABEL = 80
+MAX_FILES = 10
+
+CUSTOM_ID = re.compile(r"signoff:(?P<choice>accept|reject|ran|rerun|skip):(?P<target>[0-9a-z]{8,40})\Z")
+CLAIMED = "signoff:claimed"
+"""Set on an interaction once a button has taken it, so that the fallback stays silent."""
+
+_COLOURS = {
+    Tone.OPEN: 0x5865F2,
+    Tone.APPROVED: 0x248046,
+    Tone.REJECTED: 0xDA373C,
+    Tone.EXPIRED: 0x80848E,
+    Tone.CANCELLED: 0x80848E,
+    Tone.MIXED: 0xF0B232,
+}
+_STYLES = {
+    Style.GOOD: discord.ButtonStyle.success,
+    Style.BAD: discord.ButtonStyle.danger,
+    Style.PLAIN: discord.ButtonStyle.secondary,
+}
+
+
+class TakesClicks(Protocol):
+    async def click(self, interaction: discord.Interaction[Any], choice: Choice, target: str) -> None: ...
+
+
+class HasClicks(Protocol):
+    @property
+    def clicks(self) -> TakesClicks: ...
+
+
+def parse(custom_id: object) -> tuple[Choice, str] | None:
+    """What a button's id says, or None if it is not one of ours to the letter."""
+    found = CUSTOM_ID.fullmatch(custom_id) if isinstance(custom_id, str) else None
+    return (Choice(found["choice"]), found["target"]) if found else None
+
+
+class ApprovalButton(ui.DynamicItem[ui.Button[Any]], template=CUSTOM_ID):
+    """One choice about one request or batch."""
+
+    def __init__(self, button: ui.Button[Any], choice: Choice, target: str) -> None:
+        super().__init__(button)
+        self.choice = choice
+        self.target = target
+
+    @classmethod
+    def of(cls, action: Action) -> ApprovalButton:
+        button = ui.Button[Any](
+            label=action.label[:MAX_LABEL],
+            style=_STYLES[action.style],
+            custom_id=f"signoff:{action.choice}:{action.target}",
+        )
+        return cls(button, action.choice, action.target)
+
+    @classmethod
+    async def from_custom_id(
+        cls, interaction: discord.Interaction[Any], item: ui.Item[Any], match: re.Match[str], /
+    ) -> ApprovalButton:
+        # No await before this line: the library's fallback event is handled right after this task's first step.
+        interaction.extras[CLAIMED] = True
+        return cls(cast(ui.Button[Any], item), Choice(match["choice"]), match["target"])
+
+    async def callback(self, interaction: discord.Interaction[Any]) -> None:
+        # Clicks never raise; whatever escaped from here would only be logged by the library.
+        await cast(HasClicks, interaction.client).clicks.click(interaction, self.choice, self.target)
+
+
+class ApprovalView(ui.LayoutView):
+    """The card itself. The deadline is the database's, so the view has no timeout of its own."""
+
+    def __init__(self, card: Card) -> None:
+        super().__init__(timeout=None)
+        box = ui.Container[Any](accent_colour=_COLOURS[card.tone])
+        for item in _items(card):
+            box.add_item(item)
+        self.add_item(box)
+
+    def overflow(self) -> str:
+        """Which of Discord's limits this view breaks, or nothing. The library checks only the number of components."""
+        texts = [item.content for item in self.walk_children() if isinstance(item, ui.TextDisplay)]
+        if sum(map(size, texts)) > MAX_TEXT:
+            return f"{self.content_length()} characters of text"
+        components = sum(1 for _ in self.walk_children())
+        return f"{components} components" if components > MAX_COMPONENTS else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A card that fits, ready to send. Files are made anew for each sending: discord.py uses them up."""
+
+    card: Card
+    view: ApprovalView
+
+    def files(self) -> list[discord.File]:
+        return [discord.File(io.BytesIO(file.data), filename=file.name, spoiler=False) for file in self.card.files]
+
+
+def render(batch: Batch, now: float, *, can_attach: bool = True) -> Rendered:
+    """The batch's card within Discord's limits. What does not fit is left to the card's own file, never cut here."""
+    card = fit_card(batch, now=now, limit=MAX_TEXT, size=_measure, can_attach=can_attach)
+    try:
+        view = ApprovalView(card)
+        problem = view.overflow()
+    except ValueError as error:
+        raise CardFailed(f"the card does not fit into one Discord message ({error})") from error
+    if len(card.files) > MAX_FILES:
+        problem = f"{len(card.files)} files"
+    if problem:
+        raise CardFailed(f"the card does not fit into one Discord message ({problem})")
+    return Rendered(card, view)
+
+
+def _measure(card: Card) -> int:
+    """What Discord counts: the text with all its markup."""
+    return sum(size(text) for text in (_head(card), *_bodies(card), *_tail(card)))
+
+
+def _items(card: Card) -> Iterator[ui.Item[Any]]:
+    yield ui.TextDisplay[Any](_head(card))
+    for text in _bodies(card):
+        yield ui.Separator[Any]()
+        yield ui.TextDisplay[Any](text)
+    for file in card.files:
+        yield ui.File[Any](f"attachment://{file.name}")
+    yield ui.Separator[Any]()
+    for text in _tail(card):
+        yield ui.TextDisplay[Any](text)
+    for start in range(0, len(card.actions), 5):
+        yield ui.ActionRow[Any](*(ApprovalButton.of(action) for action in card.actions[start : start + 5]))
+
+
+def _head(card: Card) -> str:
+    return "\n".join([f"## {quoting.trusted(card.title)}", *(quoting.line(line) for line in card.lead)])
+
+
+def _bodies(card: Card) -> list[str]:
+    """A text of its own per call, so that no call can reach into another; joined only where components run out."""
+    bodies = [_call(call) for call in card.calls]
+    if 2 * len(bodies) + len(card.files) + len(card.actions) > MAX_COMPONENTS - 12:
+        bodies = ["\n".join(bodies)]
+    return bodies + (["\n".join(_quote(card.words))] if card.words else [])
+
+
+def _tail(card: Card) -> Iterator[str]:
+    if card.status:
+        yield f"### {quoting.line(card.status)}"
+    if card.footer:
+        yield f"-# {quoting.line(card.footer)}"
+
+
+def _call(call: CardCall) -> str:
+    parts = [f"### {quoting.code(call.tool)}"]
+    if call.why:
+        parts.append(quoting.line(call.why))
+    for quote in call.quotes:
+        parts += _quote(quote)
+    parts += [f"**Warning:** {quoting.trusted(warning)}" for warning in call.warnings]
+    if call.outcome:
+        parts.append(quoting.line(call.outcome))
+    return "\n".join(parts)
+
+
+def _quote(quote: Quote) -> Iterator[str]:
+    text, said = quoting.block(quote.text)
+    yield f"**{quoting.escape(' '.join(quote.label.split())) or '(no name)'}**"
+    yield text
+    for note in (quote.note, said):
+        if note:
+            yield f"-# {quoting.trusted(note)}"

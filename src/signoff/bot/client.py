@@ -1,0 +1,89 @@
+"""SignoffClient: Discord's events, each handed to the part that knows what to do with it. No logic of its own.
+
+Intents: guilds, guild messages, direct messages. Message Content, a privileged one, is not asked for: Discord delivers
+the text of mentions, of replies that ping us and of direct messages without it, and nothing else is read.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any
+
+import discord
+
+from signoff.bot.access import Access
+from signoff.bot.approval_view import ApprovalButton
+from signoff.bot.chat import Chat
+from signoff.bot.clicks import Clicks
+from signoff.bot.connection import point_at, run_bot
+from signoff.bot.delivery import NOBODY
+from signoff.bot.front_end import DiscordFrontEnd
+from signoff.bot.lost_cards import LostCards
+from signoff.bot.open_cards import OpenCards
+from signoff.bot.ports import Desk, Intake, Now
+
+__all__ = ["SignoffClient", "point_at", "run_bot"]
+
+log = logging.getLogger(__name__)
+
+
+def intents() -> discord.Intents:
+    return discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
+
+
+class SignoffClient(discord.Client):
+    """Built first, because the driver needs its `front_end`; given the desk and the driver with `serve`; then run."""
+
+    clicks: Clicks
+    chat: Chat
+    lost: LostCards
+
+    def __init__(self, access: Access, now: Now = time.time, **options: Any) -> None:
+        # We never join a voice channel, so what is missing for that is nobody's concern.
+        discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
+        # No message is kept in memory: deletions are told by id.
+        super().__init__(intents=intents(), allowed_mentions=NOBODY, max_messages=None, **options)
+        self._access = access
+        self._now = now
+        self._cards = OpenCards()
+        self._intake: Intake | None = None
+        self.front_end = DiscordFrontEnd(self, self._cards, now)
+
+    def serve(self, desk: Desk, intake: Intake) -> None:
+        """Say whom to ask about clicks and whom to give mentions. Before `run_bot`."""
+        self._intake = intake
+        self.clicks = Clicks(desk, self.front_end.refresh_card, self._now)
+        self.chat = Chat(self, intake, self._access, self._now)
+        self.lost = LostCards(self, desk, self._cards)
+
+    async def setup_hook(self) -> None:
+        """Logged in, not yet connected: buttons are known before the first click, and stored work is taken up."""
+        if self._intake is None:
+            raise RuntimeError("serve() comes before run_bot()")
+        self.add_dynamic_items(ApprovalButton)
+        await self._intake.recover()
+
+    async def on_ready(self) -> None:
+        log.info("signed in as %s, in %d servers", self.user, len(self.guilds))
+
+    async def on_message(self, message: discord.Message) -> None:
+        await self.chat.hear(message)
+
+    async def on_interaction(self, interaction: discord.Interaction[Any]) -> None:
+        await self.clicks.unclaimed(interaction)
+
+    async def on_raw_message_delete(self, event: discord.RawMessageDeleteEvent) -> None:
+        await self.lost.messages(event.channel_id, [event.message_id])
+
+    async def on_raw_bulk_message_delete(self, event: discord.RawBulkMessageDeleteEvent) -> None:
+        await self.lost.messages(event.channel_id, sorted(event.message_ids))
+
+    async def on_raw_thread_delete(self, event: discord.RawThreadDeleteEvent) -> None:
+        await self.lost.thread(event.thread_id, event.parent_id)
+
+    async def on_guild_channel_delete(self, channel: discord.abc.GuildChannel) -> None:
+        await self.lost.channel(channel.id)
+
+    async def on_error(self, event_method: str, /, *args: Any, **kwargs: Any) -> None:
+        log.exception("an event was dropped: %s", event_method)

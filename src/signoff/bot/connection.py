@@ -1,0 +1,112 @@
+"""Logging in and staying connected, with failures as one line that says what to do. Knows the library's clients only.
+
+A gateway that drops later is not a failure: discord.py resumes or reconnects by itself.
+"""
+
+from __future__ import annotations
+
+import aiohttp
+import discord
+import yarl
+from discord.gateway import DiscordWebSocket
+from discord.http import Route
+
+from signoff.errors import LoginFailed, SettingsError
+
+PORTAL = "https://discord.com/developers/applications"
+_WRONG_TOKEN = (
+    "Discord refused the token. "
+    f"Copy the bot's token from {PORTAL} (Bot, Reset Token) into DISCORD_TOKEN and start again."
+)
+_INTENTS = (
+    "Discord refused the gateway intents that the bot asks for (servers, server messages, direct messages). "
+    f"Open {PORTAL}, choose the application, then Bot, switch on what is off under Gateway Intents, and start again."
+)
+_CLOSED = {
+    4004: _WRONG_TOKEN,
+    4010: "Discord refused the shard settings of this process.",
+    4011: "Discord asks for shards: the bot is in too many servers for one connection.",
+    4012: "Discord no longer accepts this version of its gateway. Update discord.py.",
+    4013: _INTENTS,
+    4014: _INTENTS,
+}
+
+
+def point_at(api_url: str | None, gateway_url: str | None) -> None:
+    """Use another server that speaks Discord's protocol. Process-wide, because the library keeps these on classes.
+
+    The CDN is left alone: nothing here downloads from it.
+    """
+    if api_url:
+        Route.BASE = _checked("DISCORD_API_URL", api_url, ("http", "https"), "http://127.0.0.1:9000/api/v10")
+    if gateway_url:
+        checked = _checked("DISCORD_GATEWAY_URL", gateway_url, ("ws", "wss"), "ws://127.0.0.1:9000")
+        DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(checked)
+
+
+async def run_bot(client: discord.Client, token: str) -> None:
+    """Log in and serve until the client is closed. Raises LoginFailed with a line for the operator."""
+    async with client:
+        await _login(client, token)
+        await _serve(client)
+
+
+async def _login(client: discord.Client, token: str) -> None:
+    where = f"{Route.BASE} (DISCORD_API_URL)"
+    try:
+        await client.login(token)
+    except discord.LoginFailure as error:
+        raise LoginFailed(_WRONG_TOKEN) from error
+    except discord.HTTPException as error:
+        if client.application_id is not None:
+            raise  # logged in: this is recovery's
+        raise LoginFailed(
+            f"{where} answered {error.status} to the login. If that is not a passing failure, the URL is wrong: "
+            "it should end in a version, as in https://discord.com/api/v10."
+        ) from error
+    except (aiohttp.ClientError, OSError, TimeoutError) as error:
+        if client.application_id is not None:
+            raise
+        raise LoginFailed(
+            f"Cannot reach Discord at {where}: {_short(error)}. Check the network and the URL."
+        ) from error
+    except (KeyError, TypeError, ValueError) as error:
+        if client.application_id is not None:
+            raise
+        raise LoginFailed(f"{where} does not answer like Discord. Check the URL.") from error
+
+
+async def _serve(client: discord.Client) -> None:
+    where = f"{DiscordWebSocket.DEFAULT_GATEWAY} (DISCORD_GATEWAY_URL)"
+    try:
+        await client.connect()
+    except discord.PrivilegedIntentsRequired as error:
+        raise LoginFailed(_INTENTS) from error
+    except discord.ConnectionClosed as error:
+        told = _CLOSED.get(error.code, f"Discord closed the gateway with code {error.code}. Start again.")
+        raise LoginFailed(told) from error
+    except AttributeError as error:
+        # The library retries a first connection with fields of a socket that it never had.
+        first = error.__context__
+        if client.ws is not None or first is None:  # pyright: ignore[reportUnnecessaryComparison]
+            raise
+        raise LoginFailed(
+            f"Cannot reach Discord's gateway at {where}: {_short(first)}. Check the network and the URL."
+        ) from first
+
+
+def _checked(name: str, url: str, schemes: tuple[str, ...], example: str) -> str:
+    try:
+        parsed = yarl.URL(url.strip())
+        fits = parsed.scheme in schemes and bool(parsed.host)
+    except ValueError:
+        fits = False
+    if not fits:
+        raise SettingsError(
+            f"{name} is {url!r}, which is not a {' or '.join(schemes)} URL. Write for example {example}."
+        )
+    return url.strip().rstrip("/")
+
+
+def _short(error: BaseException) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0][:200]

@@ -1,0 +1,114 @@
+"""Getting words to a channel: nonces, threads, what an error means to people. No cards, no turns' states.
+
+Everything works on ids and partial channels, because recovery runs before the gateway has told us of any channel.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import aiohttp
+import discord
+
+from signoff.errors import SignoffError
+
+log = logging.getLogger(__name__)
+
+NOBODY = discord.AllowedMentions.none()
+"""No mention in anything we send or edit ever pings."""
+
+UNKNOWN_CHANNEL = 10003
+UNKNOWN_MESSAGE = 10008
+ARCHIVED = 50083
+THREAD_EXISTS = 160004
+_NO_REPLY = {50035, 160002}
+"""The message to reply to cannot be named: post without naming it."""
+_MODERATED = {200000, 200001}
+_PERMISSIONS = {50001, 50013, 160002, 160007}
+
+Failure = (discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError)
+"""What sending can raise once the library has given up repeating it."""
+
+
+class NotDelivered(SignoffError):
+    """Nothing reached the people it was for; it may be tried again later. Its text says why."""
+
+
+def nonce(*key: object) -> str:
+    """The same 24 characters for the same key: Discord takes a repeated send for the message it has already."""
+    return hashlib.sha256("\x1f".join(map(str, key)).encode()).hexdigest()[:24]
+
+
+def reason(error: BaseException) -> str:
+    """An error of Discord's in words for people."""
+    code = getattr(error, "code", 0)
+    if code == UNKNOWN_CHANNEL:
+        return "the channel or thread is gone"
+    if code == UNKNOWN_MESSAGE:
+        return "the message was deleted"
+    if code == ARCHIVED:
+        return "the thread is archived and locked"
+    if code in (40005, 40333) or getattr(error, "status", 0) == 413:
+        return "the attached file is too large for this channel"
+    if code in _MODERATED:
+        return "this server's AutoMod refused the text"
+    if code in _PERMISSIONS or isinstance(error, discord.Forbidden):
+        return "I am not permitted to post there: View Channel, Send Messages, Send Messages in Threads or Attach Files"
+    if isinstance(error, discord.HTTPException):
+        return f"Discord refused it (status {error.status}, code {error.code})"
+    return "Discord could not be reached"
+
+
+def lasting(error: BaseException) -> bool:
+    """Whether trying again later would meet the same refusal."""
+    code = getattr(error, "code", 0)
+    return isinstance(error, (discord.Forbidden, discord.NotFound)) or code == ARCHIVED or code in _MODERATED
+
+
+async def open_thread(client: discord.Client, channel: str, message: str, name: str) -> None:
+    """Open the thread of a message; its id is the message's. One that is there already is as good."""
+    try:
+        # The raw call: the library's own wants a cached server, which recovery does not have yet.
+        await client.http.start_thread_with_message(int(channel), int(message), name=name, auto_archive_duration=1440)
+    except discord.HTTPException as error:
+        if error.code != THREAD_EXISTS:
+            raise
+
+
+async def unarchive(client: discord.Client, thread: str) -> None:
+    await client.http.edit_channel(int(thread), archived=False)
+
+
+async def send(
+    client: discord.Client,
+    channel: str,
+    text: str | None = None,
+    *,
+    key: str,
+    view: discord.ui.LayoutView | None = None,
+    files: Callable[[], list[discord.File]] | None = None,
+    answers: str | None = None,
+) -> discord.Message:
+    """Post to a channel, with no pings and no link previews. `answers` is the message to show it as a reply to."""
+    target = client.get_partial_messageable(int(channel))
+
+    async def post(**more: Any) -> discord.Message:
+        # Files are used up by each attempt. Embeds are suppressed for texts only: a card has no links to unfold.
+        attached = {"files": files()} if files else {}
+        return await target.send(nonce=key, allowed_mentions=NOBODY, **attached, **more)
+
+    if view is not None:
+        return await post(view=view)
+    plain = {"content": text, "suppress_embeds": True, "mention_author": False}
+    if answers is None:
+        return await post(**plain)
+    reference = discord.MessageReference(message_id=int(answers), channel_id=int(channel), fail_if_not_exists=False)
+    try:
+        return await post(**plain, reference=reference)
+    except discord.HTTPException as error:
+        if error.code not in _NO_REPLY:
+            raise
+    return await post(**plain)

@@ -1,0 +1,205 @@
+"""How the driver reaches people in Discord: cards, replies, notices, typing. Implements `turns.ports.FrontEnd`.
+
+Each call works from ids alone, before the gateway is connected, and may be repeated. It decides nothing about turns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, TypeVar
+
+import discord
+
+from signoff.approvals.model import Batch, Place
+from signoff.bot import delivery
+from signoff.bot.approval_view import Rendered, render
+from signoff.bot.delivery import ARCHIVED, NOBODY, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Failure, NotDelivered, nonce
+from signoff.bot.open_cards import OpenCards
+from signoff.bot.places import UNTITLED, origin, title
+from signoff.bot.ports import Now
+from signoff.bot.split import LIMIT, MAX_PARTS, sendable, split
+from signoff.errors import CardFailed
+from signoff.turns.model import Turn
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+TYPING_EVERY = 8.0
+"""Discord shows typing for ten seconds."""
+
+SILENT = "I have finished, with nothing to say."
+AS_FILE = "My answer is too long for messages, so it is attached."
+ELSEWHERE = "I could not post my answer where you asked: {reason}. Here it is."
+
+
+class DiscordFrontEnd:
+    def __init__(self, client: discord.Client, cards: OpenCards, now: Now) -> None:
+        self._client = client
+        self._cards = cards
+        self._now = now
+
+    async def post_card(self, batch: Batch) -> str:
+        key = nonce("card", batch.turn, batch.id)
+        rendered = render(batch, self._now())
+        try:
+            message = await self._post_card(batch, rendered, key)
+        except Failure as error:
+            if not rendered.card.files or not _may_be_about_files(error):
+                raise CardFailed(delivery.reason(error)) from error
+            log.info("card of %s is posted without its files: %s", batch.id, error)
+            try:
+                message = await self._post_card(batch, render(batch, self._now(), can_attach=False), key)
+            except Failure as again:
+                raise CardFailed(delivery.reason(again)) from again
+        self._cards.note(str(message.id), batch.place.channel)
+        return str(message.id)
+
+    async def refresh_card(self, batch: Batch) -> None:
+        if batch.card is None:
+            return
+        if batch.settled:
+            self._cards.forget(batch.card)
+        try:
+            await self._edit_card(batch, batch.card)
+        except discord.HTTPException as error:
+            if error.code not in (UNKNOWN_CHANNEL, UNKNOWN_MESSAGE):
+                raise NotDelivered(delivery.reason(error)) from error
+            log.info("card of %s is gone, nothing to refresh", batch.id)
+        except Failure as error:
+            raise NotDelivered(delivery.reason(error)) from error
+
+    async def reply(self, turn: Turn, text: str) -> None:
+        """Raises NotDelivered if it reached nobody; the turn's reply then stays to be posted later."""
+        key = ("reply", turn.id, turn.rounds)
+        try:
+            await self._in_place(turn.place, turn.id, title(turn.text), lambda: self._say(turn, text, key))
+        except Failure as error:
+            log.warning("reply to %s was not posted in %s: %s", turn.id, turn.place.channel, error)
+            if not delivery.lasting(error) or turn.place.is_direct:
+                raise NotDelivered(delivery.reason(error)) from error
+            await self._to_asker(turn, text, delivery.reason(error))
+
+    async def notice(self, turn: Turn, text: str) -> None:
+        """A notice that cannot be posted is only logged: nothing depends on it."""
+        key = ("notice", turn.id, turn.rounds, text)
+        try:
+            await self._in_place(turn.place, turn.id, title(turn.text), lambda: self._say(turn, text, key))
+        except Failure as error:
+            log.warning("notice about %s was not posted: %s", turn.id, error)
+
+    def working(self, turn: Turn) -> AbstractAsyncContextManager[None]:
+        return self._typing(turn)
+
+    @asynccontextmanager
+    async def _typing(self, turn: Turn) -> AsyncGenerator[None]:
+        task = asyncio.create_task(self._type(turn), name=f"typing-{turn.id}")
+        try:
+            yield
+        finally:
+            task.cancel()
+
+    async def _type(self, turn: Turn) -> None:
+        channel = self._client.get_partial_messageable(int(turn.place.channel))
+
+        async def once() -> None:
+            await channel.typing()
+
+        try:
+            while True:
+                await self._in_place(turn.place, turn.id, title(turn.text), once)
+                await asyncio.sleep(TYPING_EVERY)
+        except Exception as error:
+            log.info("no typing for %s: %s", turn.id, error)
+
+    async def _in_place(self, place: Place, turn_id: str, name: str, post: Callable[[], Awaitable[T]]) -> T:
+        """Post; if the asking message's thread is not there, because a crash came before it was opened, open it."""
+        try:
+            return await post()
+        except discord.NotFound as error:
+            source = origin(turn_id)
+            openable = source is not None and source.opens(place) and not self._cards.is_gone(place.channel)
+            if error.code != UNKNOWN_CHANNEL or source is None or not openable:
+                raise
+        await delivery.open_thread(self._client, source.channel, source.message, name)
+        return await post()
+
+    async def _post_card(self, batch: Batch, rendered: Rendered, key: str) -> discord.Message:
+        files = rendered.files if rendered.card.files else None
+
+        async def post() -> discord.Message:
+            return await delivery.send(self._client, batch.place.channel, key=key, view=rendered.view, files=files)
+
+        return await self._in_place(batch.place, batch.turn, UNTITLED, post)
+
+    async def _edit_card(self, batch: Batch, card: str) -> None:
+        channel = self._client.get_partial_messageable(int(batch.place.channel))
+        message = channel.get_partial_message(int(card))
+
+        async def edit(*, can_attach: bool = True) -> bool:
+            rendered = render(batch, self._now(), can_attach=can_attach)
+            changes: dict[str, Any] = {"view": rendered.view, "allowed_mentions": NOBODY}
+            if rendered.card.files:
+                changes["attachments"] = rendered.files()
+            try:
+                await message.edit(**changes)
+            except discord.HTTPException as error:
+                if can_attach and rendered.card.files and _may_be_about_files(error):
+                    return False
+                raise
+            return True
+
+        try:
+            done = await edit()
+        except discord.HTTPException as error:
+            if error.code != ARCHIVED:
+                raise
+            # Nothing can be edited in an archived thread; opened again, it archives itself in time.
+            await delivery.unarchive(self._client, batch.place.channel)
+            done = await edit()
+        if not done:
+            await edit(can_attach=False)
+
+    async def _say(self, turn: Turn, text: str, key: tuple[object, ...]) -> None:
+        await self._parts(turn.place.channel, text, key, answers=self._answered(turn))
+
+    def _answered(self, turn: Turn) -> str | None:
+        """The message to reply to: only where several conversations share a channel."""
+        channel = self._client.get_channel(int(turn.place.channel))
+        if turn.place.is_direct or turn.place.channel == turn.message or isinstance(channel, discord.Thread):
+            return None
+        return turn.message
+
+    async def _parts(self, channel: str, text: str, key: tuple[object, ...], answers: str | None = None) -> None:
+        whole = sendable(text).strip() or SILENT
+        parts = split(whole) if len(whole) <= LIMIT * MAX_PARTS else []
+        if not 0 < len(parts) <= MAX_PARTS:
+
+            def attached() -> list[discord.File]:
+                return [discord.File(io.BytesIO(whole.encode()), filename="reply.md")]
+
+            await delivery.send(self._client, channel, AS_FILE, key=nonce(*key, 0), files=attached, answers=answers)
+            return
+        for number, part in enumerate(parts):
+            first = answers if number == 0 else None
+            await delivery.send(self._client, channel, part, key=nonce(*key, number), answers=first)
+
+    async def _to_asker(self, turn: Turn, text: str, why: str) -> None:
+        try:
+            direct = await self._client.create_dm(discord.Object(int(turn.asker.id)))
+            key = ("elsewhere", turn.id, turn.rounds)
+            await self._parts(str(direct.id), f"{ELSEWHERE.format(reason=why)}\n\n{text}", key)
+        except Failure as error:
+            raise NotDelivered(why) from error
+
+
+def _may_be_about_files(error: BaseException) -> bool:
+    """Whether the same card without files may be let through: permission to attach, or size."""
+    return isinstance(error, discord.Forbidden) or getattr(error, "code", 0) in (40005, 40333) or _status(error) == 413
+
+
+def _status(error: BaseException) -> int:
+    return getattr(error, "status", 0)

@@ -1,0 +1,48 @@
+"""From Discord's users to Actors. When something about a person is missing, they get less authority, never more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import discord
+
+from signoff.approvals.model import DIRECT, Actor
+
+
+def asker(message: discord.Message, server: str) -> Actor:
+    """The author of a message. Without member data: no roles and no rights."""
+    author = message.author
+    is_bot = author.bot or message.webhook_id is not None
+    # A message of a server that is not cached yet gives a Member without a guild, whatever the type says.
+    if server == DIRECT or message.guild is None or not isinstance(author, discord.Member):
+        return Actor(id=str(author.id), name=author.display_name, server=server, is_bot=is_bot)
+    return Actor(
+        id=str(author.id),
+        name=author.display_name,
+        server=server,
+        roles=_roles(author),
+        manages_server=author.guild_permissions.manage_guild,
+        is_bot=is_bot,
+    )
+
+
+def clicker(interaction: discord.Interaction[Any]) -> Actor | None:
+    """Who clicked, with the roles and permissions that Discord sent along with the click."""
+    user: object = interaction.user
+    if isinstance(user, discord.Member) and interaction.guild_id is not None:
+        return Actor(
+            id=str(user.id),
+            name=user.display_name,
+            server=str(interaction.guild_id),
+            roles=_roles(user),
+            manages_server=interaction.permissions.manage_guild or interaction.permissions.administrator,
+            is_bot=user.bot,
+        )
+    if isinstance(user, discord.User) and interaction.guild_id is None:
+        return Actor(id=str(user.id), name=user.display_name, server=DIRECT, is_bot=user.bot)
+    return None
+
+
+def _roles(member: discord.Member) -> frozenset[str]:
+    # @everyone is left out: its id is the server's, and naming it as an approver must not mean everybody.
+    return frozenset(str(role.id) for role in member.roles if not role.is_default())

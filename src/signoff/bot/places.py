@@ -1,0 +1,56 @@
+"""Where a turn came from and where it is answered: ids and thread titles. Pure; no Discord objects.
+
+A turn's id is `CHANNEL-MESSAGE`, of the message that asked. A replayed event gives the same id, and the channel is at
+hand when a crash came between storing the turn and opening its thread.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from signoff.approvals.model import Place
+from signoff.bot.split import size
+from signoff.cards.visible import is_hidden
+
+MAX_TITLE = 90
+UNTITLED = "A request"
+
+_ORIGIN = re.compile(r"([0-9]{1,20})-([0-9]{1,20})")
+_MARKS = re.compile(r"<(?:@[!&]?|#|a?:\w+:|t:|/[^:>]*:)[^>\s]*>")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    channel: str
+    message: str
+
+    @property
+    def turn(self) -> str:
+        return f"{self.channel}-{self.message}"
+
+    def opens(self, place: Place) -> bool:
+        """Whether the place is the thread of the asking message, so that it can be opened if it is not there."""
+        return place.channel == self.message
+
+
+def origin(turn_id: str) -> Origin | None:
+    found = _ORIGIN.fullmatch(turn_id)
+    return Origin(found[1], found[2]) if found else None
+
+
+def title(text: str) -> str:
+    """A thread's name from what was asked: one line, no mentions, nothing hidden, within Discord's 100 characters."""
+    shown = "".join(" " if char.isspace() else "" if is_hidden(char) else char for char in _MARKS.sub(" ", text))
+    words = shown.split()
+    line = " ".join(words)
+    if size(line) <= MAX_TITLE:
+        return line or UNTITLED
+    kept = ""
+    for word in words:
+        if size(f"{kept} {word}") >= MAX_TITLE:
+            break
+        kept = f"{kept} {word}".strip()
+    if not kept:
+        kept = words[0][: MAX_TITLE // 2 - 1]
+    return f"{kept}…"

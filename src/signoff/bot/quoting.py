@@ -1,0 +1,92 @@
+"""Text for Discord's markdown: ours is escaped down to bold, everybody else's goes into code that it cannot leave.
+
+What Discord's client does, and what follows from it here:
+- Only ``` fences a block, however many backticks follow, and the next ``` ends it. So a run of three or more backticks
+  in quoted text is broken up with a visible escape, and a note says so. An invisible character would do too, but hidden
+  characters are what the card fights.
+- Letters right behind the fence are a language, so a line break always follows it.
+- Line breaks at both ends of a block are dropped, and a block of nothing else swallows its own closing fence. So they
+  are said in words.
+- A backslash makes any punctuation plain.
+Knows nothing of cards' wording and nothing of components.
+"""
+
+from __future__ import annotations
+
+import re
+
+from signoff.cards.model import Inline, Line, Moment, Person, RoleRef
+
+FENCE = "```"
+BACKTICK = r"\u{0060}"
+BACKTICK_NOTE = rf"{BACKTICK} stands for a backtick."
+
+_MARKUP = re.compile(r"[\\`*_~|<>#\[\]@]|:(?=//|\w|\Z)")
+_LIST = re.compile(r"^(\s*)([-+]|\d+\.)", re.MULTILINE)
+_BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
+_RUN = re.compile(r"`{3,}")
+_ID = re.compile(r"[0-9]{1,20}")
+
+
+def escape(text: str) -> str:
+    """The text as it stands: no markup, mention, link, heading or list in it takes effect."""
+    plain = _MARKUP.sub(r"\\\g<0>", text)
+    return _LIST.sub(lambda found: found[1] + found[2][:-1] + "\\" + found[2][-1], plain)
+
+
+def trusted(text: str) -> str:
+    """Words of ours on one line: bold stays bold, the rest is escaped."""
+    flat = " ".join(text.splitlines())
+    parts: list[str] = []
+    end = 0
+    for bold in _BOLD.finditer(flat):
+        parts += [escape(flat[end : bold.start()]), "**", escape(bold[1]), "**"]
+        end = bold.end()
+    return "".join((*parts, escape(flat[end:])))
+
+
+def line(parts: Line) -> str:
+    return "".join(_inline(part) for part in parts)
+
+
+def _inline(part: Inline) -> str:
+    match part:
+        case str():
+            return trusted(part)
+        case Person(id=identifier, name=name):
+            return f"<@{identifier}>" if _ID.fullmatch(identifier) else code(name)
+        case RoleRef(id=identifier):
+            return f"<@&{identifier}>" if _ID.fullmatch(identifier) else code(identifier)
+        case Moment(at=at):
+            return f"<t:{int(at)}:R>"
+
+
+def code(text: str) -> str:
+    """A short quoted text as inline code, on one line."""
+    flat = re.sub(r"[\x00-\x1f\x7f\u0085\u2028\u2029`]", lambda found: f"\\u{{{ord(found[0]):04X}}}", text)
+    # Inline code of blanks only is not shown as code.
+    return f"`{flat}`" if flat.strip() else "`(blank)`"
+
+
+def block(text: str) -> tuple[str, str]:
+    """A quoted text as a code block, and what must be said about it, if anything."""
+    if not text:
+        return "*(empty)*", ""
+    body = text.strip("\n")
+    if not body:
+        return f"*({_breaks(len(text))} and nothing else)*", ""
+    notes: list[str] = []
+    if before := len(text) - len(text.lstrip("\n")):
+        notes.append(f"Begins with {_breaks(before)}.")
+    if after := len(text) - len(text.rstrip("\n")):
+        notes.append(f"Ends with {_breaks(after)}.")
+    if not body.strip():
+        notes.append("Blanks only.")
+    inert = _RUN.sub(lambda run: "".join("`" if i % 3 < 2 else BACKTICK for i in range(len(run[0]))), body)
+    if inert != body:
+        notes.append(BACKTICK_NOTE)
+    return f"{FENCE}\n{inert}\n{FENCE}", " ".join(notes)
+
+
+def _breaks(count: int) -> str:
+    return "a line break" if count == 1 else f"{count} line breaks"
