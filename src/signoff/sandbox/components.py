@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterator
 from typing import Any, cast
 
 from signoff.sandbox import controls
-from signoff.sandbox.controls import BUTTON, SELECTS, Form, Path, items
+from signoff.sandbox.controls import BUTTON, SELECTS, Form, Path
 from signoff.sandbox.model import Json
+from signoff.sandbox.reading import fields, items
 
 ROW, SECTION, TEXT, THUMBNAIL, GALLERY, FILE, SEPARATOR, CONTAINER = 1, 9, 10, 11, 12, 13, 14, 17
 V2_TOP = (ROW, SECTION, TEXT, GALLERY, FILE, SEPARATOR, CONTAINER)
@@ -148,7 +149,7 @@ class _Layout:
         return done
 
     def _accessory(self, given: Any, path: Path) -> Json:
-        part = cast(Json, given) if isinstance(given, dict) else {}
+        part = fields(given)
         if part.get("type") == BUTTON:
             return controls.button(part, self.form, path)
         if part.get("type") != THUMBNAIL:
@@ -175,7 +176,7 @@ class _Layout:
         }
 
     def _media(self, given: Any, path: Path, *, own_only: bool) -> Json:
-        media = cast(Json, given) if isinstance(given, dict) else {}
+        media = fields(given)
         url = str(media.get("url", ""))
         where = (*path, "url")
         if url.startswith("attachment://"):

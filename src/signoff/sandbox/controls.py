@@ -5,10 +5,10 @@ may stand is decided by `components` (messages) and `modals`.
 """
 
 from collections.abc import Callable
-from typing import Any, cast
 
 from signoff.sandbox.apierrors import FormErrors
 from signoff.sandbox.model import Json
+from signoff.sandbox.reading import fields, items
 
 Path = tuple[str | int, ...]
 
@@ -64,13 +64,6 @@ class Form:
         return value
 
 
-def items(value: Any) -> list[Json]:
-    """A JSON value as a list of objects; anything else counts as absent."""
-    if not isinstance(value, list):
-        return []
-    return [cast(Json, entry) for entry in cast(list[Any], value) if isinstance(entry, dict)]
-
-
 def button(part: Json, form: Form, path: Path) -> Json:
     done = form.begin(part, path)
     style = part.get("style")
@@ -81,7 +74,7 @@ def button(part: Json, form: Form, path: Path) -> Json:
         form.errors.length((*path, "label"), part["label"], 0, 80)
         done["label"] = part["label"]
     if part.get("emoji"):
-        done["emoji"] = _emoji(part["emoji"])
+        done["emoji"] = _emoji(fields(part["emoji"]))
     if style == LINK_STYLE:
         form.errors.length((*path, "url"), part.get("url"), 1, 512)
         if part.get("custom_id") is not None:
@@ -125,9 +118,7 @@ def select(part: Json, form: Form, path: Path) -> Json:
 def options(part: Json, form: Form, path: Path, *, least: int, most: int) -> list[Json]:
     given = items(part.get("options"))
     if not least <= len(given) <= most:
-        form.errors.add(
-            (*path, "options"), "BASE_TYPE_BAD_LENGTH", f"Must be between {least} and {most} in length."
-        )
+        form.errors.add((*path, "options"), "BASE_TYPE_BAD_LENGTH", f"Must be between {least} and {most} in length.")
     seen: set[str] = set()
     for index, option in enumerate(given):
         where = (*path, "options", index)

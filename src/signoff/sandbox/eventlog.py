@@ -41,7 +41,7 @@ class EventLog:
         self._news = asyncio.Event()
         return entry
 
-    def world(self, name: str, **data: object) -> Entry:
+    def world(self, name: str, /, **data: object) -> Entry:
         return self.add("world", name, dict(data))
 
     def after(self, seq: int, wanted: Callable[[Entry], bool] | None = None) -> list[Entry]:

@@ -5,10 +5,10 @@ Pure text and sets; resolving permissions and sending the pings is `posting`'s w
 
 import re
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from signoff.sandbox.apierrors import bad_field
-from signoff.sandbox.model import Json
+from signoff.sandbox.reading import entries, fields, numbers
 
 _USER = re.compile(r"<@!?(\d{15,21})>")
 _ROLE = re.compile(r"<@&(\d{15,21})>")
@@ -55,10 +55,10 @@ class Allowed:
     def from_json(cls, given: Any) -> "Allowed":
         if given is None:
             return cls()
-        data = cast(Json, given)
-        parse = frozenset(cast(list[str], data.get("parse") or []))
-        users = frozenset(int(u) for u in data.get("users") or [])
-        roles = frozenset(int(r) for r in data.get("roles") or [])
+        data = fields(given)
+        parse = frozenset(str(entry) for entry in entries(data.get("parse")))
+        users = frozenset(numbers(data.get("users")))
+        roles = frozenset(numbers(data.get("roles")))
         for name, listed in (("users", users), ("roles", roles)):
             if name in parse and listed:
                 message = f'parse:["{name}"] and {name}: [ids...] are mutually exclusive.'

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from signoff.sandbox.components import TEXT, walk
-from signoff.sandbox.controls import CHECKBOX, IN_LABEL, RADIO_GROUP, TEXT_INPUT, Form, Path, items, text_input
+from signoff.sandbox.controls import CHECKBOX, IN_LABEL, RADIO_GROUP, TEXT_INPUT, Form, Path, text_input
 from signoff.sandbox.model import Json
+from signoff.sandbox.reading import fields, items
 
 ROW, LABEL = 1, 18
 
@@ -49,7 +50,7 @@ def _top(part: Json, form: Form, path: Path) -> Json:
             form.errors.length((*path, "label"), part.get("label"), 1, 45)
             if part.get("description") is not None:
                 form.errors.length((*path, "description"), part["description"], 0, 100)
-            inner_part = part.get("component") or {}
+            inner_part = fields(part.get("component"))
             checker = IN_LABEL.get(inner_part.get("type", 0))
             if checker is None:
                 form.errors.required((*path, "component"))
@@ -69,14 +70,14 @@ def _top(part: Json, form: Form, path: Path) -> Json:
             return part
 
 
-def fields(modal: Json) -> dict[str, Json]:
+def inputs(modal: Json) -> dict[str, Json]:
     """The inputs of a modal by custom id."""
     return {part["custom_id"]: part for part in walk(modal["components"]) if "custom_id" in part}
 
 
 def fill(modal: Json, values: Mapping[str, Any]) -> list[Json]:
     """The `components` of a modal submit; raises BadAnswer where the form itself would have stopped the person."""
-    unknown = set(values) - set(fields(modal))
+    unknown = set(values) - set(inputs(modal))
     if unknown:
         raise BadAnswer(f"the modal has no field {', '.join(sorted(unknown))}")
     return [_filled(part, values) for part in modal["components"]]

@@ -108,5 +108,6 @@ def _overwritten(total: int, channel: Channel, guild: Guild, user_id: int) -> in
 
 
 def _outside_private(channel: Channel, user_id: int, total: int) -> bool:
-    private = channel.type == ChannelType.PRIVATE_THREAD and channel.thread is not None
-    return private and user_id not in channel.thread.members and not total & P.MANAGE_THREADS  # type: ignore[union-attr]
+    if channel.type != ChannelType.PRIVATE_THREAD or channel.thread is None:
+        return False
+    return user_id not in channel.thread.members and not total & P.MANAGE_THREADS

@@ -3,7 +3,7 @@
 State only: no wire format, no sockets, no rules about who may do what. It lives on while the bot is down.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from signoff.sandbox.clock import Clock
@@ -66,8 +66,12 @@ class World:
         return self.messages.get(channel_id, {}).get(message_id)
 
     def history(self, channel_id: int) -> list[Message]:
-        """A channel's messages, oldest first."""
-        return sorted(self.messages.get(channel_id, {}).values(), key=lambda m: m.id)
+        """A channel's messages, oldest first: ids only rise, so the order of arrival is the order of ids."""
+        return list(self.messages.get(channel_id, {}).values())
+
+    def latest(self, channel_id: int) -> Iterator[Message]:
+        """The same, newest first, without copying."""
+        return reversed(self.messages.get(channel_id, {}).values())
 
     def add_message(self, message: Message) -> None:
         self.messages.setdefault(message.channel_id, {})[message.id] = message
@@ -83,9 +87,7 @@ class World:
         return channel
 
     def commands_of(self, application_id: int, guild_id: int | None) -> list[Command]:
-        return [
-            c for c in self.commands.values() if c.application_id == application_id and c.guild_id == guild_id
-        ]
+        return [c for c in self.commands.values() if c.application_id == application_id and c.guild_id == guild_id]
 
     def user_named(self, name: str) -> User | None:
         return _named(self.users.values(), name)

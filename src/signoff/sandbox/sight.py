@@ -1,0 +1,200 @@
+"""What a person sees: messages, buttons and the outcome of a press, as `SandboxClient` returns them.
+
+Thin views of the server's JSON (always there as `raw`); no network and no rules.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+Json = dict[str, Any]
+_TEXT, _BUTTON = 10, 2
+_SELECTS = (3, 5, 6, 7, 8)
+
+
+@dataclass(frozen=True)
+class Button:
+    label: str
+    custom_id: str | None
+    style: int
+    disabled: bool
+    url: str | None = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """A channel, thread or private conversation."""
+
+    raw: Json
+
+    @property
+    def id(self) -> int:
+        return int(self.raw["id"])
+
+    @property
+    def name(self) -> str:
+        return str(self.raw.get("name") or "")
+
+    @property
+    def archived(self) -> bool:
+        return bool(self.raw["thread_metadata"]["archived"]) if "thread_metadata" in self.raw else False
+
+
+@dataclass(frozen=True)
+class SeenMessage:
+    raw: Json
+
+    @property
+    def id(self) -> int:
+        return int(self.raw["id"])
+
+    @property
+    def channel_id(self) -> int:
+        return int(self.raw["channel_id"])
+
+    @property
+    def author_id(self) -> int:
+        return int(self.raw["author"]["id"])
+
+    @property
+    def author(self) -> str:
+        return str(self.raw["author"].get("global_name") or self.raw["author"]["username"])
+
+    @property
+    def content(self) -> str:
+        return str(self.raw["content"])
+
+    @property
+    def text(self) -> str:
+        """Everything written on the message: content and text displays, top to bottom."""
+        return text_of(self)
+
+    @property
+    def buttons(self) -> list[Button]:
+        return buttons_of(self)
+
+    @property
+    def components(self) -> list[Json]:
+        return self.raw["components"]
+
+    @property
+    def flags(self) -> int:
+        return int(self.raw["flags"])
+
+    @property
+    def ephemeral(self) -> bool:
+        return self.raw["sandbox"]["ephemeral_to"] is not None
+
+    @property
+    def loading(self) -> bool:
+        """The bot "is thinking"."""
+        return bool(self.flags & 1 << 7)
+
+    @property
+    def edits(self) -> int:
+        return int(self.raw["sandbox"]["edits"])
+
+    @property
+    def pings(self) -> list[Json]:
+        """Each time people were really notified: `on` (create or edit), `users`, `roles`, `everyone`."""
+        return self.raw["sandbox"]["pings"]
+
+    @property
+    def unfurls(self) -> list[str]:
+        """Links that Discord would have fetched for a preview."""
+        return self.raw["sandbox"]["unfurls"]
+
+    @property
+    def files(self) -> list[Json]:
+        """All attachments, those shown by a component too; fetch with `SandboxClient.fetch`."""
+        return self.raw["sandbox"]["files"]
+
+    @property
+    def reactions(self) -> dict[str, int]:
+        return {entry["emoji"]["name"]: entry["count"] for entry in self.raw.get("reactions", [])}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a press, a submit or a command went, as its person saw it."""
+
+    raw: Json
+
+    @property
+    def id(self) -> int:
+        return int(self.raw["id"])
+
+    @property
+    def failed(self) -> bool:
+        return self.raw["state"] == "failed"
+
+    @property
+    def answered(self) -> bool:
+        return self.raw["state"] == "answered"
+
+    @property
+    def error(self) -> str | None:
+        """Discord's own words under a press that nobody answered."""
+        return self.raw["error"]
+
+    @property
+    def callback_type(self) -> int | None:
+        return self.raw["callback_type"]
+
+    @property
+    def messages(self) -> list[SeenMessage]:
+        """The reply and the followups."""
+        return [SeenMessage(message) for message in self.raw["messages"]]
+
+    @property
+    def reply(self) -> SeenMessage | None:
+        return self.messages[0] if self.messages else None
+
+    @property
+    def updated(self) -> SeenMessage | None:
+        """The message that carried the button, if the answer changed it."""
+        return SeenMessage(self.raw["updated"]) if self.raw["updated"] else None
+
+    @property
+    def modal(self) -> Json | None:
+        return self.raw["modal"]
+
+    @property
+    def choices(self) -> list[Json]:
+        return self.raw["choices"] or []
+
+    @property
+    def text(self) -> str:
+        return "\n".join(message.text for message in self.messages)
+
+
+def walk(components: list[Json]) -> Iterator[Json]:
+    """Every component, outermost first."""
+    for part in components:
+        yield part
+        yield from walk(part.get("components", []))
+        for key in ("accessory", "component"):
+            if isinstance(inner := part.get(key), dict):
+                yield from walk([cast(Json, inner)])
+
+
+def text_of(message: SeenMessage) -> str:
+    parts = [message.content]
+    for embed in message.raw["embeds"]:
+        parts += [embed.get("title") or "", embed.get("description") or ""]
+        for field in embed.get("fields", []):
+            parts += [field["name"], field["value"]]
+    parts += [part["content"] for part in walk(message.components) if part["type"] == _TEXT]
+    return "\n".join(part for part in parts if part)
+
+
+def buttons_of(message: SeenMessage) -> list[Button]:
+    return [
+        Button(part.get("label", ""), part.get("custom_id"), part["style"], bool(part.get("disabled")), part.get("url"))
+        for part in walk(message.components)
+        if part["type"] == _BUTTON
+    ]
+
+
+def selects_of(message: SeenMessage) -> list[Json]:
+    return [part for part in walk(message.components) if part["type"] in _SELECTS]
