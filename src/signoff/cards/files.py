@@ -1,0 +1,66 @@
+"""The file that holds a request whole: for whatever the card could not show, and for whoever wants to check.
+
+The same request always gives the same bytes, open or settled. Foreign text stands either in a JSON string of plain
+ASCII or behind a line number, so it cannot pass for a line of ours. Knows requests, and nothing of any medium.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from signoff.approvals.model import ApprovalRequest, Batch
+from signoff.cards.findings import Finding
+from signoff.cards.model import CardFile
+from signoff.cards.values import SHORT
+from signoff.cards.visible import visible
+
+ARGUMENTS = "Arguments, exactly as they will run (JSON; all but plain ASCII is written as \\uXXXX):"
+"""The last line of ours: what follows, to the end of the file, is one JSON object."""
+
+
+def request_file(batch: Batch, request: ApprovalRequest, found: Sequence[Finding]) -> CardFile:
+    call = request.call
+    lines = [
+        "Signoff: one request, whole",
+        f"request: {_ascii(request.id)} of {_ascii(batch.id)}",
+        f"tool: {_ascii(call.tool)}",
+        f"digest: {_ascii(call.digest)}",
+        f"tool schema: {_ascii(call.schema)}",
+        f"why it asks: {_ascii(request.why)}",
+    ]
+    if request.summary:
+        lines.append(f"tool's words: {_ascii(request.summary)}")
+    if batch.words:
+        lines.append(f"model's words: {_ascii(batch.words)}")
+    lines += [f"warning: {finding.text}" for finding in found]
+    for name in sorted(call.args):
+        value = call.args[name]
+        if isinstance(value, str) and ("\n" in value or len(value) > SHORT):
+            lines += ["", f"Argument {_ascii(name)}, to read, {value.count(chr(10)) + 1} lines:", *_numbered(value)]
+    lines += ["", ARGUMENTS, _ascii(dict(call.args), indent=2), ""]
+    data = "\n".join(lines).encode("utf-8")
+    return CardFile(file_name(batch, request), data, hashlib.sha256(data).hexdigest())
+
+
+def file_name(batch: Batch, request: ApprovalRequest) -> str:
+    """`request-<short id>.txt`; numbered in the rare case that two requests of a card share the short id."""
+    short = short_id(request.id)
+    twins = [r.id for r in batch.requests if short_id(r.id) == short]
+    number = f"-{twins.index(request.id) + 1}" if len(twins) > 1 else ""
+    return f"request-{short}{number}.txt"
+
+
+def short_id(identifier: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]", "-", identifier[:8])
+
+
+def _numbered(text: str) -> list[str]:
+    return [f"{number:6} | {line}" for number, line in enumerate(visible(text).text.split("\n"), start=1)]
+
+
+def _ascii(value: Any, indent: int | None = None) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=True, indent=indent)

@@ -1,0 +1,173 @@
+"""Makes hidden characters visible: bidi controls, zero-width characters, odd spaces, control codes, mark floods.
+
+Pure text in, text and findings out. Nothing is lost: every character that is not shown as itself is written as
+`\\u{202E}`, and a backslash that stands before `u{` in the input is written as `\\u{005C}`, so `unescape` gives the
+input back. Knows nothing of cards, arguments or any medium; markup is the business of whoever renders.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+STACK = 4
+"""Combining marks on one letter that count as ordinary writing; Vietnamese, Hebrew and Thai need fewer."""
+
+_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp", "Me"})
+# Invisible although their category says letter, mark or symbol: fillers, selectors, joiners, blank glyphs.
+_HIDDEN_RANGES = (
+    (0x034F, 0x034F),
+    (0x115F, 0x1160),
+    (0x17B4, 0x17B5),
+    (0x180B, 0x180F),
+    (0x2800, 0x2800),
+    (0x3164, 0x3164),
+    (0xFE00, 0xFE0F),
+    (0xFFA0, 0xFFA0),
+    (0xFFFC, 0xFFFC),
+    (0x16FE4, 0x16FE4),
+    (0x1BC9D, 0x1BC9E),
+    (0x1D159, 0x1D159),
+    (0xE0000, 0xE0FFF),
+)
+_CONTROL_NAMES = {0x00: "NULL", 0x08: "BACKSPACE", 0x0D: "CARRIAGE RETURN", 0x1B: "ESCAPE", 0x7F: "DELETE"}
+_OTHER_NAMES = {"Cs": "LONE SURROGATE", "Co": "PRIVATE USE", "Cn": "UNASSIGNED", "Cc": "CONTROL"}
+_WRITTEN_ESCAPE = re.compile(r"\\(?=u\{)")
+_ESCAPE = re.compile(r"\\u\{([0-9A-F]{4,6})\}")
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:/-")
+
+
+@dataclass(frozen=True, slots=True)
+class Visible:
+    text: str
+    findings: tuple[str, ...] = ()
+    """Trusted words for warnings; no character of the input is in them."""
+
+
+def visible(text: str) -> Visible:
+    """The text with everything hidden written as an escape; newline and tab stay."""
+    # Distinct characters are few, so classifying them one by one costs nothing, and the text itself is walked in C.
+    used = sorted(set(text))
+    hidden = [c for c in used if is_hidden(c)]
+    marks = [c for c in used if c not in hidden and unicodedata.category(c) == "Mn"]
+    findings: list[str] = []
+    shown = _WRITTEN_ESCAPE.sub(_constant(escape("\\")), text)
+    if hidden:
+        count = sum(text.count(c) for c in hidden)
+        findings.append(f"contains {_plural(count, 'hidden character')}: {_names(hidden)}")
+    if marks:
+        shown, flood = _thin_out(shown, marks)
+        if flood:
+            findings.append(f"contains {_plural(flood, 'stacked or stray combining mark')}")
+    return Visible(shown.translate({ord(c): escape(c) for c in hidden}), tuple(findings))
+
+
+def one_line(text: str) -> str:
+    """As `visible`, for names and labels: newline and tab are escaped as well."""
+    return visible(text).text.translate({9: escape("\t"), 10: escape("\n")})
+
+
+def unescape(shown: str) -> str:
+    """The exact input of `visible` or `one_line`, from what it showed."""
+    return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), shown)
+
+
+def plain(text: str, room: int, *, prose: bool = False) -> str:
+    """A foreign name inside a trusted line: ASCII letters, digits and `_.:/-` as they are, all else escaped.
+
+    With `prose`, spaces and commas stay too. No markup, line break or quotation can be built from the result.
+    """
+    kept = _PLAIN | set(" ,'") if prose else _PLAIN
+
+    def show(part: str) -> str:
+        return "".join(c if c in kept else escape(c) for c in part)
+
+    whole = show(text)
+    return whole if len(whole) <= room else show(text[: longest_head(text, room - 3, show)]) + "..."
+
+
+def clip(text: str, room: int) -> tuple[str, bool]:
+    """One visible line of at most `room` characters, and whether it had to be cut, which the caller must say."""
+    head = longest_head(text, room, one_line)
+    if head == len(text):
+        return one_line(text), False
+    return one_line(text[: longest_head(text, room - 1, one_line)]) + "…", True
+
+
+def longest_head(text: str, room: int, show: Callable[[str], str]) -> int:
+    """How many leading characters fit into `room` once shown. Escapes are never cut in two."""
+    return _longest(min(len(text), max(room, 0)), lambda n: len(show(text[:n])) <= room)
+
+
+def longest_tail(text: str, room: int, show: Callable[[str], str]) -> int:
+    """How many trailing characters fit into `room` once shown."""
+    return _longest(min(len(text), max(room, 0)), lambda n: len(show(text[len(text) - n :])) <= room)
+
+
+@lru_cache(maxsize=8192)
+def is_hidden(char: str) -> bool:
+    """Whether this character by itself would not be seen, or would change how its neighbours are seen."""
+    code = ord(char)
+    if char in "\n\t" or 0x20 <= code < 0x7F:
+        return False
+    return unicodedata.category(char) in _HIDDEN_CATEGORIES or any(low <= code <= high for low, high in _HIDDEN_RANGES)
+
+
+def escape(char: str) -> str:
+    return f"\\u{{{ord(char):04X}}}"
+
+
+def char_name(char: str) -> str:
+    """`U+202E RIGHT-TO-LEFT OVERRIDE`, with a word of our own where Unicode gives no name."""
+    code = ord(char)
+    name = unicodedata.name(char, "") or _CONTROL_NAMES.get(code) or _OTHER_NAMES[unicodedata.category(char)]
+    if name == "UNASSIGNED" and (code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF):
+        name = "NONCHARACTER"
+    return f"U+{code:04X} {name}"
+
+
+def _thin_out(text: str, marks: Iterable[str]) -> tuple[str, int]:
+    """Escape marks without a letter to sit on, and those beyond the ordinary stack."""
+    escaped = 0
+    table = {ord(mark): escape(mark) for mark in marks}
+
+    def replace(run: re.Match[str]) -> str:
+        nonlocal escaped
+        found = run[0]
+        keep = STACK if _carries_marks(text[run.start() - 1] if run.start() else " ") else 0
+        if len(found) <= keep:
+            return found
+        escaped += len(found) - keep
+        return found[:keep] + found[keep:].translate(table)
+
+    return re.sub(f"[{''.join(marks)}]+", replace, text), escaped
+
+
+@lru_cache(maxsize=8192)
+def _carries_marks(char: str) -> bool:
+    category = unicodedata.category(char)
+    return (category[0] in "LN" or category == "Mc") and not is_hidden(char)
+
+
+def _constant(text: str) -> Callable[[re.Match[str]], str]:
+    return lambda _: text
+
+
+def _names(chars: list[str]) -> str:
+    listed = ", ".join(char_name(c) for c in chars[:3])
+    return listed if len(chars) <= 3 else f"{listed} and {len(chars) - 3} more kinds"
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _longest(high: int, fits: Callable[[int], bool]) -> int:
+    low = 0
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low
