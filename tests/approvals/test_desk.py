@@ -236,3 +236,13 @@ async def test_a_failing_store_approves_nothing(desk: Desk, store: Store) -> Non
     with pytest.raises(StoreError):
         await desk.decide(batch.id, Choice.ACCEPT, ADA, PLACE.channel)
     assert not future.done()
+
+
+async def test_a_lost_place_cancels_what_was_open_in_it(store: Store, clock: HandClock) -> None:
+    here, elsewhere = make_batch(), make_batch(place=replace(PLACE, channel="2", conversation="2"))
+    for batch in (here, elsewhere):
+        await opened(Desk(store, clock), batch)
+    # Another desk, as after a restart: nothing in memory knows of the card.
+    ended = await Desk(store, clock).place_lost(PLACE.channel, "the thread was deleted")
+    assert [batch.id for batch in ended] == [here.id]
+    assert ended[0].requests[0].state is RequestState.CANCELLED

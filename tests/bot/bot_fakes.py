@@ -85,6 +85,10 @@ class RecordingDesk:
         ended = [replace(r, state=RequestState.CANCELLED, settlement=ending) for r in found.requests]
         return self.open(replace(found, requests=tuple(ended)))
 
+    async def place_lost(self, channel: str, reason: str) -> list[Batch]:
+        cards = [b.card for b in self.batches.values() if b.place.channel == channel and b.card]
+        return [lost for card in cards if (lost := await self.card_lost(card, reason))]
+
     async def mark_card_final(self, batch_id: str) -> None:
         self.final.append(batch_id)
 

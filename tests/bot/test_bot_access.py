@@ -7,7 +7,7 @@ import pytest
 from signoff.approvals.model import DIRECT, Actor, Place
 from signoff.bot.access import Access
 from signoff.bot.chat import request_text
-from signoff.bot.open_cards import OpenCards
+from signoff.bot.gone import GoneChannels
 from signoff.bot.places import Origin, origin, title
 from signoff.turns.model import Attachment
 
@@ -87,11 +87,8 @@ def test_a_turns_id_says_where_it_came_from() -> None:
         assert origin(other) is None
 
 
-def test_open_cards_are_remembered_within_bounds() -> None:
-    cards = OpenCards(kept=2)
-    for number in range(3):
-        cards.note(str(number), "a")
-    assert cards.close("a") == ["1", "2"]
-    assert cards.close("a") == []
-    assert cards.is_gone("a")
-    assert not cards.is_gone("b")
+def test_deleted_channels_are_remembered_within_bounds() -> None:
+    gone = GoneChannels(kept=2)
+    for channel in "abc":
+        gone.note(channel)
+    assert [channel in gone for channel in "abc"] == [False, True, True]

@@ -114,7 +114,7 @@ async def test_a_thread_that_somebody_deleted_is_not_opened_again(rig: Rig, max_
     turn = await unopened(rig, max_)
     data = {"id": turn.message, "guild_id": rig.server, "parent_id": turn.id.split("-")[0], "type": 11}
     await rig.sandbox.inject("THREAD_DELETE", data, int(rig.server))
-    await until(lambda: rig.client._cards.is_gone(turn.message))  # pyright: ignore[reportPrivateUsage]
+    await until(lambda: turn.message in rig.client._gone)  # pyright: ignore[reportPrivateUsage]
     await rig.client.front_end.reply(turn, "three")
     direct = await max_.dm(rig.sandbox.bot_id)
     (told,) = await from_bot(max_, direct.id)

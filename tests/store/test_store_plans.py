@@ -28,6 +28,7 @@ WORKS = {
     "batch": lambda tx: tx.batch("b1"),
     "batch_of_request": lambda tx: tx.batch_of_request("b1-q1"),
     "batch_of_card": lambda tx: tx.batch_of_card("m1"),
+    "open_in": lambda tx: tx.open_in("c1"),
     "insert_batch": lambda tx: tx.insert_batch(a_batch("b2")),
     "settle": lambda tx: tx.settle(settled(a_request("b1-q1"))),
     "set_card": lambda tx: tx.set_card("b1", "m2"),

@@ -141,6 +141,12 @@ class Desk:
         batch = await self.store.run(lambda tx: tx.batch_of_card(card))
         return await self.cancel(batch.id, reason) if batch else None
 
+    async def place_lost(self, channel: str, reason: str) -> Sequence[Batch]:
+        """The channel or thread of cards is gone, whichever process posted them."""
+        found = await self.store.run(lambda tx: tx.open_in(channel))
+        ended = [await self.cancel(batch.id, reason) for batch in found]
+        return [batch for batch in ended if batch]
+
     async def mark_card_final(self, batch_id: str) -> None:
         await self.store.run(lambda tx: tx.set_card_final(batch_id))
 

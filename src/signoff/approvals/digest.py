@@ -13,7 +13,6 @@ from typing import Any, cast
 
 from signoff.approvals.model import Place, ToolCall
 
-
 DEEPEST = 100
 """Arguments nested deeper than this are refused: no person could review them, and no store need keep them."""
 

@@ -19,6 +19,10 @@ class DeskTx(Protocol):
 
     def batch_of_card(self, card: str) -> Batch | None: ...
 
+    def open_in(self, channel: str) -> Sequence[Batch]:
+        """Batches with a pending request whose card belongs into this channel or thread."""
+        ...
+
     def insert_batch(self, batch: Batch) -> None:
         """Write the batch and its requests. A batch that is there already is left as it is."""
         ...

@@ -189,7 +189,9 @@ def _call(call: CardCall) -> str:
 
 def _quote(quote: Quote) -> Iterator[str]:
     text, said = quoting.block(quote.text)
-    yield f"**{quoting.escape(' '.join(quote.label.split())) or '(no name)'}**"
+    label = " ".join(quote.label.split())
+    # An argument's name is one word and reads best as code; labels of ours are words.
+    yield f"**{quoting.escape(label)}**" if " " in label else quoting.code(label)
     yield text
     for note in (quote.note, said):
         if note:

@@ -19,8 +19,8 @@ from signoff.bot.clicks import Clicks
 from signoff.bot.connection import point_at, run_bot
 from signoff.bot.delivery import NOBODY
 from signoff.bot.front_end import DiscordFrontEnd
+from signoff.bot.gone import GoneChannels
 from signoff.bot.lost_cards import LostCards
-from signoff.bot.open_cards import OpenCards
 from signoff.bot.ports import Desk, Intake, Now
 
 __all__ = ["SignoffClient", "point_at", "run_bot"]
@@ -46,16 +46,16 @@ class SignoffClient(discord.Client):
         super().__init__(intents=intents(), allowed_mentions=NOBODY, max_messages=None, **options)
         self._access = access
         self._now = now
-        self._cards = OpenCards()
+        self._gone = GoneChannels()
         self._intake: Intake | None = None
-        self.front_end = DiscordFrontEnd(self, self._cards, now)
+        self.front_end = DiscordFrontEnd(self, self._gone, now)
 
     def serve(self, desk: Desk, intake: Intake) -> None:
         """Say whom to ask about clicks and whom to give mentions. Before `run_bot`."""
         self._intake = intake
         self.clicks = Clicks(desk, self.front_end.refresh_card, self._now)
         self.chat = Chat(self, intake, self._access, self._now)
-        self.lost = LostCards(self, desk, self._cards)
+        self.lost = LostCards(self, desk, self._gone)
 
     async def setup_hook(self) -> None:
         """Logged in, not yet connected: buttons are known before the first click, and stored work is taken up."""

@@ -18,7 +18,7 @@ from signoff.approvals.model import Batch, Place
 from signoff.bot import delivery
 from signoff.bot.approval_view import Rendered, render
 from signoff.bot.delivery import ARCHIVED, NOBODY, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Failure, NotDelivered, nonce
-from signoff.bot.open_cards import OpenCards
+from signoff.bot.gone import GoneChannels
 from signoff.bot.places import UNTITLED, origin, title
 from signoff.bot.ports import Now
 from signoff.bot.split import LIMIT, MAX_PARTS, sendable, split
@@ -37,9 +37,9 @@ ELSEWHERE = "I could not post my answer where you asked: {reason}. Here it is."
 
 
 class DiscordFrontEnd:
-    def __init__(self, client: discord.Client, cards: OpenCards, now: Now) -> None:
+    def __init__(self, client: discord.Client, gone: GoneChannels, now: Now) -> None:
         self._client = client
-        self._cards = cards
+        self._gone = gone
         self._now = now
 
     async def post_card(self, batch: Batch) -> str:
@@ -55,14 +55,11 @@ class DiscordFrontEnd:
                 message = await self._post_card(batch, render(batch, self._now(), can_attach=False), key)
             except Failure as again:
                 raise CardFailed(delivery.reason(again)) from again
-        self._cards.note(str(message.id), batch.place.channel)
         return str(message.id)
 
     async def refresh_card(self, batch: Batch) -> None:
         if batch.card is None:
             return
-        if batch.settled:
-            self._cards.forget(batch.card)
         try:
             await self._edit_card(batch, batch.card)
         except discord.HTTPException as error:
@@ -121,7 +118,7 @@ class DiscordFrontEnd:
             return await post()
         except discord.NotFound as error:
             source = origin(turn_id)
-            openable = source is not None and source.opens(place) and not self._cards.is_gone(place.channel)
+            openable = source is not None and source.opens(place) and place.channel not in self._gone
             if error.code != UNKNOWN_CHANNEL or source is None or not openable:
                 raise
         await delivery.open_thread(self._client, source.channel, source.message, name)

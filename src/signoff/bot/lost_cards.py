@@ -6,14 +6,14 @@ Knows message ids and asks the desk; which of them is a card, and whether it is 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable, Sequence
 
 import discord
 
 from signoff.approvals.model import Batch
 from signoff.bot import delivery
 from signoff.bot.delivery import Failure, nonce
-from signoff.bot.open_cards import OpenCards
+from signoff.bot.gone import GoneChannels
 from signoff.bot.places import origin
 from signoff.bot.ports import Desk
 
@@ -23,37 +23,38 @@ SAID = "{what} was deleted, so the request on it is cancelled. Nothing on it wil
 
 
 class LostCards:
-    def __init__(self, client: discord.Client, desk: Desk, cards: OpenCards) -> None:
+    def __init__(self, client: discord.Client, desk: Desk, gone: GoneChannels) -> None:
         self._client = client
         self._desk = desk
-        self._cards = cards
+        self._gone = gone
 
     async def messages(self, channel: int, messages: Iterable[int]) -> None:
         for message in messages:
-            self._cards.forget(str(message))
-            batch = await self._lost(str(message), "the card was deleted")
-            if batch is not None:
+            for batch in await self._cancelled(self._desk.card_lost(str(message), "the card was deleted")):
                 await self._say(batch, str(channel), SAID.format(what="The approval card"))
 
     async def thread(self, thread: int, parent: int) -> None:
-        for card in self._cards.close(str(thread)):
-            batch = await self._lost(card, "the thread with the card was deleted")
-            if batch is not None:
-                await self._say(batch, str(parent), SAID.format(what="The thread with the approval card"))
+        self._gone.note(str(thread))
+        for batch in await self._cancelled(self._desk.place_lost(str(thread), "the thread with the card was deleted")):
+            await self._say(batch, str(parent), SAID.format(what="The thread with the approval card"))
 
     async def channel(self, channel: int) -> None:
-        for card in self._cards.close(str(channel)):
-            batch = await self._lost(card, "the channel with the card was deleted")
-            if batch is not None:
-                await self._whisper(batch, SAID.format(what="The channel with the approval card"))
+        self._gone.note(str(channel))
+        for batch in await self._cancelled(
+            self._desk.place_lost(str(channel), "the channel with the card was deleted")
+        ):
+            await self._whisper(batch, SAID.format(what="The channel with the approval card"))
 
-    async def _lost(self, card: str, reason: str) -> Batch | None:
+    async def _cancelled(self, cancelling: Awaitable[Batch | Sequence[Batch] | None]) -> Sequence[Batch]:
         try:
-            return await self._desk.card_lost(card, reason)
+            ended = await cancelling
         except Exception:
             # Still open, and still closed in effect: nobody can accept it, and its deadline ends it.
-            log.exception("card %s is gone, but its request could not be cancelled", card)
-            return None
+            log.exception("a card is gone, but its request could not be cancelled")
+            return ()
+        if ended is None:
+            return ()
+        return (ended,) if isinstance(ended, Batch) else ended
 
     async def _say(self, batch: Batch, channel: str, text: str) -> None:
         source = origin(batch.turn)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from signoff.approvals.model import Actor, Batch, Choice, Outcome, Place
@@ -17,6 +18,10 @@ class Desk(Protocol):
 
     async def card_lost(self, card: str, reason: str) -> Batch | None:
         """Cancel what the message showed; None if it showed nothing that was still open."""
+        ...
+
+    async def place_lost(self, channel: str, reason: str) -> Sequence[Batch]:
+        """Cancel what was still open in a channel or thread that is gone."""
         ...
 
     async def mark_card_final(self, batch_id: str) -> None: ...

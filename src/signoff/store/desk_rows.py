@@ -33,6 +33,7 @@ REQUESTS_OF = f"""SELECT batch, {_REQUEST} FROM requests
 BY_ID = "id = ?"
 BY_REQUEST = "id = (SELECT batch FROM requests WHERE id = ?)"
 BY_CARD = "card = ?"
+OPEN_IN = "settled = FALSE AND channel = ?"
 DUE = "settled = FALSE AND deadline <= ?"
 CARD_MISSING = "settled = FALSE AND card_final = FALSE AND card IS NULL"
 # A settled batch that never had a card (settled by a mode, or the card failed) has nothing left to show.
@@ -68,6 +69,9 @@ class DeskRows:
 
     def batch_of_card(self, card: str) -> Batch | None:
         return _first(self._batches(BY_CARD, card, order="opened DESC"))
+
+    def open_in(self, channel: str) -> Sequence[Batch]:
+        return self._batches(OPEN_IN, channel)
 
     def insert_batch(self, batch: Batch) -> None:
         place = batch.place

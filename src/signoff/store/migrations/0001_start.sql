@@ -51,6 +51,7 @@ CREATE TABLE batches (
     settled      BOOLEAN NOT NULL
 );
 CREATE INDEX batches_by_card ON batches (card);
+CREATE INDEX batches_by_channel ON batches (settled, channel);
 CREATE INDEX batches_by_deadline ON batches (settled, deadline);
 CREATE INDEX batches_by_showing ON batches (settled, card_final, card);
 
