@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
+import threading
 import time
 from contextlib import suppress
 
@@ -20,7 +22,8 @@ from signoff.turns.driver import Driver, QueueLimits
 
 log = logging.getLogger(__name__)
 
-GRACE = 17.0
+LEAVE = 18.0
+GRACE = 15.0
 """Seconds for running tools when the process is told to stop; with the rest of the farewell it stays under twenty."""
 
 
@@ -59,6 +62,7 @@ async def _until_told_to_stop(client: SignoffClient, driver: Driver, token: str)
     try:
         await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if told.is_set():
+            _leave_for_certain()
             log.info("stopping: nothing new is taken, running tools have %d seconds", GRACE)
         await driver.stop(GRACE if told.is_set() else 0)
     finally:
@@ -66,6 +70,13 @@ async def _until_told_to_stop(client: SignoffClient, driver: Driver, token: str)
         with suppress(Exception):
             await asyncio.wait_for(client.close(), 2)
     await serving
+
+
+def _leave_for_certain() -> None:
+    """A tool in a thread cannot be interrupted, and Python would wait for it: end without it, as if killed."""
+    watchdog = threading.Timer(LEAVE, os._exit, (0,))
+    watchdog.daemon = True
+    watchdog.start()
 
 
 def _access(config: Config) -> Access:

@@ -246,3 +246,12 @@ async def test_a_lost_place_cancels_what_was_open_in_it(store: Store, clock: Han
     ended = await Desk(store, clock).place_lost(PLACE.channel, "the thread was deleted")
     assert [batch.id for batch in ended] == [here.id]
     assert ended[0].requests[0].state is RequestState.CANCELLED
+
+
+async def test_a_click_notes_the_card_that_it_was_made_on(desk: Desk, store: Store) -> None:
+    # The click may be here before the posting of its card is written down, and the process may end in between.
+    batch = make_batch()
+    await opened(desk, batch)
+    outcome = await desk.decide(batch.id, Choice.ACCEPT, ADA, PLACE.channel, card="555")
+    assert outcome.batch.card == "555"
+    assert [b.id for b in await store.run(lambda tx: tx.unfinished_cards())] == [batch.id]

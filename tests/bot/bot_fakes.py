@@ -61,7 +61,7 @@ class RecordingDesk:
         self.batches[batch.id] = batch
         return batch
 
-    async def decide(self, target: str, choice: Choice, actor: Actor, channel: str) -> Outcome:
+    async def decide(self, target: str, choice: Choice, actor: Actor, channel: str, card: str | None = None) -> Outcome:
         self.calls.append((target, choice, actor, channel))
         await asyncio.sleep(self.delay)
         if self.fails_with is not None:

@@ -70,14 +70,22 @@ class Desk:
         self._wake(batch)
         return future
 
-    async def decide(self, target: str, choice: Choice, actor: Actor, channel: str, note: str = "") -> Outcome:
-        """Settle a request, or every open request of a batch, as this person says."""
+    async def decide(
+        self, target: str, choice: Choice, actor: Actor, channel: str, card: str | None = None, note: str = ""
+    ) -> Outcome:
+        """Settle a request, or every open request of a batch, as this person says.
+
+        `card` is the message that was clicked: the click may be here before its posting was noted.
+        """
         now = self.clock.now()
 
         def work(tx: DeskTx) -> tuple[Batch, Sequence[ApprovalRequest], bool]:
             batch = tx.batch(target) or tx.batch_of_request(target)
             if batch is None or batch.place.channel != channel or batch.place.server != actor.server:
                 raise UnknownRequest("Unknown request.")
+            if card and batch.card is None:
+                tx.set_card(batch.id, card)
+                batch = replace(batch, card=card)
             located = [r for r in batch.pending if target in (batch.id, r.id)]
             if not located:
                 return batch, (), False

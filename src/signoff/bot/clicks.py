@@ -82,7 +82,9 @@ class Clicks:
         if actor.is_bot:
             return BOTS
         try:
-            deciding = asyncio.ensure_future(self._desk.decide(target, choice, actor, str(interaction.channel_id)))
+            card = str(interaction.message.id) if interaction.message else None
+            decision = self._desk.decide(target, choice, actor, str(interaction.channel_id), card)
+            deciding = asyncio.ensure_future(decision)
             await self._keep_open(interaction, deciding)
             return (await deciding).batch
         except AlreadySettled as error:

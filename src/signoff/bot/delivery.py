@@ -68,6 +68,11 @@ def lasting(error: BaseException) -> bool:
     return isinstance(error, (discord.Forbidden, discord.NotFound)) or code == ARCHIVED or code in _MODERATED
 
 
+def passing(error: BaseException) -> bool:
+    """Whether the same call may succeed in a moment, or has succeeded without our knowing."""
+    return not isinstance(error, discord.DiscordException) or getattr(error, "status", 0) >= 500
+
+
 async def open_thread(client: discord.Client, channel: str, message: str, name: str) -> None:
     """Open the thread of a message; its id is the message's. One that is there already is as good."""
     try:

@@ -28,6 +28,7 @@ from signoff.turns.model import Turn
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+CARD_DELAYS = (0.5, 2.0, 5.0)
 TYPING_EVERY = 8.0
 """Discord shows typing for ten seconds."""
 
@@ -130,6 +131,15 @@ class DiscordFrontEnd:
         async def post() -> discord.Message:
             return await delivery.send(self._client, batch.place.channel, key=key, view=rendered.view, files=files)
 
+        for delay in CARD_DELAYS:
+            try:
+                return await self._in_place(batch.place, batch.turn, UNTITLED, post)
+            except Failure as error:
+                # It may be there already: the nonce makes the repeated send the same message.
+                if not delivery.passing(error):
+                    raise
+                log.info("card of %s is posted again in %g seconds: %s", batch.id, delay, error)
+            await asyncio.sleep(delay)
         return await self._in_place(batch.place, batch.turn, UNTITLED, post)
 
     async def _edit_card(self, batch: Batch, card: str) -> None:

@@ -12,7 +12,7 @@ from signoff.turns.model import Admission, Turn
 class Desk(Protocol):
     """Where every click ends."""
 
-    async def decide(self, target: str, choice: Choice, actor: Actor, channel: str) -> Outcome:
+    async def decide(self, target: str, choice: Choice, actor: Actor, channel: str, card: str | None = None) -> Outcome:
         """Raises UnknownRequest, NotAllowed or AlreadySettled; a return means that this decision counted."""
         ...
 

@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 CLICK_GRACE = 4.0
 """How long the click that settled a batch has to update its card before the driver does it."""
 REPLY_DELAYS = (0.0, 1.0, 5.0)
+FAREWELL = 1.0
+"""How long cancelled steps may take; a tool in a thread cannot be cancelled at all."""
 SWEEP_AT_LEAST = 30.0
 """A changed system clock must not let a deadline oversleep for long."""
 
@@ -64,7 +66,7 @@ class Driver:
             ahead = tx.queued(conversation=conversation) + tx.active(conversation=conversation)
             of_person = tx.active(asker=person)
             waiting = tx.queued(asker=person)
-            if waiting >= self.limits.queued_per_person or (
+            if of_person + waiting >= self.limits.per_person + self.limits.queued_per_person or (
                 tx.queued(conversation=conversation) >= self.limits.queued_per_conversation
             ):
                 return Admission(
@@ -151,9 +153,9 @@ class Driver:
             return True
 
         if await self.store.run(work):
-            self._spawn(self._start_queued())
             ended = await self.store.run(lambda tx: tx.turn(turn.id))
             await self._post_reply(ended or turn, text)
+            await self._start_queued()
 
     # Going on after a decision
 
@@ -178,16 +180,31 @@ class Driver:
             if turn := await self.store.run(lambda tx: tx.turn(batch.turn)):
                 await self._say(turn, f"I could not ask for approval: {failure}. Nothing was run.")
         else:
-            await self.store.run(lambda tx: tx.set_card(batch.id, card))
+
+            def note(tx: TurnTx) -> Batch | None:
+                tx.set_card(batch.id, card)
+                return tx.batch(batch.id)
+
+            current = await self.store.run(note)
+            if current and current.settled:  # settled while the card was on its way
+                await self._finish_card(current)
 
     async def _finish_card(self, batch: Batch) -> None:
         """Show the end on the card, unless the click that settled it does so itself."""
         if any(r.settlement and r.settlement.by for r in batch.requests):
             await asyncio.sleep(CLICK_GRACE)
-        current = await self.store.run(lambda tx: tx.batch(batch.id))
-        if current and current.card and not current.card_final:
-            await self.front.refresh_card(current)
-            await self.desk.mark_card_final(batch.id)
+        for delay in REPLY_DELAYS:
+            await asyncio.sleep(delay)
+            current = await self.store.run(lambda tx: tx.batch(batch.id))
+            if current is None or current.card is None or current.card_final:
+                return
+            try:
+                await self.front.refresh_card(current)
+            except SignoffError:
+                log.exception("card of %s could not be changed", batch.id)
+            else:
+                await self.desk.mark_card_final(batch.id)
+                return
 
     async def _post_reply(self, turn: Turn, text: str) -> None:
         for delay in REPLY_DELAYS:
@@ -257,7 +274,8 @@ class Driver:
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if tasks:
+            await asyncio.wait(tasks, timeout=FAREWELL)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

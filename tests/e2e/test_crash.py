@@ -1,0 +1,166 @@
+"""kill -9 at every step of a turn: nothing approved is lost, nothing runs twice, nothing is said twice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from signoff.sandbox.sight import SeenMessage
+from tests.e2e.rig import PATIENCE, CrashingRig, rig
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+DRIVER = "signoff.turns.driver:Driver"
+DESK = "signoff.approvals.desk:Desk"
+JOURNAL = "signoff.agent.journal:Journal"
+RUNNER = "signoff.agent.runner:AgentRunner"
+FRONT = "signoff.bot.front_end:DiscordFrontEnd"
+
+CONFIG = """
+[[rules]]
+tool = "brief"
+verdict = "ask"
+timeout = "1500ms"
+"""
+
+BEFORE_THE_CARD = {
+    "mention_stored": f"{DRIVER}.submit:after",
+    "thread_opened": "signoff.bot.delivery:open_thread:after",
+    "turn_claimed": f"{RUNNER}.advance:before",
+    "response_saved": "signoff.agent.gate:Gate.after_tool_validate:before",
+    "call_ruled_to_ask": f"{DRIVER}._pause:before",
+    "batch_opened": f"{DESK}.watch:before",
+    "card_posted": f"{FRONT}.post_card:after",
+    "card_id_stored": f"{DRIVER}._post_card:after",
+}
+AFTER_THE_CLICK = {
+    "decision_committed": f"{DESK}.decide:after",
+    "turn_claimed_again": f"{RUNNER}.advance:before",
+    "call_about_to_start": f"{JOURNAL}.enter:before",
+    "tool_noted_as_done": f"{JOURNAL}.done:after",
+    "answer_known": f"{DRIVER}._end:before",
+    "turn_finished": f"{FRONT}.reply:before",
+    "reply_posted": f"{FRONT}.reply:after",
+    "reply_noted": f"{DRIVER}._post_reply:after",
+}
+WHERE_IT_CANNOT_BE_KNOWN = {
+    "call_started": f"{JOURNAL}.enter:after",
+    "tool_ran_but_was_not_noted": f"{JOURNAL}.done:before",
+}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[CrashingRig]:
+    async with rig(tmp_path_factory.mktemp("crash"), CONFIG, kind=CrashingRig) as running:
+        yield running
+
+
+async def dies_and_starts_again(live: CrashingRig) -> None:
+    await live.dies()
+    await live.start()
+
+
+async def decide_until_the_end(live: CrashingRig, asked: SeenMessage, choice: str = "Skip") -> list[SeenMessage]:
+    """Press Accept, or `choice` where it may have run, on whatever is open, until the reply is there. The cards."""
+    pressed: dict[int, SeenMessage] = {}
+
+    def next_step(message: SeenMessage) -> bool:
+        return is_reply(message) or bool(message.buttons and message.id not in pressed)
+
+    while True:
+        found = await live.people["Ada"].wait_for_message(asked.id, next_step, timeout=PATIENCE)
+        if not found.buttons:
+            break
+        labels = [button.label for button in found.buttons]
+        pressed[found.id] = found
+        await live.people["Ada"].click(found, "Accept" if "Accept" in labels else choice)
+    await live.ended(asked)
+    return [m for m in await live.people["Ada"].messages(asked.id) if "Request " in m.text and m.components]
+
+
+def is_reply(message: SeenMessage) -> bool:
+    return message.author == "Signoff" and "This is how it went" in message.text
+
+
+async def check_the_end(live: CrashingRig, asked: SeenMessage, cards: int) -> SeenMessage:
+    """One thread, one reply, the cards closed, nothing left over; the reply."""
+    messages = await live.people["Ada"].messages(asked.id)
+    replies = [m for m in messages if is_reply(m)]
+    assert len(replies) == 1, [m.text for m in messages]
+    found = [m for m in messages if m.components]
+    assert len(found) == cards, [m.text for m in messages]
+    for card in found:
+        await live.closed(card)
+    assert live.rows("SELECT state FROM turns WHERE message = ?", str(asked.id)) == [("done",)]
+    opened = await live.sandbox.log(kind="world", name="thread.create")
+    assert len([entry for entry in opened if str(asked.id) in str(entry["data"])]) == 1
+    return replies[0]
+
+
+@pytest.mark.parametrize("step", BEFORE_THE_CARD)
+async def test_killed_on_the_way_to_the_card_the_turn_still_asks_once(live: CrashingRig, step: str) -> None:
+    live.arm(BEFORE_THE_CARD[step])
+    asked = await live.ask(f'call record {{"value": "{step}"}}')
+    await dies_and_starts_again(live)
+    assert f"record {step}" not in live.trace
+    await decide_until_the_end(live, asked)
+    reply = await check_the_end(live, asked, cards=1)
+    assert f"recorded {step}" in reply.text
+    assert live.trace.count(f"record {step}") == 1
+
+
+@pytest.mark.parametrize("step", AFTER_THE_CLICK)
+async def test_killed_after_the_click_the_tool_runs_once_and_nobody_is_asked_again(
+    live: CrashingRig, step: str
+) -> None:
+    asked = await live.ask(f'call record {{"value": "{step}"}}')
+    card = await live.card(asked.id)
+    live.arm(AFTER_THE_CLICK[step])
+    await live.people["Ada"].click(card, "Accept", wait=0)
+    await dies_and_starts_again(live)
+    await live.sees(asked.id, f"recorded {step}")
+    await live.ended(asked)
+    await live.closed(card, f"APPROVED by {live.people['Ada'].mention}")
+    await check_the_end(live, asked, cards=1)
+    assert live.trace.count(f"record {step}") == 1
+
+
+@pytest.mark.parametrize("step", WHERE_IT_CANNOT_BE_KNOWN)
+async def test_killed_inside_the_call_the_card_says_it_may_have_run_and_skip_leaves_it(
+    live: CrashingRig, step: str
+) -> None:
+    asked = await live.ask(f'call record {{"value": "{step}"}}')
+    card = await live.card(asked.id)
+    live.arm(WHERE_IT_CANNOT_BE_KNOWN[step])
+    await live.people["Ada"].click(card, "Accept", wait=0)
+    await dies_and_starts_again(live)
+    again = await live.with_button(asked.id, "Skip")
+    assert "may have run" in again.text
+    assert [b.label for b in again.buttons] == ["It ran", "Run it again", "Skip"]
+    await live.people["Ada"].click(again, "Skip")
+    reply = await live.sees(asked.id, "it may have run", "not known")
+    assert is_reply(reply)
+    await live.ended(asked)
+    await live.closed(again, "SKIPPED by")
+    await check_the_end(live, asked, cards=2)
+    assert live.trace.count(f"record {step}") == (step == "tool_ran_but_was_not_noted")
+
+
+async def test_a_card_posted_but_not_noted_whose_deadline_passed_meanwhile_says_timeout(live: CrashingRig) -> None:
+    live.arm(f"{FRONT}.post_card:after")
+    asked = await live.ask('call brief {"value": "unnoted"}')
+    card = await live.card(asked.id)
+    await live.dies()
+    ((deadline,),) = live.rows("SELECT deadline FROM batches ORDER BY opened DESC LIMIT 1")
+    await live.until(lambda: time.time() > deadline, "the deadline")
+    # The deadline is noticed at once, the card's id becomes known a moment later.
+    await live.sandbox.fault("POST", f"/channels/{asked.id}/messages", delay=0.5)
+    await live.start()
+    await live.sees(asked.id, "timed out")
+    await live.ended(asked)
+    await live.closed(card, "TIMEOUT - Request expired")
+    await check_the_end(live, asked, cards=1)
+    assert "brief unnoted" not in live.trace
