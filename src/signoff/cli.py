@@ -58,7 +58,18 @@ def main() -> None:
 def _settings() -> Settings:
     settings = load_settings()
     logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("discord.client").addFilter(_on_one_line)
     return settings
+
+
+def _on_one_line(record: logging.LogRecord) -> bool:
+    """discord.py logs every lost connection with a traceback; it reconnects by itself, so the cause is enough."""
+    if record.exc_info and record.exc_info[1] and "reconnect" in record.getMessage():
+        record.msg = f"{record.getMessage()}: {record.exc_info[1]}"
+        record.args = ()
+        record.exc_info = None
+        record.levelno, record.levelname = logging.WARNING, "WARNING"
+    return True
 
 
 def _serve(settings: Settings) -> None:

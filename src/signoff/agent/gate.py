@@ -135,9 +135,8 @@ class Gate(AbstractCapability[Any]):
             )
             await self.journal.failed(call, words)
             raise ToolFailed(words) from error
-        await self.journal.done(call, result)
         self.ran[call.key] = call.tool
-        return result
+        return await self.journal.done(call, result)
 
     def _replay(self, call: ToolCall, entry: Replay) -> Any:
         self.ran[call.key] = call.tool

@@ -92,9 +92,15 @@ class Journal:
 
         return await self.store.run(work)
 
-    async def done(self, call: ToolCall, result: Any) -> None:
-        returned = cast(ToolReturn[Any], result) if isinstance(result, ToolReturn) else ToolReturn(return_value=result)
-        await self._end(call, CallState.DONE, _returned.dump_json(returned, fallback=str))
+    async def done(self, call: ToolCall, result: Any) -> Any:
+        """Keep the result, and return it as it was kept: what cannot be written down becomes readable text."""
+        try:
+            kept = _packed(result)
+        except (ValueError, TypeError, RecursionError):
+            result = str(result).encode(errors="backslashreplace").decode()
+            kept = _packed(result)
+        await self._end(call, CallState.DONE, kept)
+        return result
 
     async def failed(self, call: ToolCall, words: str) -> None:
         await self._end(call, CallState.FAILED, words.encode(errors="backslashreplace"))
@@ -115,6 +121,11 @@ class Journal:
             return None
         batch = tx.batch_of_request(request.id)
         return request if batch and batch.turn == self.turn else None
+
+
+def _packed(result: Any) -> bytes:
+    returned = cast(ToolReturn[Any], result) if isinstance(result, ToolReturn) else ToolReturn(return_value=result)
+    return _returned.dump_json(returned)
 
 
 def _is_about(request: ApprovalRequest, record: CallRecord | None) -> bool:

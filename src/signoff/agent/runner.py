@@ -7,7 +7,6 @@ for those that were decided or have run. It knows nothing of Discord and nothing
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -15,11 +14,12 @@ from typing import Any, cast
 from pydantic_ai import AgentRunResult, AgentRunResultEvent, CallToolsNode, DeferredToolRequests, RunContext
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior, UsageLimitExceeded, UserError
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, UserPromptPart
+from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.usage import UsageLimits
 
-from signoff.agent.bridge import build_batch, close_open_calls, text_of
+from signoff.agent.bridge import build_batch, close_open_calls, text_of, writable
+from signoff.agent.explain import explain
 from signoff.agent.floor import Floor
 from signoff.agent.gate import Gate
 from signoff.agent.journal import Journal
@@ -30,8 +30,6 @@ from signoff.approvals.ports import Clock
 from signoff.errors import SignoffError, TurnFailed
 from signoff.turns.model import Finished, HistoryEntry, Paused, Step, Turn
 from signoff.turns.ports import TurnStore, TurnTx
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ class AgentRunner:
             raise
         except Exception as error:
             await self._close(turn, "Not run: the turn ended with an error.")
-            raise TurnFailed(_explain(error, self.limits)) from error
+            raise TurnFailed(explain(error, model_requests=self.limits.model_requests)) from error
         if isinstance(result.output, DeferredToolRequests):
             return Paused(self._batch(result, gate, turn))
         return Finished(str(result.output), saver.unsaved(result.all_messages()))
@@ -119,6 +117,11 @@ class Saver(AbstractCapability[Any]):
     turn: Turn
     saved: int
 
+    async def after_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        return writable(response)
+
     async def before_node_run(self, ctx: RunContext[Any], *, node: Any) -> Any:
         if isinstance(node, CallToolsNode) and node.model_response.tool_calls:
             entries = self.unsaved(ctx.messages)
@@ -158,22 +161,3 @@ def _requests_made(history: Sequence[ModelMessage]) -> int:
         elif any(isinstance(part, UserPromptPart) for part in message.parts):
             break
     return count
-
-
-def _explain(error: Exception, limits: Limits) -> str:
-    """What the asker reads: what happened, what was kept, what to do next."""
-    log.warning("a run failed: %s: %s", type(error).__name__, error, exc_info=error)
-    if isinstance(error, UsageLimitExceeded):
-        return (
-            f"I stopped: the model kept going for {limits.model_requests} requests without an answer. "
-            "What was done is kept; ask again with a smaller task."
-        )
-    if isinstance(error, ModelAPIError):
-        return f"The model could not answer: {error}. Nothing further was run. Ask again in a while."
-    if isinstance(error, UnexpectedModelBehavior):
-        return f"The model answered with something I cannot act on: {error}. Nothing of it was run. Ask again."
-    if isinstance(error, UserError):
-        return f"This request cannot be run as configured: {error}. Nothing was run. Please tell the operator."
-    return (
-        f"Something failed on my side ({type(error).__name__}). Nothing was approved by it. Please tell the operator."
-    )

@@ -109,10 +109,15 @@ def _matches(args: JsonObject, name: str, globs: tuple[str, ...], *, every: bool
     if name not in args:
         return False
     value = args[name]
-    texts = [_text(item) for item in cast(list[Any], value)] if isinstance(value, list) else [_text(value)]
-    hits = [any(fnmatchcase(text, glob) for glob in globs) for text in texts]
+    items = cast(list[Any], value) if isinstance(value, list) else [value]
+    hits = [any(fnmatchcase(text, glob) for text in _texts(item) for glob in globs) for item in items]
     return bool(hits) and (all(hits) if every else any(hits))
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else canonical(value)
+def _texts(value: Any) -> list[str]:
+    """How a value may be written. A default of 100 and a given 100.0 are the same number, so both spellings count."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, float) and value.is_integer():
+        return [canonical(value), str(int(value))]
+    return [canonical(value)]

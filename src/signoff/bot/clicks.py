@@ -54,12 +54,12 @@ class Clicks:
         """The fallback for components that no button took: gone from the message meanwhile, forged, or very old.
 
         An id that reads as one of ours goes through the desk like any other: it says who decided, or that it knows of
-        no such request. Authority never came from the message that showed the button.
+        no such request. But where the card still has buttons and this is none of them, it was not offered.
         """
         if interaction.type is not discord.InteractionType.component or interaction.extras.get(CLAIMED):
             return
         located = parse((interaction.data or {}).get("custom_id"))
-        if located is not None:
+        if located is not None and not _has_buttons(interaction.message):
             await self.click(interaction, *located)
             return
         try:
@@ -132,6 +132,16 @@ class Clicks:
             await interaction.edit_original_response(**changes)
         else:
             await interaction.response.edit_message(**changes)
+
+
+def _has_buttons(message: discord.Message | None) -> bool:
+    waiting: list[object] = list(message.components) if message else []
+    while waiting:
+        component = waiting.pop()
+        if isinstance(component, discord.Button):
+            return True
+        waiting += getattr(component, "children", [])
+    return False
 
 
 async def _tell(interaction: discord.Interaction[Any], said: Line) -> None:
