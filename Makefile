@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test lint types imports unit setup clean
+.PHONY: run test lint types imports unit browser screenshots setup clean
 
 run: $(READY)
 	@$(BIN)/python main.py
@@ -30,8 +30,26 @@ types: $(READY)
 imports: $(READY)
 	$(BIN)/lint-imports
 
-unit: $(READY)
+unit: $(READY) browser
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+# The page's tests use an installed Chromium or Chrome. As root on Debian it is installed; elsewhere that is said.
+BROWSERS := chromium chromium-browser google-chrome google-chrome-stable chrome
+
+browser:
+	@for name in $(BROWSERS); do command -v $$name >/dev/null && exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "Installing Chromium for the tests of the sandbox's page"; \
+	  install="apt-get install -y --no-install-recommends chromium"; \
+	  $$install >/dev/null 2>&1 && exit 0; \
+	  apt-get update >/dev/null 2>&1 && $$install >/dev/null 2>&1 && exit 0; \
+	fi; \
+	echo "No Chromium or Chrome: the browser tests in tests/page are LEFT OUT (Debian: apt-get install chromium)"; \
+	[ -z "$$CI" ]
+
+# The pictures of the README and of docs/images, taken from the real page.
+screenshots: $(READY) browser
+	$(BIN)/python tools/screenshots.py
 
 clean:
 	rm -rf $(VENV)

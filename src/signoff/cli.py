@@ -12,7 +12,6 @@ from typing import Any
 import typer
 
 from signoff import __version__, launch
-from signoff.app import run_discord
 from signoff.config import load_config
 from signoff.errors import StartupError
 from signoff.settings import Settings, load_settings
@@ -74,6 +73,9 @@ def _on_one_line(record: logging.LogRecord) -> bool:
 
 def _serve(settings: Settings) -> None:
     config = load_config(settings.config_path, required=settings.config_required)
+    # Here, because it brings every room with it: the sandbox's address would appear seconds later.
+    from signoff.app import run_discord
+
     _run(run_discord(settings, config))
 
 

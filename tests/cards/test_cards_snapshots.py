@@ -58,7 +58,7 @@ Already ran: glob
 Rejected automatically <+290s>
 
 tool write_file
-  write_file asks before every call
+  Why: write_file asks before every call
   Tool's words:
     | Writes notes/today.md (4 lines)
   overwrite (true or false):
@@ -90,7 +90,7 @@ May decide: members with Manage Server
 Rejected automatically <+290s>
 
 tool shell
-  write_file asks before every call
+  Why: write_file asks before every call
   warning: Whole call: request-01010101.txt, 421 lines, 5663 characters, sha256 d821cab79858ad37
   warning: argument command: contains 1 hidden character: U+202E RIGHT-TO-LEFT OVERRIDE
   warning: argument command: mixes Cyrillic and Latin letters in one word: p\\u{0430}ypal (U+0430 CYRILLIC SMALL LETTER A)
@@ -144,7 +144,7 @@ May decide: members with Manage Server
 Rejected automatically <+290s>
 
 tool shell
-  write_file asks before every call
+  Why: write_file asks before every call
   warning: Whole call: request-01010101.txt, 15 lines, 34267 characters, sha256 4ee2155f112544cb
   timeout (number):
     | 30
@@ -165,7 +165,7 @@ Rejected automatically <+290s>
 Accept is not offered: not all of this fits here, and no file can be attached
 
 tool shell
-  write_file asks before every call
+  Why: write_file asks before every call
   warning: Not all of this call is shown
   timeout (number):
     | 30
@@ -187,7 +187,7 @@ Asked by @ada
 May decide: members with Manage Server
 
 tool write_file
-  write_file asks before every call
+  Why: write_file asks before every call
   path:
     | a
   Reason given:
@@ -207,13 +207,13 @@ Asked by @ada
 May decide: members with Manage Server
 
 tool write_file
-  write_file asks before every call
+  Why: write_file asks before every call
   path:
     | a.txt
   -> CONFIRMED as run by @grace
 
 tool write_file
-  write_file asks before every call
+  Why: write_file asks before every call
   path:
     | a.txt
   -> RUN AGAIN approved by @grace

@@ -159,7 +159,7 @@ def _call(
     request, sizes = draft.request, Sizes(len(batch.requests))
     tool, tool_cut = clip(request.call.tool, sizes.tool)
     # Words of ours, so that nobody can forge the sign of a cut; they do not run, so they need no file.
-    reason, _ = clip(request.why or "It needs approval", sizes.why)
+    reason, _ = clip(f"Why: {request.why or 'it needs approval'}", sizes.why)
     warnings, more = fit_findings(draft.found, sizes.warnings)
     file = None
     if tool_cut or more or not whole or not parts.complete:

@@ -78,7 +78,7 @@ def unescape(shown: str) -> str:
 def plain(text: str, room: int, *, prose: bool = False) -> str:
     """A foreign name inside a trusted line: ASCII letters, digits and `_.:/-` as they are, all else escaped.
 
-    With `prose`, spaces, commas and parentheses stay too. No markup, line break or quotation can be built from the result.
+    With `prose`, spaces, commas and parentheses stay too. No markup, line break or quotation can be built from it.
     """
     kept = _PLAIN | set(" ,'()") if prose else _PLAIN
 

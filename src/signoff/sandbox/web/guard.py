@@ -1,0 +1,128 @@
+"""Who may talk to this port: the printed token, the cookie it is exchanged for, and the Host and Origin checks.
+
+A page anywhere on the web can send requests to loopback, and a name that resolves to it can even read the answers. So
+every request must name this very address, and whatever says that it comes from another origin is refused, be it for
+the page, for the control API or for the bot's. It knows headers and paths, and nothing of what is behind them.
+"""
+
+import hashlib
+import hmac
+import secrets
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+PAGE = "/page/"
+OPEN_SESSIONS = 64
+"""So many browsers at once; the oldest is forgotten."""
+
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+    "Cache-Control": "no-store",
+}
+CLOSED = "default-src 'none'; frame-ancestors 'none'; sandbox"
+"""For everything that is not the page itself, attachments above all: nothing in it runs."""
+
+
+def page_token(key: str) -> str:
+    """The page's token, which cannot be turned back into the control key."""
+    return hmac.digest(key.encode(), b"signoff sandbox page", hashlib.sha256).hex()[:40]
+
+
+def page_policy(netloc: str) -> str:
+    return (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+        f"connect-src 'self' ws://{netloc}; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; "
+        "require-trusted-types-for 'script'; trusted-types page"
+    )
+
+
+@dataclass
+class Guard:
+    """`netloc` is set once the server knows its port; until then nobody gets in."""
+
+    token: str
+    netloc: str = ""
+    _sessions: OrderedDict[str, None] = field(default_factory=OrderedDict[str, None])
+
+    @property
+    def origin(self) -> str:
+        return f"http://{self.netloc}"
+
+    @property
+    def cookie(self) -> str:
+        """Cookies know no ports, so the port is in the name."""
+        return f"signoff_page_{self.netloc.rpartition(':')[2]}"
+
+    def exchange(self, token: str) -> str | None:
+        """A new session for the right token."""
+        if not hmac.compare_digest(token.encode(), self.token.encode()):
+            return None
+        session = secrets.token_urlsafe(32)
+        self._sessions[session] = None
+        while len(self._sessions) > OPEN_SESSIONS:
+            self._sessions.popitem(last=False)
+        return session
+
+    def knows(self, request: web.Request) -> bool:
+        return request.cookies.get(self.cookie, "") in self._sessions
+
+    def refusal(self, request: web.Request) -> str | None:
+        """Why this request is not even looked at, or None."""
+        if request.headers.getall("Host", []) != [self.netloc]:
+            return f"this address answers to {self.netloc} only"
+        origin = request.headers.get("Origin")
+        if origin is not None and origin != self.origin:
+            return "requests from other pages are refused"
+        if not request.path.startswith(PAGE):
+            return self._refused_elsewhere(request)
+        site = request.headers.get("Sec-Fetch-Site")
+        if site not in (None, "same-origin"):
+            return "requests from other pages are refused"
+        changes = request.method not in ("GET", "HEAD") or "upgrade" in request.headers.get("Connection", "").lower()
+        if changes and origin is None:
+            return "a request that changes something must say where it comes from"
+        return None
+
+    def _refused_elsewhere(self, request: web.Request) -> str | None:
+        """The bot's side is for programs, which send none of a browser's headers."""
+        site = request.headers.get("Sec-Fetch-Site")
+        if site is None or request.path == "/":
+            return None
+        if site not in ("same-origin", "none") or not self.knows(request):
+            return "open the page with the printed address first"
+        return None
+
+    def middleware(self) -> Middleware:
+        @web.middleware
+        async def checked(request: web.Request, handler: Handler) -> web.StreamResponse:
+            problem = self.refusal(request)
+            if problem is not None:
+                return web.Response(status=403, text=f"Refused: {problem}.\n", headers=HEADERS)
+            if request.path.startswith(PAGE) and not self.knows(request):
+                return unknown()
+            return await handler(request)
+
+        return checked
+
+    async def protect(self, request: web.Request, response: web.StreamResponse) -> None:
+        """Run before every answer: the headers that keep a browser from doing more than showing it."""
+        for name, value in HEADERS.items():
+            response.headers.setdefault(name, value)
+        response.headers.setdefault("Content-Security-Policy", CLOSED)
+
+
+def unknown() -> web.Response:
+    """Shown to whoever comes without the token."""
+    text = (
+        "<!doctype html><html lang=en><meta charset=utf-8><title>Signoff sandbox</title>"
+        "<h1>Signoff sandbox</h1><p>This page opens with the address that <code>make run</code> printed: "
+        "it ends in <code>/?token=...</code>. After a new start the old address no longer works.</p></html>"
+    )
+    return web.Response(status=401, text=text, content_type="text/html", headers=HEADERS)

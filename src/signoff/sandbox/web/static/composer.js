@@ -1,0 +1,206 @@
+// Where a message is written: text, attachments, a reply, completion, and slash commands.
+
+import { say, typing } from "./api.js";
+import { Completion } from "./completion.js";
+import { fill, find, h, icon, iconButton, speak } from "./dom.js";
+import { size } from "./parts.js";
+import { closeCommand, commandIsOpen } from "./slash.js";
+import { app, emit, now, on, place } from "./state.js";
+
+const LARGEST = 25 * 1024 * 1024;
+const text = h("textarea", { id: "text", rows: "1", maxlength: "4000", autocomplete: "off", spellcheck: "true" });
+const picker = h("input", {
+  type: "file",
+  multiple: true,
+  hidden: true,
+  id: "picker",
+  "aria-label": "Files to attach",
+});
+const above = h("div", { class: "above-text" });
+const problem = h("p", { class: "problem", role: "alert", hidden: true });
+const attach = iconButton("attach", "Attach files", () => picker.click());
+const sendButton = iconButton("send", "Send", () => send());
+const line = h("div", { class: "composer-line", id: "composer-line" }, attach, text, sendButton);
+const completion = new Completion(text);
+let files = [];
+let answered = null;
+let typedAt = 0;
+
+export function buildComposer() {
+  fill(find("composer"), [problem, above, completion.list, line, picker]);
+}
+
+export function drawComposer() {
+  const here = place(app.here);
+  const open = Boolean(here && here.writable);
+  text.disabled = !open;
+  attach.disabled = !open;
+  text.placeholder = open ? invitation(here) : here ? "You may not write here" : "There is nothing here to write to";
+  text.setAttribute("aria-label", text.placeholder);
+}
+
+function invitation(here) {
+  const { bot } = app.world;
+  const where = { direct: `@${here.name}`, thread: "this thread", channel: `#${here.name}` }[here.kind];
+  const roomy = window.matchMedia("(min-width: 821px)").matches;
+  if (!roomy || here.kind === "direct" || !here.guild.has_bot) return `Message ${where}`;
+  const hint = bot.online ? `Mention @${bot.name} to ask it` : `${bot.name} is offline and misses what is said now`;
+  return `Message ${where}. ${hint}`;
+}
+
+export function clearComposer() {
+  text.value = "";
+  files = [];
+  answered = null;
+  closeCommand();
+  drawAbove();
+  grow();
+}
+
+export const focusComposer = () => text.focus({ preventScroll: true });
+
+/** What was typed, with names turned into what Discord sends. */
+function translate(typed) {
+  const here = place(app.here);
+  const names = [];
+  const users = here && here.guild ? here.guild.members.map((one) => one.id) : here ? [here.with, app.me] : [];
+  for (const id of users) if (app.world.users[id]) names.push([`@${app.world.users[id].name}`, `<@${id}>`]);
+  if (here && here.guild) {
+    for (const [id, name] of Object.entries(app.world.roles))
+      if (name !== "@everyone") names.push([`@${name}`, `<@&${id}>`]);
+    for (const channel of here.guild.channels) names.push([`#${channel.name}`, `<#${channel.id}>`]);
+  }
+  names.sort((a, b) => b[0].length - a[0].length);
+  return names.reduce((done, [name, code]) => done.replace(new RegExp(`${escaped(name)}(?![\\w-])`, "g"), code), typed);
+}
+
+const escaped = (plain) => plain.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+async function send() {
+  const content = translate(text.value.trim());
+  if (commandIsOpen() || text.disabled || (!content && !files.length)) return null;
+  const body = { content, files };
+  if (answered) body.message_reference = { message_id: answered.id, channel_id: answered.channel };
+  const kept = { value: text.value, files, answered };
+  clearComposer();
+  fail("");
+  try {
+    const sent = await say(app.here, body);
+    emit("sent", sent);
+    return sent;
+  } catch (wrong) {
+    [text.value, files, answered] = [kept.value, kept.files, kept.answered];
+    drawAbove();
+    fail(wrong.message);
+    return null;
+  }
+}
+
+/** Types for the person and sends: the guide's suggestions. */
+export async function sendText(channel, typed) {
+  if (app.here !== channel) emit("go", channel);
+  text.value = typed;
+  grow();
+  return send();
+}
+
+function fail(words) {
+  problem.textContent = words;
+  problem.hidden = !words;
+}
+
+function grow() {
+  text.style.height = "auto";
+  text.style.height = `${Math.min(text.scrollHeight, 240)}px`;
+}
+
+text.addEventListener("input", () => {
+  grow();
+  completion.update();
+  if (text.value && now() - typedAt > 8000 && !text.value.startsWith("/")) {
+    typedAt = now();
+    typing(app.here).catch(() => {});
+  }
+});
+text.addEventListener("keydown", (event) => {
+  if (completion.key(event)) return;
+  if (event.key === "Escape" && answered) {
+    answered = null;
+    drawAbove();
+  }
+  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+    event.preventDefault();
+    send();
+  }
+});
+text.addEventListener("paste", (event) => take(event.clipboardData.files));
+picker.addEventListener("change", () => {
+  take(picker.files);
+  picker.value = "";
+});
+find("room").addEventListener("dragover", (event) => event.preventDefault());
+find("room").addEventListener("drop", (event) => {
+  event.preventDefault();
+  take(event.dataTransfer.files);
+});
+
+async function take(found) {
+  for (const file of found) {
+    if (file.size > LARGEST) {
+      fail(`${file.name} is larger than 25 MB.`);
+      continue;
+    }
+    files.push({ filename: file.name, data: await base64(file), size: file.size });
+    speak(`${file.name} attached`);
+  }
+  drawAbove();
+}
+
+function base64(file) {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(String(reader.result).replace(/^data:[^,]*,/, ""));
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(file);
+  });
+}
+
+function drawAbove() {
+  const drop = (label, act) => iconButton("close", label, act, "small");
+  fill(above, [
+    answered &&
+      h(
+        "div",
+        { class: "answering" },
+        `Replying to ${answered.author.name}`,
+        drop("Stop replying", () => {
+          answered = null;
+          drawAbove();
+        }),
+      ),
+    files.length > 0 &&
+      h(
+        "ul",
+        { class: "waiting-files" },
+        files.map((file, n) =>
+          h(
+            "li",
+            {},
+            icon("file"),
+            `${file.filename}, ${size(file.size)}`,
+            drop(`Remove ${file.filename}`, () => {
+              files.splice(n, 1);
+              drawAbove();
+            }),
+          ),
+        ),
+      ),
+  ]);
+}
+
+on("reply", (message) => {
+  answered = message;
+  drawAbove();
+  focusComposer();
+});
+on("problem", fail);

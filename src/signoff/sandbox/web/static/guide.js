@@ -1,0 +1,161 @@
+// The guided first minute: four things to type, and what to do next.
+
+import { sendText } from "./composer.js";
+import { fill, find, h, icon, rendered } from "./dom.js";
+import { app, on, place, self } from "./state.js";
+
+const KEY = "signoff-guide";
+const done = new Set(JSON.parse(sessionStorage.getItem(KEY) || "[]"));
+let dismissed = sessionStorage.getItem(`${KEY}-off`) === "1";
+let current = null;
+let waiting = null; // whom to tell when the bot is online
+
+const steps = () => app.world.guide.steps;
+
+/** The channel where suggestions are sent: the first one of a server that has the bot. */
+function home() {
+  const guild = app.world.guilds.find((one) => one.has_bot && one.channels.length);
+  return guild ? guild.channels[0].id : null;
+}
+
+export function drawWelcome() {
+  const here = place(app.here);
+  const welcome = find("welcome");
+  if (!here) {
+    fill(welcome, [h("h2", {}, "Nothing to see here"), h("p", {}, `${self().name} is in no server with a channel.`)]);
+    return;
+  }
+  welcome.classList.toggle("in-thread", here.kind === "thread");
+  const name = here.kind === "channel" ? `#${here.name}` : here.name;
+  const empty = app.messages.size === 0;
+  fill(welcome, [
+    h(
+      "div",
+      { class: "welcome-mark", "aria-hidden": "true" },
+      here.kind === "thread" ? icon("thread") : here.kind === "direct" ? "@" : "#",
+    ),
+    h("h2", {}, here.kind === "direct" ? name : here.kind === "thread" ? name : `Welcome to ${name}`),
+    h("p", {}, about(here)),
+    empty && here.kind === "channel" && here.guild.has_bot && suggestions(),
+  ]);
+}
+
+function about(here) {
+  const { name: bot } = app.world.bot;
+  if (here.kind === "thread") return `A thread in #${here.channel.name}. Mention @${bot} to go on in it.`;
+  if (here.kind === "direct")
+    return here.with === app.world.bot.id
+      ? `${bot} answers only the people that its operator has listed. Say something and see.`
+      : "Only the two of you can see this.";
+  if (!here.guild.has_bot)
+    return `${bot} is not in this server, and ${self().name} sees nothing of the one it is in. Act as somebody else.`;
+  return `${bot} works with tools here, and asks before a tool does anything that matters. Try one of these:`;
+}
+
+function suggestions() {
+  return h(
+    "ol",
+    { class: "suggestions" },
+    steps().map((step, n) =>
+      h(
+        "li",
+        {},
+        h(
+          "button",
+          { type: "button", class: "suggestion", onclick: () => start(step) },
+          h("span", { class: "suggestion-title" }, `${n + 1}. ${step.title}`, done.has(step.id) && icon("check")),
+          h("span", { class: "suggestion-text" }, `@${app.world.bot.name} ${step.text}`),
+        ),
+      ),
+    ),
+  );
+}
+
+/** What is said while the bot is away is missed, as on Discord: so the suggestion waits for it. */
+function whenOnline() {
+  if (app.world.bot.online) return Promise.resolve();
+  return new Promise((resolve) => {
+    waiting = resolve;
+  });
+}
+
+on("stream:state", ({ state }) => {
+  if (!state.bot.online || !waiting) return;
+  waiting();
+  waiting = null;
+});
+
+async function start(step) {
+  current = step;
+  const online = whenOnline();
+  drawHint();
+  await online;
+  if (current !== step) return;
+  done.add(step.id);
+  sessionStorage.setItem(KEY, JSON.stringify([...done]));
+  await sendText(home(), `@${app.world.bot.name} ${step.text}`);
+  drawHint();
+}
+
+export function drawHint() {
+  const hint = find("hint");
+  const here = place(app.here);
+  const empty = here && here.kind === "channel" && app.messages.size === 0;
+  hint.hidden = (dismissed || !home() || Boolean(empty) || !here || here.kind === "direct") && !waiting;
+  if (hint.hidden) return;
+  const close = h(
+    "button",
+    {
+      type: "button",
+      class: "icon-button small",
+      "aria-label": "Hide the suggestions",
+      onclick: () => {
+        dismissed = true;
+        sessionStorage.setItem(`${KEY}-off`, "1");
+        drawHint();
+      },
+    },
+    icon("close"),
+  );
+  fill(hint, [
+    current &&
+      (waiting
+        ? h("p", {}, `Sent as soon as ${app.world.bot.name} is online…`)
+        : rendered(current.then, { class: "hint-text" })),
+    h(
+      "div",
+      { class: "chips-line" },
+      h(
+        "div",
+        { class: "chips" },
+        h("span", { class: "chips-label" }, current ? "Next:" : "Try:"),
+        steps().map((step, n) =>
+          h(
+            "button",
+            {
+              type: "button",
+              class: `chip ${done.has(step.id) ? "done" : ""}`,
+              title: `@${app.world.bot.name} ${step.text}`,
+              onclick: () => start(step),
+            },
+            done.has(step.id) ? icon("check") : `${n + 1}.`,
+            ` ${step.short}`,
+          ),
+        ),
+      ),
+      close,
+    ),
+  ]);
+}
+
+/** The bot has answered: what the hint asked for is done. */
+on("heard", (message) => {
+  if (!current || message.author.id !== app.world.bot.id || message.parts.length || message.loading || message.private)
+    return;
+  current = null;
+  drawHint();
+});
+on("messages", () => {
+  drawWelcome();
+  drawHint();
+});

@@ -1,0 +1,171 @@
+// Starts the page, keeps its address, and joins the parts: who acts, which channel is open, whether the bot is there.
+
+import { loadState, restart } from "./api.js";
+import { buildComposer, clearComposer, drawComposer, focusComposer } from "./composer.js";
+import "./drawers.js";
+import { fill, find, h, icon, speak } from "./dom.js";
+import { drawHint, drawWelcome } from "./guide.js";
+import "./inspector.js";
+import { attempt } from "./message.js";
+import { openMessages } from "./messages.js";
+import { drawPeople } from "./people.js";
+import { drawPlaces } from "./places.js";
+import { app, emit, firstPlace, on, person, place, self } from "./state.js";
+import { follow } from "./stream.js";
+import "./theme.js";
+import { drawTyping } from "./typing.js";
+
+const awaited = new Set(); // own messages whose thread is followed when the bot opens it
+
+function address() {
+  const known = new URLSearchParams(location.hash.slice(1));
+  return { as: known.get("as"), at: known.get("at") };
+}
+
+function remember() {
+  const hash = `#${new URLSearchParams({ as: self().name, at: app.here || "" })}`;
+  if (location.hash !== hash) history.replaceState(null, "", hash);
+  document.title = `${place(app.here)?.name || "Signoff"} · Signoff sandbox`;
+}
+
+function adopt(world) {
+  const before = app.world;
+  app.world = { ...(before || {}), ...world };
+  app.me = world.me;
+  app.skew = world.now * 1000 - Date.now();
+}
+
+function draw() {
+  drawPlaces();
+  drawPeople();
+  drawTitle();
+  drawBot();
+  drawComposer();
+}
+
+function drawTitle() {
+  const here = place(app.here);
+  const mark = (text) => h("span", { class: "mark", "aria-hidden": "true" }, text);
+  if (!here) return fill(find("title"), ["No channel"]);
+  if (here.kind === "thread") {
+    const up = h(
+      "button",
+      { type: "button", class: "as-link up", onclick: () => go(here.channel.id) },
+      `#${here.channel.name}`,
+    );
+    return fill(find("title"), [
+      up,
+      h("span", { class: "mark", "aria-hidden": "true" }, "›"),
+      h("span", { class: "title-name" }, here.name),
+    ]);
+  }
+  return fill(find("title"), [mark(here.kind === "direct" ? "@" : "#"), h("span", { class: "title-name" }, here.name)]);
+}
+
+function drawBot() {
+  const { online, name } = app.world.bot;
+  const words = online ? "online" : "offline";
+  const state = find("bot-state");
+  if (state.dataset.state !== words)
+    fill(state, [h("span", { class: `dot ${words}` }), h("span", { class: "bot-words" }, `${name} `), words]);
+  state.dataset.state = words;
+  const button = find("restart");
+  button.hidden = !(app.world.guide && app.world.guide.restarts);
+  if (!button.firstChild) fill(button, [icon("restart"), h("span", {}, "Restart the bot")]);
+  button.setAttribute("aria-label", "Restart the bot");
+}
+
+find("restart").addEventListener("click", async (event) => {
+  const button = event.currentTarget;
+  button.disabled = true;
+  speak("The bot is killed and started again.");
+  await attempt(restart);
+  setTimeout(() => {
+    button.disabled = false;
+  }, 1500);
+});
+
+async function go(id) {
+  if (!id || !place(id)) return;
+  app.here = id;
+  app.unread.delete(id);
+  clearComposer();
+  draw();
+  remember();
+  emit("opened");
+  await openMessages(id);
+  if (window.matchMedia("(min-width: 821px)").matches) focusComposer();
+}
+
+async function become(who, at) {
+  const world = await loadState(who);
+  app.world = null;
+  adopt(world);
+  app.unread.clear();
+  app.here = at && place(at) ? at : firstPlace();
+  app.messages = new Map();
+  clearComposer();
+  draw();
+  remember();
+  follow(world.head);
+  if (app.here) await openMessages(app.here);
+  else emit("messages");
+  drawWelcome();
+  drawHint();
+  drawTyping();
+}
+
+/** Follows into the thread that the bot opened for what was just asked: that is where it goes on. */
+function enterThread() {
+  const opened = [...awaited].find((id) => place(id));
+  if (!opened) return false;
+  awaited.delete(opened);
+  go(opened);
+  return true;
+}
+
+on("go", go);
+on("act-as", async (id) => {
+  const at = app.here;
+  await attempt(() => become(id, at));
+  speak(`Acting as ${self().name}, ${self().word}.`);
+  emit("opened");
+});
+on("sent", (message) => {
+  awaited.add(message.id);
+  setTimeout(() => awaited.delete(message.id), 15000);
+  enterThread(); // the bot may have been quicker than the answer to our own request
+});
+on("stream:state", ({ state }) => {
+  const was = app.world.bot.online;
+  adopt(state);
+  draw();
+  if (was !== state.bot.online) speak(`${state.bot.name} is ${state.bot.online ? "online" : "offline"}.`);
+  if (!enterThread()) emit("names");
+});
+on("stream:reset", () => become(app.me, app.here));
+on("connected", (up) => {
+  const words = find("offline");
+  words.hidden = up;
+  words.textContent = up ? "" : "The sandbox does not answer. Trying again…";
+});
+on("locked", () => {
+  const words = find("offline");
+  words.hidden = false;
+  words.textContent = "The sandbox was started anew. Open the page with the address that is printed in the terminal.";
+});
+window.addEventListener("hashchange", () => {
+  const { as, at } = address();
+  if (as && as !== self().name) become(as, at);
+  else if (at && at !== app.here) go(at);
+});
+
+buildComposer();
+const wanted = address();
+try {
+  await become(wanted.as || "Ada", wanted.at);
+} catch {
+  await become("Ada", wanted.at);
+}
+document.documentElement.dataset.ready = "true";
+performance.mark("ready");

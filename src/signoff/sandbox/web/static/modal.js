@@ -1,0 +1,144 @@
+// Modals: a form that the bot asked for, in the browser's own dialog, which traps focus and closes on Escape.
+
+import { submit } from "./api.js";
+import { h, iconButton, rendered } from "./dom.js";
+import { choices } from "./parts.js";
+import { decorate } from "./text.js";
+
+let count = 0;
+
+export function openModal(outcome, opener) {
+  const { modal } = outcome;
+  const readers = new Map();
+  const problem = h("p", { class: "failed", role: "alert", hidden: true });
+  const send = h("button", { type: "submit", class: "button primary" }, "Submit");
+  const cancel = h("button", { type: "button", class: "button secondary", onclick: () => dialog.close() }, "Cancel");
+  const title = h("h2", { id: `modal-${++count}` }, modal.title);
+  const form = h(
+    "form",
+    { class: "modal-form", onsubmit: answer },
+    h(
+      "header",
+      {},
+      title,
+      iconButton("close", "Close", () => dialog.close()),
+    ),
+    h(
+      "div",
+      { class: "modal-fields" },
+      modal.components.map((body) => field(body, readers)),
+    ),
+    problem,
+    h("footer", {}, cancel, send),
+  );
+  const dialog = h("dialog", { class: "modal", "aria-labelledby": title.id }, form);
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    if (opener && opener.isConnected) opener.focus();
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+  (form.querySelector(".modal-fields input, .modal-fields textarea, .modal-fields select") || send).focus();
+
+  async function answer(event) {
+    event.preventDefault();
+    send.disabled = true;
+    problem.hidden = true;
+    const values = Object.fromEntries(
+      [...readers].map(([id, read]) => [id, read()]).filter(([, value]) => value !== undefined),
+    );
+    try {
+      const done = await submit(outcome.id, values);
+      if (done.state !== "failed") return dialog.close();
+      problem.textContent = done.error;
+    } catch (wrong) {
+      problem.textContent = wrong.message;
+    }
+    problem.hidden = false;
+    send.disabled = false;
+    return null;
+  }
+}
+
+function field(body, readers) {
+  if (body.type === 10) return decorate(rendered(body.html));
+  const inner = body.type === 18 ? body.component : body.components[0];
+  const label = body.type === 18 ? body.label : inner.label;
+  const id = `field-${++count}`;
+  const control = input(inner, id, readers);
+  const needed = inner.required !== false && ![23].includes(inner.type);
+  return h(
+    "div",
+    { class: "field" },
+    h("label", { for: id }, label, needed && h("span", { class: "needed", "aria-hidden": "true" }, " *")),
+    body.description && h("p", { class: "field-note" }, body.description),
+    control,
+  );
+}
+
+function input(body, id, readers) {
+  const name = body.custom_id;
+  const required = body.required !== false;
+  switch (body.type) {
+    case 4: {
+      const shared = {
+        id,
+        required,
+        minlength: String(body.min_length || 0),
+        maxlength: String(body.max_length || 4000),
+        placeholder: body.placeholder || null,
+      };
+      const box = body.style === 2 ? h("textarea", { ...shared, rows: "4" }) : h("input", { ...shared, type: "text" });
+      box.value = body.value || "";
+      readers.set(name, () => box.value);
+      return box;
+    }
+    case 3:
+    case 5:
+    case 6:
+    case 7:
+    case 8: {
+      const many = (body.max_values || 1) > 1;
+      const box = h(
+        "select",
+        { id, required, multiple: many, class: "select" },
+        !many && h("option", { value: "" }, body.placeholder || "Make a selection"),
+        choices(body).map((one) => h("option", { value: one.value, selected: Boolean(one.chosen) }, one.label)),
+      );
+      readers.set(name, () => [...box.selectedOptions].map((one) => one.value).filter(Boolean));
+      return box;
+    }
+    case 21:
+    case 22: {
+      const kind = body.type === 21 ? "radio" : "checkbox";
+      const boxes = choices(body).map((one) =>
+        h(
+          "label",
+          { class: "choice" },
+          h("input", {
+            type: kind,
+            name: id,
+            value: one.value,
+            checked: Boolean(one.chosen),
+            required: required && kind === "radio",
+          }),
+          one.label,
+        ),
+      );
+      const picked = () =>
+        boxes
+          .map((box) => box.firstChild)
+          .filter((box) => box.checked)
+          .map((box) => box.value);
+      readers.set(name, () => (body.type === 21 ? picked()[0] : picked()));
+      return h("div", { id, role: "group", class: "choices" }, boxes);
+    }
+    case 23: {
+      const box = h("input", { id, type: "checkbox", checked: Boolean(body.default) });
+      readers.set(name, () => box.checked);
+      return box;
+    }
+    default:
+      return h("p", { class: "unknown", id }, "(this page cannot fill in this field)");
+  }
+}

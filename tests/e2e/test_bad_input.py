@@ -1,0 +1,367 @@
+"""Bad input is answered, not swallowed: the process ends with one line that says what to do, or goes on and says so."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import sqlite3
+import sys
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from aiohttp import web
+
+from signoff.sandbox import SandboxServer
+from signoff.sandbox.permissions import Permission
+from tests.e2e.preloaded import MAIN, Ended, Launcher, launcher
+from tests.e2e.rig import PATIENCE, Rig, rig
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+SECRET = "MTk4NjIyNDgzNDcxOTI1MjQ4.secret-token-never-shown"
+NOBODY = "http://127.0.0.1:9/api/v10"
+"""Where nobody listens: what ends before the login never looks."""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def start() -> AsyncIterator[Launcher]:
+    async with launcher() as ready:
+        yield ready
+
+
+def environment(**further: str) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "PYTHONPATH") if name in os.environ}
+    return kept | {"DISCORD_TOKEN": SECRET, "DISCORD_API_URL": NOBODY} | further
+
+
+def only_line(ended: Ended) -> str:
+    """The one line that a person reads, after checking that there is no other."""
+    assert ended.code not in (0, None), ended
+    assert "Traceback" not in ended.errors, ended.errors
+    assert SECRET not in ended.errors + ended.output
+    assert "secret-token" not in ended.errors + ended.output
+    assert len(ended.complaints) == 1, ended.errors
+    assert ended.complaints[0].startswith("signoff: ")
+    return ended.complaints[0].removeprefix("signoff: ")
+
+
+Prepare = Callable[[Path], object]
+
+
+def config(text: str) -> Prepare:
+    return lambda folder: (folder / "signoff.toml").write_text(text)
+
+
+def plugin(text: str) -> Prepare:
+    def write(folder: Path) -> None:
+        (folder / "my_tools.py").write_text(text)
+        config('[tools]\nplugins = ["my_tools.py"]\n')(folder)
+
+    return write
+
+
+def newer_database(folder: Path) -> None:
+    with sqlite3.connect(folder / "newer.db") as database:
+        database.execute("CREATE TABLE schema_version (version BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL)")
+        database.execute("INSERT INTO schema_version VALUES (999, 'from the future')")
+    database.close()
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is wrong, and words that its line must have: the cause, the place, what to write instead."""
+
+    words: tuple[str, ...]
+    prepare: Prepare = lambda folder: None
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def case(*words: str, prepare: Prepare = lambda folder: None, **environment: str) -> Case:
+    return Case(words, prepare, environment)
+
+
+MISTAKES = {
+    "no token": case("DISCORD_TOKEN is not set", ".env", "sandbox", DISCORD_TOKEN=""),
+    "a token with quotes": case("DISCORD_TOKEN", "bare token", DISCORD_TOKEN=f'"{SECRET}"'),
+    "a broken .env": case(".env:2:", "NAME=value", prepare=lambda at: (at / ".env").write_text("A=1\nthis is it\n")),
+    "an unknown log level": case("SIGNOFF_LOG_LEVEL", "WARNING", SIGNOFF_LOG_LEVEL="loud"),
+    "an API URL without a scheme": case("DISCORD_API_URL", "https://", DISCORD_API_URL="discord.com"),
+    "a config with a syntax error": case("signoff.toml:2:", "quotes", prepare=config("[agent]\nmodel = demo\n")),
+    "a config with an unknown key": case(
+        "signoff.toml:3:", "timeut", "write timeout", prepare=config("[approvals]\n\ntimeut = 5\n")
+    ),
+    "a config with an unknown table": case("signoff.toml:1:", "[limits]", prepare=config("[limit]\n")),
+    "a config with a wrong value": case(
+        "signoff.toml:2:", "timeout", '"soon"', '"5m"', prepare=config('[approvals]\ntimeout = "soon"\n')
+    ),
+    "a config that is not text": case(
+        "signoff.toml", "UTF-8", prepare=lambda at: (at / "signoff.toml").write_bytes(b"\xff\xfe\x00")
+    ),
+    "a config that is not there": case("elsewhere.toml", "SIGNOFF_CONFIG", SIGNOFF_CONFIG="elsewhere.toml"),
+    "a config that is a folder": case("SIGNOFF_CONFIG", SIGNOFF_CONFIG="."),
+    "an agent that cannot be imported": case(
+        "nowhere:agent", "module:agent", prepare=config('[agent]\nimport = "nowhere:agent"\n')
+    ),
+    "an unknown model": case("gpt-99-nonsense", "demo", SIGNOFF_MODEL="gpt-99-nonsense"),
+    "an unknown provider": case("opnai:gpt-5", "write openai:gpt-5", SIGNOFF_MODEL="opnai:gpt-5"),
+    "a model without a name": case("openai-chat:", "no model", SIGNOFF_MODEL="openai-chat:"),
+    "a missing key": case(
+        "OPENAI_API_KEY=", ".env", "SIGNOFF_MODEL=demo", SIGNOFF_MODEL="openai-chat:gpt-5-mini"
+    ),
+    "an unknown kind of database": case("SIGNOFF_DATABASE_URL", "sqlite:///", SIGNOFF_DATABASE_URL="mysql://a:b@c/d"),
+    "a database that is a folder": case(
+        "folder", "SIGNOFF_DATABASE_URL",
+        prepare=lambda at: (at / "data.db").mkdir(), SIGNOFF_DATABASE_URL="sqlite:///data.db",
+    ),
+    "a database below a file": case(
+        "folder", "SIGNOFF_DATABASE_URL",
+        prepare=lambda at: (at / "data").write_text("a file"), SIGNOFF_DATABASE_URL="sqlite:///data/x.db",
+    ),
+    "a database where nobody may write": case(
+        "SIGNOFF_DATABASE_URL", SIGNOFF_DATABASE_URL="sqlite:////proc/signoff/x.db"
+    ),
+    "a database that is none": case(
+        "not a SQLite database", "SIGNOFF_DATABASE_URL",
+        prepare=lambda at: (at / "x.db").write_bytes(b"garbage" * 999), SIGNOFF_DATABASE_URL="sqlite:///x.db",
+    ),
+    "a database of a newer version": case(
+        "999", "Update", "nothing was changed", prepare=newer_database, SIGNOFF_DATABASE_URL="sqlite:///newer.db"
+    ),
+    "a plugin that is not there": case(
+        "gone.py", "[tools] plugins", prepare=config('[tools]\nplugins = ["gone.py"]\n')
+    ),
+    "a plugin with a syntax error": case("my_tools.py:2:", "not valid Python", prepare=plugin("x = 1\ndef broken(:\n")),
+    "a plugin without tools": case("my_tools.py", "tools = [", prepare=plugin("def tool() -> str: ...\n")),
+    "a plugin that raises": case("my_tools.py:2:", "KeyError", prepare=plugin("\n{}['missing']\ntools = []\n")),
+    "an API that nobody serves": case("Cannot reach Discord", NOBODY, "DISCORD_API_URL"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+async def test_a_mistake_ends_the_start_with_one_line(start: Launcher, tmp_path: Path, name: str) -> None:
+    mistake = MISTAKES[name]
+    mistake.prepare(tmp_path)
+    began = time.monotonic()
+    ended = await start.run(tmp_path, "discord", environment=environment(**mistake.environment))
+    line = only_line(ended)
+    assert [word for word in mistake.words if word not in line] == [], line
+    assert time.monotonic() - began < 10
+
+
+async def test_without_the_short_cut_it_is_the_same(tmp_path: Path) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(MAIN), "discord",
+        cwd=tmp_path, env=environment(DISCORD_TOKEN=""), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    output, errors = await asyncio.wait_for(process.communicate(), PATIENCE)
+    assert process.returncode is not None
+    assert "DISCORD_TOKEN is not set" in only_line(Ended(process.returncode, output.decode(), errors.decode()))
+
+
+async def test_a_broken_config_is_said_before_the_sandbox_starts(start: Launcher, tmp_path: Path) -> None:
+    config("[agent]\nmodel = demo\n")(tmp_path)
+    for arguments in (("sandbox",), ()):
+        ended = await start.run(tmp_path, *arguments, environment=environment(DISCORD_TOKEN=""))
+        assert "signoff.toml:2:" in only_line(ended)
+
+
+async def test_a_command_that_does_not_exist_is_answered(start: Launcher, tmp_path: Path) -> None:
+    ended = await start.run(tmp_path, "dicsord", environment=environment())
+    assert ended.code != 0
+    assert "dicsord" in ended.errors
+    assert "Traceback" not in ended.errors
+
+
+# What Discord says no to
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def discord() -> AsyncIterator[SandboxServer]:
+    async with SandboxServer() as server:
+        yield server
+
+
+@asynccontextmanager
+async def closing_gateway(code: int) -> AsyncGenerator[str]:
+    """A gateway that answers whoever identifies with a close code."""
+
+    async def serve(request: web.Request) -> web.WebSocketResponse:
+        websocket = web.WebSocketResponse()
+        await websocket.prepare(request)
+        await websocket.send_json({"op": 10, "d": {"heartbeat_interval": 41250}, "s": None, "t": None})
+        async for message in websocket:
+            if json.loads(message.data)["op"] == 2:
+                await websocket.close(code=code)
+        return websocket
+
+    async with serving(serve) as port:
+        yield f"ws://127.0.0.1:{port}"
+
+
+@asynccontextmanager
+async def serving(handler: Callable[..., object]) -> AsyncGenerator[int]:
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", handler)  # type: ignore[arg-type]
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()
+
+
+async def refused(start: Launcher, folder: Path, discord: SandboxServer, **further: str) -> str:
+    addresses = {"DISCORD_API_URL": discord.api_url, "DISCORD_GATEWAY_URL": discord.gateway_url}
+    token = {"DISCORD_TOKEN": "sandbox-token"}
+    ended = await start.run(folder, "discord", environment=environment(**(addresses | token | further)))
+    assert "sandbox-token" not in ended.errors + ended.output
+    return only_line(ended)
+
+
+async def test_a_wrong_token(start: Launcher, tmp_path: Path, discord: SandboxServer) -> None:
+    line = await refused(start, tmp_path, discord, DISCORD_TOKEN=SECRET)
+    assert "refused the token" in line
+    assert "DISCORD_TOKEN" in line
+    assert "developers/applications" in line
+
+
+@pytest.mark.parametrize(("code", "words"), [(4013, "Intents"), (4014, "Intents"), (4004, "DISCORD_TOKEN")])
+async def test_a_gateway_that_refuses(
+    start: Launcher, tmp_path: Path, discord: SandboxServer, code: int, words: str
+) -> None:
+    async with closing_gateway(code) as url:
+        line = await refused(start, tmp_path, discord, DISCORD_GATEWAY_URL=url)
+    assert words in line
+    assert "developers/applications" in line
+
+
+async def test_a_wrong_path_of_the_api(start: Launcher, tmp_path: Path, discord: SandboxServer) -> None:
+    line = await refused(start, tmp_path, discord, DISCORD_API_URL=discord.api_url.replace("/api/", "/nowhere/"))
+    assert "404" in line
+    assert "DISCORD_API_URL" in line
+
+
+async def test_an_api_that_is_not_discords(start: Launcher, tmp_path: Path, discord: SandboxServer) -> None:
+    async def page(request: web.Request) -> web.Response:
+        return web.Response(text="<h1>hello</h1>", content_type="text/html")
+
+    async with serving(page) as port:
+        line = await refused(start, tmp_path, discord, DISCORD_API_URL=f"http://127.0.0.1:{port}/api/v10")
+        assert "DISCORD_API_URL" in line
+        line = await refused(start, tmp_path, discord, DISCORD_GATEWAY_URL=f"ws://127.0.0.1:{port}")
+        assert "DISCORD_GATEWAY_URL" in line
+
+
+async def test_a_gateway_that_is_not_there(start: Launcher, tmp_path: Path, discord: SandboxServer) -> None:
+    line = await refused(start, tmp_path, discord, DISCORD_GATEWAY_URL="ws://127.0.0.1:9")
+    assert "ws://127.0.0.1:9" in line
+    assert "DISCORD_GATEWAY_URL" in line
+
+
+async def test_a_port_in_use_for_the_sandbox() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "signoff.sandbox", "--port", str(port),
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        output, errors = await asyncio.wait_for(process.communicate(), PATIENCE)
+    assert process.returncode == 1
+    assert output == b""
+    (line,) = errors.decode().splitlines()
+    assert "cannot start" in line
+    assert str(port) in line
+
+
+# What the bot may not do in a channel
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
+    async with rig(tmp_path_factory.mktemp("permissions")) as running:
+        yield running
+
+
+async def channel_without(live: Rig, name: str, denied: Permission) -> str:
+    place = await live.sandbox.create_channel(name)
+    await live.sandbox.overwrite(place, "Signoff", deny=int(denied))
+    return str(place.id)
+
+
+@pytest.mark.parametrize("denied", [Permission.CREATE_PUBLIC_THREADS, Permission.SEND_MESSAGES_IN_THREADS])
+async def test_without_threads_it_asks_and_answers_in_place(live: Rig, denied: Permission) -> None:
+    value = f"in-place-{int(denied)}"
+    where = await channel_without(live, value, denied)
+    await live.ask(f'call record {{"value": "{value}"}}', where=where)
+    card = await live.card(int(where))
+    assert value in card.text
+    await live.people["Ada"].click(card, "Accept")
+    await live.sees(int(where), f"recorded {value}")
+    assert live.trace.count(f"record {value}") == 1
+
+
+async def test_a_refused_thread_is_answered_in_place(live: Rig) -> None:
+    await live.sandbox.fault("POST", "/messages/[0-9]+/threads", status=403, code=50013)
+    place = await live.sandbox.create_channel("refused-thread")
+    await live.ask('call free {"value": "anyway"}', where=str(place.id))
+    await live.sees(place.id, "free anyway")
+
+
+async def test_without_files_a_long_card_offers_no_accept_and_says_why(live: Rig) -> None:
+    where = await channel_without(live, "no-files", Permission.ATTACH_FILES)
+    asked = await live.ask("please run the test approval tool with a long parameter of 20000 characters", where=where)
+    card = await live.people["Ada"].wait_for_message(asked.id, lambda m: m.buttons, timeout=PATIENCE)
+    assert [b.label for b in card.buttons] == ["Reject"]
+    assert "Accept is not offered" in card.text
+    assert "no file can be attached" in card.text
+    await live.people["Ada"].click(card, "Reject")
+    await live.people["Ada"].wait_for_change(card, lambda m: not m.buttons, timeout=PATIENCE)
+    await live.sees(asked.id, "rejected")
+
+
+async def test_a_card_that_cannot_be_posted_is_cancelled_and_that_is_said(live: Rig) -> None:
+    place = await live.sandbox.create_channel("refused-card")
+    await live.sandbox.fault("POST", "/channels/[0-9]+/messages$", status=403, code=50013)
+    asked = await live.ask('call record {"value": "no card"}', where=str(place.id))
+    await live.sees(asked.id, "could not ask for approval", "Nothing was run")
+    await live.sees(asked.id, "cancelled", "people could not be asked")
+    assert "record no card" not in live.trace
+
+
+async def test_where_it_may_not_write_at_all_the_asker_is_told_privately(live: Rig) -> None:
+    mute = Permission.SEND_MESSAGES | Permission.SEND_MESSAGES_IN_THREADS | Permission.CREATE_PUBLIC_THREADS
+    where = await channel_without(live, "mute", mute)
+    await live.ask('call record {"value": "mute"}', where=where)
+    direct = await live.people["Max"].dm("Signoff")
+    told = await live.sees(direct.id, "could not post my answer", who="Max")
+    assert "not permitted" in told.text
+    assert "cancelled" in told.text
+    assert "record mute" not in live.trace
+    assert [m.author for m in await live.people["Ada"].messages(where)] == ["Max"]
+
+
+async def test_an_accept_that_was_not_offered_is_not_taken(live: Rig) -> None:
+    where = await channel_without(live, "no-files-forged", Permission.ATTACH_FILES)
+    asked = await live.ask("please run the test approval tool with a long parameter of 20000 characters", where=where)
+    card = await live.people["Ada"].wait_for_message(asked.id, lambda m: m.buttons, timeout=PATIENCE)
+    assert [b.label for b in card.buttons] == ["Reject"]
+    forged = str(card.buttons[0].custom_id).replace("reject", "accept")
+    await live.ask("say nothing", where=str(asked.id))
+    for message in (card, await live.sees(asked.id, "Queued")):
+        answer = await live.people["Ada"].click(message, forged, forged=True)
+        assert answer.updated is None
+        assert "Unknown request" in answer.text
+    still = await live.people["Ada"].see(card)
+    assert still is not None
+    assert [b.label for b in still.buttons] == ["Reject"]
+    await live.people["Ada"].click(card, "Reject")
+    await live.sees(asked.id, "rejected")
+    assert not any("successfully" in m.text for m in await live.people["Ada"].messages(asked.id))

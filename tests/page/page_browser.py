@@ -1,0 +1,88 @@
+"""The installed Chromium, and a page of the sandbox open in it; what every browser test here starts from."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import warnings
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+PATIENCE = 15_000.0
+"""Milliseconds for what normally takes a fraction of a second: these machines are noisy."""
+
+expect.set_options(timeout=PATIENCE)
+
+
+class BrowserMissing(pytest.PytestWarning):
+    """Shown in the summary, where nobody can overlook it."""
+
+
+def find_browser() -> str | None:
+    return next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+def leave_out() -> None:
+    """No browser here: a failure where tests are the point, a loud gap elsewhere."""
+    words = "THE BROWSER TESTS WERE LEFT OUT: no Chromium or Chrome is installed (Debian: apt-get install chromium)"
+    if os.environ.get("CI"):
+        pytest.fail(words)
+    warnings.warn(BrowserMissing(words), stacklevel=2)
+    pytest.skip(words)
+
+
+@asynccontextmanager
+async def opened(browser: Browser, url: str, *, forgive: str = "$^", **options: Any) -> AsyncGenerator[Page]:
+    """A page of its own in a fresh profile; whatever it complains about in its console fails the test."""
+    errors: list[str] = []
+    context = await browser.new_context(**({"viewport": {"width": 1200, "height": 800}} | options))
+    context.set_default_timeout(PATIENCE)
+    page = await context.new_page()
+    page.on("console", lambda said: errors.append(said.text) if said.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    try:
+        await page.goto(url)
+        await ready(page)
+        yield page
+        assert [error for error in errors if not re.search(forgive, error)] == []
+    finally:
+        await context.close()
+
+
+async def ready(page: Page) -> None:
+    await page.wait_for_selector("html[data-ready]", state="attached")
+
+
+async def act_as(page: Page, name: str) -> None:
+    await page.get_by_role("radio", name=re.compile(f"^{name}")).click()
+    await expect(page.get_by_role("radio", name=re.compile(f"^{name}"))).to_be_checked()
+
+
+async def write(page: Page, text: str) -> None:
+    """Type as a person does, completion included, and send."""
+    box = page.locator("#text")
+    await box.click()
+    if text.startswith("@Signoff "):
+        await box.press_sequentially("@Sig")
+        await expect(page.get_by_role("option", name="@Signoff")).to_be_visible()
+        await box.press("Enter")
+        text = text.removeprefix("@Signoff ")
+    await box.press_sequentially(text) if len(text) < 20 else await box.evaluate(
+        "(box, text) => { box.value += text; box.dispatchEvent(new Event('input')); }", text
+    )
+    await box.press("Enter")

@@ -1,0 +1,200 @@
+"""Which tests prove which row of the attack table. A test that is renamed or lost fails here; numbers are the table's.
+
+For each row at least one of its tests was seen to fail with the defence taken out.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+
+CARD_ATTACKS = "cards/test_cards_attacks.py"
+VISIBLE = "cards/test_cards_visible.py"
+LOOKALIKES = "cards/test_cards_lookalikes.py"
+VIEW = "bot/test_bot_view.py"
+QUOTING = "bot/test_bot_quoting.py"
+BOT_CARDS = "bot/test_bot_cards.py"
+CLICKS = "bot/test_bot_clicks.py"
+REPLIES = "bot/test_bot_replies.py"
+TALK = "bot/test_bot_talk.py"
+GATE = "agent/test_gate.py"
+DESK = "approvals/test_desk.py"
+POLICY = "approvals/test_policy.py"
+HOSTILE = "store/test_store_hostile.py"
+DRIVER = "turns/test_driver.py"
+FLOW = "e2e/test_flow.py"
+ATTACKS = "e2e/test_attacks.py"
+BAD_INPUT = "e2e/test_bad_input.py"
+PROVIDER = "e2e/test_openai_provider.py"
+
+ROWS: dict[str, tuple[str, ...]] = {
+    "1 fences and forged cards": (
+        f"{QUOTING}::test_a_block_is_exactly_one_block_whatever_is_in_it",
+        f"{VIEW}::test_nothing_quoted_is_ever_outside_of_code",
+        f"{VIEW}::test_names_of_tools_and_arguments_take_no_effect",
+        f"{CARD_ATTACKS}::test_an_argument_cannot_take_the_label_of_our_words",
+        f"{ATTACKS}::test_markup_in_arguments_words_and_names_takes_no_effect",
+        f"{ATTACKS}::test_the_models_words_beside_a_call_cannot_imitate_the_card",
+    ),
+    "2 markdown": (
+        f"{QUOTING}::test_escaped_text_reads_as_it_stands",
+        f"{CARD_ATTACKS}::test_markup_never_reaches_the_trusted_part",
+        f"{VIEW}::test_nothing_quoted_is_ever_outside_of_code",
+        f"{ATTACKS}::test_markup_in_arguments_words_and_names_takes_no_effect",
+    ),
+    "3 mentions": (
+        f"{BOT_CARDS}::test_no_mention_in_arguments_ever_pings",
+        f"{REPLIES}::test_links_do_not_unfurl_and_mentions_do_not_ping",
+        f"{ATTACKS}::test_nobody_is_pinged_by_card_edit_or_reply",
+        f"{ATTACKS}::test_a_refused_click_pings_nobody",
+    ),
+    "4 hidden characters": (
+        f"{VISIBLE}::test_hidden_characters_are_escaped_and_reported",
+        f"{VISIBLE}::test_every_format_and_space_character_of_unicode_is_covered",
+        f"{CARD_ATTACKS}::test_hidden_characters_are_shown_and_warned_about",
+        f"{ATTACKS}::test_hidden_characters_are_visible_escapes_with_a_warning",
+    ),
+    "5 look-alikes": (
+        f"{LOOKALIKES}::test_a_warning_names_what_it_is",
+        f"{LOOKALIKES}::test_punycode_hosts_are_decoded_and_both_are_shown",
+        f"{CARD_ATTACKS}::test_lookalikes_and_punycode_are_warned_about",
+        f"{ATTACKS}::test_look_alike_letters_are_named",
+    ),
+    "6 control characters": (
+        f"{VISIBLE}::test_nothing_hidden_is_left_and_nothing_is_lost",
+        f"{ATTACKS}::test_hidden_characters_are_visible_escapes_with_a_warning",
+        f"{ATTACKS}::test_a_lone_surrogate_is_shown_or_refused_in_words",
+        f"{ATTACKS}::test_a_result_that_cannot_be_written_down_does_not_break_the_turn",
+    ),
+    "7 the tail beyond the cut": (
+        f"{CARD_ATTACKS}::test_the_tail_of_a_long_argument_is_shown_and_the_whole_is_attached",
+        f"{CARD_ATTACKS}::test_accept_is_not_offered_for_what_cannot_be_shown",
+        f"{VIEW}::test_more_than_discord_takes_is_refused_and_not_cut",
+        f"{BOT_CARDS}::test_twenty_thousand_characters_are_attached_whole",
+        f"{FLOW}::test_twenty_thousand_characters_are_all_reachable",
+        f"{BAD_INPUT}::test_without_files_a_long_card_offers_no_accept_and_says_why",
+        f"{BAD_INPUT}::test_an_accept_that_was_not_offered_is_not_taken",
+        f"{ATTACKS}::test_the_tail_behind_a_flood_of_harmless_text_is_on_the_card_or_attached",
+    ),
+    "8 a flood before the tail": (
+        f"{CARD_ATTACKS}::test_blank_lines_before_the_tail_are_collapsed_and_counted",
+        f"{CARD_ATTACKS}::test_harmless_lines_before_the_tail_do_not_hide_it",
+        f"{ATTACKS}::test_the_tail_behind_a_flood_of_harmless_text_is_on_the_card_or_attached",
+    ),
+    "9 arguments changed after approval": (
+        f"{GATE}::test_arguments_changed_after_approval_do_not_run",
+        f"{GATE}::test_what_a_hook_makes_of_the_arguments_is_what_is_shown",
+        f"{GATE}::test_an_agents_own_approval_handler_approves_nothing",
+    ),
+    "11 old cards, replays, two clicks": (
+        f"{DESK}::test_second_click_is_told_who_decided",
+        f"{DESK}::test_two_hundred_decisions_at_once_have_one_winner",
+        f"{GATE}::test_a_decision_of_another_turn_is_not_ours",
+        f"{FLOW}::test_two_hundred_clicks_have_one_outcome",
+        f"{ATTACKS}::test_an_old_card_does_not_answer_a_newer_request",
+        f"{ATTACKS}::test_a_click_on_another_message_does_not_decide_a_card",
+        f"{ATTACKS}::test_a_replayed_interaction_decides_nothing_twice",
+        f"{ATTACKS}::test_a_replayed_mention_is_the_same_turn",
+    ),
+    "12 the wrong person, a forged or foreign id": (
+        f"{DESK}::test_only_whom_the_request_names_may_decide",
+        f"{DESK}::test_forged_foreign_and_misplaced_ids_are_unknown",
+        f"{CLICKS}::test_a_role_is_judged_as_it_is_at_the_click",
+        f"{FLOW}::test_the_wrong_person_is_refused_privately",
+        f"{ATTACKS}::test_a_click_with_an_id_of_another_conversation_is_unknown",
+        f"{ATTACKS}::test_a_forged_id_is_an_unknown_request",
+        f"{ATTACKS}::test_a_click_by_somebody_of_another_server_is_unknown",
+        f"{ATTACKS}::test_a_role_lost_between_card_and_click_counts_for_nothing",
+    ),
+    "13 bots and webhooks": (
+        f"{TALK}::test_bots_webhooks_and_everyone_are_not_heard",
+        f"{CLICKS}::test_a_bot_cannot_decide",
+        f"{ATTACKS}::test_a_bot_cannot_decide",
+        f"{ATTACKS}::test_bots_and_webhooks_are_not_heard",
+    ),
+    "14 words that claim approval": (
+        f"{GATE}::test_claims_in_the_chat_approve_nothing",
+        f"{ATTACKS}::test_words_in_the_chat_approve_nothing",
+    ),
+    "17 absent, null and default": (
+        f"{GATE}::test_rules_see_defaulted_arguments",
+        f"{GATE}::test_rules_see_what_validation_made_of_the_arguments",
+        f"{ATTACKS}::test_absent_null_and_default_arguments_meet_the_same_rule",
+        f"{ATTACKS}::test_a_number_is_the_same_however_it_is_written",
+        f"{ATTACKS}::test_what_no_rule_is_about_runs",
+    ),
+    "18 duplicate call ids": (
+        f"{GATE}::test_duplicate_call_ids_are_refused",
+        f"{ATTACKS}::test_duplicate_call_ids_are_refused",
+        f"{PROVIDER}::test_duplicate_ids_in_one_response_are_refused_and_nothing_runs",
+    ),
+    "19 a hundred calls": (
+        f"{GATE}::test_a_hundred_calls_run_nothing_and_the_model_is_told",
+        f"{ATTACKS}::test_a_hundred_calls_in_one_response_run_nothing",
+    ),
+    "21 timeouts": (
+        f"{DESK}::test_the_deadline_rejects_what_is_open_and_is_not_a_person",
+        f"{DESK}::test_a_click_at_the_deadline_finds_it_expired_and_settles_it",
+        f"{GATE}::test_a_timeout_is_told_as_a_timeout",
+        f"{ATTACKS}::test_a_timeout_is_not_a_persons_refusal_and_a_late_click_is_told",
+        f"{ATTACKS}::test_clicks_around_the_deadline_have_one_outcome",
+    ),
+    "27 hostile ids, SQL and modals": (
+        f"{VIEW}::test_a_malformed_custom_id_is_nothing",
+        f"{HOSTILE}::test_hostile_text_in_every_field_comes_back",
+        f"{ATTACKS}::test_a_forged_id_is_an_unknown_request",
+        f"{ATTACKS}::test_a_submitted_modal_with_hostile_content_decides_nothing",
+        f"{ATTACKS}::test_hostile_text_reaches_the_tool_as_it_is_and_the_database_lives",
+    ),
+    "29 policy or store fail": (
+        f"{POLICY}::test_a_failing_predicate_is_not_an_approval",
+        f"{GATE}::test_a_failing_policy_runs_nothing_and_says_so",
+        f"{GATE}::test_a_failing_store_runs_nothing",
+        f"{DESK}::test_a_failing_store_approves_nothing",
+        f"{CLICKS}::test_a_failing_desk_is_said_and_decides_nothing",
+        f"{ATTACKS}::test_a_condition_that_fails_runs_nothing_and_is_said",
+        f"{ATTACKS}::test_a_database_that_fails_at_the_click_approves_nothing_and_says_so",
+    ),
+    "31 links": (
+        f"{REPLIES}::test_links_do_not_unfurl_and_mentions_do_not_ping",
+        f"{ATTACKS}::test_links_in_replies_and_cards_do_not_unfurl",
+    ),
+    "32 floods of mentions": (
+        f"{DRIVER}::test_three_turns_of_a_person_are_under_way_and_others_are_not_kept_waiting",
+        f"{DRIVER}::test_a_conversation_is_refused_more_than_its_queue_holds",
+        f"{TALK}::test_a_mention_over_the_limits_is_refused_in_words",
+        f"{ATTACKS}::test_a_flood_by_one_person_is_queued_within_limits_and_others_are_served",
+        f"{ATTACKS}::test_a_flood_in_one_thread_is_queued_within_limits",
+    ),
+}
+
+REQUIRED = {*range(1, 10), 11, 12, 13, 14, *range(17, 20), 21, 27, 29, 31, 32}
+EXCUSES = {"skip", "skipif", "xfail"}
+
+
+@cache
+def functions_of(file: str) -> dict[str, ast.AST]:
+    tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
+    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+
+
+def test_every_required_row_is_there() -> None:
+    assert {int(row.split()[0]) for row in ROWS} == REQUIRED
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_the_tests_of_a_row_exist_and_run(row: str) -> None:
+    for node_id in ROWS[row]:
+        file, _, name = node_id.partition("::")
+        assert name in functions_of(file), f"{node_id} is gone: name the test that proves row {row} now"
+        found = functions_of(file)[name]
+        assert isinstance(found, ast.FunctionDef | ast.AsyncFunctionDef)
+        marks = {
+            part.attr for mark in found.decorator_list for part in ast.walk(mark) if isinstance(part, ast.Attribute)
+        }
+        assert not marks & EXCUSES

@@ -1,0 +1,19 @@
+"""Tools for the pictures in the documentation, loaded by the bot as a plugin. They do nothing but wait."""
+
+import asyncio
+from pathlib import Path
+
+from pydantic_ai import Tool
+
+STARTED = Path("started")
+"""Appears in the bot's folder when a deployment has begun, so that the bot can be killed in the middle of it."""
+
+
+async def deploy(service: str, version: str, seconds: float = 0) -> str:
+    """Deploy a version of a service."""
+    STARTED.touch()  # noqa: ASYNC240 - one file, and nothing else runs here
+    await asyncio.sleep(seconds)
+    return f"{service} {version} is live"
+
+
+tools = [Tool(deploy, requires_approval=True)]
