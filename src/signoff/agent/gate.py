@@ -87,9 +87,11 @@ class Gate(AbstractCapability[Any]):
 
     async def admit(self, ctx: RunContext[Any], tool_def: ToolDefinition, args: dict[str, Any], run: CallTool) -> Any:
         """Let one call run, make it wait, or answer in its place."""
-        calls = len(_response(ctx).tool_calls)
-        if calls > self.calls_per_response:
-            raise ToolFailed(f"Nothing was run: {calls} calls in one answer, {self.calls_per_response} are allowed.")
+        ids = [call.tool_call_id for call in _response(ctx).tool_calls]
+        if len(ids) > self.calls_per_response:
+            raise ToolFailed(f"Nothing was run: {len(ids)} calls in one answer, {self.calls_per_response} are allowed.")
+        if ids.count(ctx.tool_call_id or "") != 1:
+            raise ToolFailed("Nothing was run: several calls of one answer have the same id.")
         if self._declared.get(tool_def.name, tool_def).kind == "external":
             raise ToolFailed("This tool is not available here: it would have to be executed elsewhere.")
         call = self._describe(tool_def, args, ctx, ctx.tool_call_id or "")

@@ -83,6 +83,8 @@ class Desk:
             batch = tx.batch(target) or tx.batch_of_request(target)
             if batch is None or batch.place.channel != channel or batch.place.server != actor.server:
                 raise UnknownRequest("Unknown request.")
+            if card and batch.card not in (None, card):
+                raise UnknownRequest("Unknown request.")
             if card and batch.card is None:
                 tx.set_card(batch.id, card)
                 batch = replace(batch, card=card)

@@ -118,6 +118,6 @@ def _texts(value: Any) -> list[str]:
     """How a value may be written. A default of 100 and a given 100.0 are the same number, so both spellings count."""
     if isinstance(value, str):
         return [value]
-    if isinstance(value, float) and value.is_integer():
-        return [canonical(value), str(int(value))]
+    if isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1:
+        return [f"{value:.0f}", f"{value:.1f}", canonical(value)]
     return [canonical(value)]
