@@ -31,7 +31,7 @@ imports: $(READY)
 	$(BIN)/lint-imports
 
 unit: $(READY) browser
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 3 --dist loadfile
 
 # The page's tests use an installed Chromium or Chrome. As root on Debian it is installed; elsewhere that is said.
 BROWSERS := chromium chromium-browser google-chrome google-chrome-stable chrome
