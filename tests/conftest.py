@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from signoff.approvals.digest import bind
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, Place, ToolCall
@@ -20,6 +22,11 @@ PLACE = Place(SERVER, "700000000000000001", "700000000000000001")
 ADA = Actor("100000000000000001", "Ada", SERVER, manages_server=True)
 MAX = Actor("100000000000000002", "Max", SERVER)
 OLGA = Actor("100000000000000003", "Olga", SERVER, roles=frozenset({"800000000000000001"}))
+
+# Properties are tried with few examples in `make test` and with many in `make soak`.
+settings.register_profile("quick", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("soak", max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 _numbers = itertools.count(1)
 
@@ -63,3 +70,14 @@ def make_batch(*requests: ApprovalRequest, now: float = 1_000_000.0, **fields: A
 def make_turn(text: str = "hello", place: Place = PLACE, asker: Actor = MAX, **fields: Any) -> Turn:
     number = next(_numbers)
     return Turn(f"discord:{number}", place, str(number), asker, text, 1_000_000.0 + number, **fields)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The files that wait for processes and browsers first: a long one at the end would leave the workers idle."""
+    slow = ("test_shutdown", "test_bad_input", "test_page_flow", "test_recovery", "test_crash", "test_attacks")
+
+    def rank(item: pytest.Item) -> int:
+        name = item.path.stem
+        return slow.index(name) if name in slow else len(slow) + (item.path.parent.name not in ("e2e", "page"))
+
+    items.sort(key=rank)

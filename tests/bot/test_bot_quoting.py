@@ -43,7 +43,7 @@ hostile = st.one_of(st.sampled_from(ATTACKS), st.text(st.sampled_from("`\n\\ a*_
 
 
 @given(st.lists(hostile, max_size=5).map("".join))
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 def test_a_block_is_exactly_one_block_whatever_is_in_it(text: str) -> None:
     """Attacks 1 and 2."""
     made, note = quoting.block(text)
@@ -63,7 +63,7 @@ def test_a_block_is_exactly_one_block_whatever_is_in_it(text: str) -> None:
 
 
 @given(st.lists(hostile, max_size=4).map("".join))
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 def test_a_name_is_exactly_one_piece_of_inline_code(text: str) -> None:
     made = quoting.code(text)
     (only,) = read(made)
@@ -72,7 +72,7 @@ def test_a_name_is_exactly_one_piece_of_inline_code(text: str) -> None:
 
 
 @given(st.lists(hostile, max_size=4).map("".join))
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 def test_escaped_text_reads_as_it_stands(text: str) -> None:
     made = quoting.escape(text)
     assert shown(made) == text
@@ -81,7 +81,7 @@ def test_escaped_text_reads_as_it_stands(text: str) -> None:
 
 
 @given(st.lists(hostile, max_size=4).map("".join))
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 def test_our_own_lines_know_bold_and_nothing_else(text: str) -> None:
     made = quoting.line((text, "**done**"))
     assert "\n" not in made

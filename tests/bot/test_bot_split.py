@@ -32,7 +32,7 @@ def balanced(part: str) -> bool:
 
 
 @given(replies, st.integers(100, 400))
-@settings(max_examples=120, deadline=None)
+@settings(deadline=None)
 def test_nothing_is_lost_and_every_part_fits(text: str, limit: int) -> None:
     parts = split(text, limit)
     assert all(part.strip() for part in parts)
@@ -42,7 +42,7 @@ def test_nothing_is_lost_and_every_part_fits(text: str, limit: int) -> None:
 
 
 @given(st.text(st.sampled_from("`\n a😀"), min_size=1, max_size=1500), st.integers(100, 300))
-@settings(max_examples=120, deadline=None)
+@settings(deadline=None)
 def test_stray_backticks_cannot_push_a_part_over_the_limit(text: str, limit: int) -> None:
     parts = split(text, limit)
     assert all(0 < size(part) <= limit and part.strip() for part in parts)

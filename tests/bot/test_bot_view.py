@@ -75,7 +75,7 @@ def endings(batch: Batch) -> list[Batch]:
 
 
 @given(requests, strings, st.integers(0, 3), st.booleans())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 async def test_any_card_fits_open_and_settled(found: list[Any], words: str, ending: int, can_attach: bool) -> None:
     batch = make_batch(PLACE, MAX, *found, words=words)
     state = endings(batch)[ending]
@@ -112,7 +112,7 @@ async def test_a_card_whose_own_words_are_too_many_is_refused() -> None:
 
 
 @given(st.lists(st.sampled_from([a + "FORGED" + a for a in ATTACKS]), min_size=1, max_size=6), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 async def test_nothing_quoted_is_ever_outside_of_code(values: list[str], done: bool) -> None:
     """Attacks 1 and 2: the forgery is in blocks, never beside them."""
     args = {f"arg{n}": value for n, value in enumerate(values)}
@@ -210,7 +210,7 @@ def test_a_malformed_custom_id_is_nothing(custom_id: object) -> None:
 
 
 @given(st.text(max_size=110))
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 def test_no_text_is_taken_for_an_id_by_accident(text: str) -> None:
     for candidate in (text, f"signoff:accept:{text}"):
         located = parse(candidate)

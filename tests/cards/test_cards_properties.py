@@ -72,7 +72,7 @@ def batches(draw: st.DrawFn) -> Batch:
 
 
 @given(batches(), ROOM)
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 def test_no_hidden_character_is_left_anywhere(batch: Batch, room: int) -> None:
     card = build_card(batch, now=NOW, room=room)
     for part in [*quoted_strings(card), *trusted_strings(card)]:
@@ -82,7 +82,7 @@ def test_no_hidden_character_is_left_anywhere(batch: Batch, room: int) -> None:
 
 
 @given(batches(), ROOM)
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 def test_the_exact_arguments_can_be_read_back(batch: Batch, room: int) -> None:
     card = build_card(batch, now=NOW, room=room)
     files = {file.name: file for file in card.files}
@@ -93,7 +93,7 @@ def test_the_exact_arguments_can_be_read_back(batch: Batch, room: int) -> None:
 
 
 @given(batches(), ROOM)
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 def test_cards_are_bounded(batch: Batch, room: int) -> None:
     card = build_card(batch, now=NOW, room=room)
     assert measure(card) <= room + overhead(len(batch.requests))
@@ -105,7 +105,7 @@ def test_cards_are_bounded(batch: Batch, room: int) -> None:
 
 
 @given(batches(), ROOM)
-@settings(max_examples=30, deadline=None)
+@settings(deadline=None)
 def test_the_same_batch_gives_the_same_card_whatever_the_store_does(batch: Batch, room: int) -> None:
     def restored(args: Any) -> Any:
         return dict(reversed(json.loads(json.dumps(args)).items()))
@@ -120,7 +120,7 @@ def test_the_same_batch_gives_the_same_card_whatever_the_store_does(batch: Batch
 
 
 @given(batches(), ROOM)
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 def test_accept_is_offered_only_for_what_is_shown_or_attached(batch: Batch, room: int) -> None:
     whole = build_card(batch, now=NOW, room=room, can_attach=True)
     blind = build_card(batch, now=NOW, room=room, can_attach=False)
@@ -131,7 +131,7 @@ def test_accept_is_offered_only_for_what_is_shown_or_attached(batch: Batch, room
 
 
 @given(st.text("\n `#*@[]<>|x", min_size=1, max_size=300), ROOM)
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 def test_markup_stays_in_quoted_parts(text: str, room: int) -> None:
     request = make_request(args={text: text}, tool=text, metadata={"summary": text})
     batch = make_batch(request, words=text, already_ran=(text,))

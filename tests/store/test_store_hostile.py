@@ -103,7 +103,7 @@ async def test_hostile_text_in_every_field_comes_back(store: Store, text: str) -
     await store.run(read)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(args=OBJECTS, metadata=OBJECTS, words=ANY_TEXT, call_id=ANY_TEXT)
 async def test_json_and_text_round_trip_through_the_database(
     store: Store, args: dict[str, Any], metadata: dict[str, Any], words: str, call_id: str

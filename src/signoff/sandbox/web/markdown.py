@@ -16,7 +16,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.ruler import RuleOptionsType
 from markdown_it.rules_block import StateBlock
-from markdown_it.rules_inline import StateInline
+from markdown_it.rules_inline import StateInline, link
 
 ALLOWED: dict[str, frozenset[str]] = {
     **{tag: frozenset[str]() for tag in ("p", "br", "strong", "em", "u", "s", "code", "pre", "blockquote", "li", "ul")},
@@ -38,6 +38,7 @@ _LINE = re.compile(r"(#{1,3}|-#)[ \t]+(\S.*)")
 _PLAIN = re.compile(r"(?:(?!https?://)[^\n\\`*_~|<\[\]@])+", re.I)
 _ESCAPED = re.compile(r"\\([^0-9A-Za-z\s])")
 _URL = re.compile(r"https?://[^\s<]*[^\s<.,:;\"')\]]", re.I)
+_TARGET = re.compile(r"\(\s*<?https?://", re.I)
 _SPOILER = re.compile(r"\|\|([\s\S]+?)\|\|")
 _EVERYBODY = re.compile(r"@(everyone|here)\b")
 _ANGLE = re.compile(
@@ -75,6 +76,14 @@ def _prose(text: str) -> str:
 
 def _is_link(url: str) -> bool:
     return re.match(r"https?://[^/\s]", url, re.I) is not None
+
+
+def _link(state: StateInline, silent: bool) -> bool:
+    """Only `[text](http...)`: markdown-it would make `[]()` a link to nowhere."""
+    if state.src[state.pos] != "[":
+        return False
+    end = state.md.helpers.parseLinkLabel(state, state.pos, True)
+    return end >= 0 and _TARGET.match(state.src, end + 1) is not None and link(state, silent)
 
 
 def _line(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -229,6 +238,7 @@ def _build() -> MarkdownIt:
     markdown.block.ruler.before("list", "line", _line, interrupts)
     markdown.block.ruler.before("list", "quote", _quote, interrupts)
     markdown.inline.ruler.at("text", _plain)
+    markdown.inline.ruler.at("link", _link)
     markdown.inline.ruler.after("text", "bare_link", _bare_link)
     markdown.inline.ruler.before("backticks", "discord_escape", _escape)
     markdown.inline.ruler.after("backticks", "spoiler", _spoiler)
