@@ -18,6 +18,7 @@ $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --requirement requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m compileall -q -j 2 $(VENV)/lib || true
 	@touch $@
 
 lint: $(READY)
@@ -31,7 +32,7 @@ imports: $(READY)
 	$(BIN)/lint-imports
 
 unit: $(READY) browser
-	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 # The page's tests use an installed Chromium or Chrome. As root on Debian it is installed; elsewhere that is said.
 BROWSERS := chromium chromium-browser google-chrome google-chrome-stable chrome
