@@ -152,7 +152,7 @@ async def test_a_mistake_ends_the_start_with_one_line(start: Launcher, tmp_path:
     ended = await start.run(tmp_path, "discord", environment=environment(**mistake.environment))
     line = only_line(ended)
     assert [word for word in mistake.words if word not in line] == [], line
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
 
 
 async def test_without_the_short_cut_it_is_the_same(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_no_word_disappears(text: str) -> None:
 def test_long_runs_of_one_thing_are_quick(piece: str) -> None:
     start = time.perf_counter()
     read(piece * (4000 // len(piece)))
-    assert time.perf_counter() - start < 2
+    assert time.perf_counter() - start < 5
 
 
 @pytest.mark.parametrize(
