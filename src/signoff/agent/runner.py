@@ -18,11 +18,12 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRe
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.usage import UsageLimits
 
-from signoff.agent.bridge import build_batch, close_open_calls, text_of, writable
+from signoff.agent.bridge import build_batch, close_open_calls, text_of
 from signoff.agent.explain import explain
 from signoff.agent.floor import Floor
 from signoff.agent.gate import Gate
 from signoff.agent.journal import Journal
+from signoff.agent.writable import writable
 from signoff.approvals.approvers import DEFAULT_APPROVERS
 from signoff.approvals.model import CallKey
 from signoff.approvals.policy import Policy

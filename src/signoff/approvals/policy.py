@@ -68,7 +68,7 @@ class Rule:
         )
 
     def ruling(self) -> Ruling:
-        reason = self.reason or f"a rule for `{self.tool}` says {self.verdict}"
+        reason = self.reason or f"a rule for {self.tool} says {self.verdict}"
         return Ruling(self.verdict, reason, self.approvers, self.timeout)
 
 
