@@ -250,6 +250,26 @@ async def test_three_turns_of_a_person_are_under_way_and_others_are_not_kept_wai
     assert office.runner.most_at_once[MAX.id] == 3
 
 
+async def test_a_promised_start_is_not_given_to_a_turn_whose_thread_was_quicker(office: Office) -> None:
+    turns = [make_turn(place=Place(SERVER, f"p{n}", f"p{n}")) for n in range(4)]
+    for turn in turns:
+        office.runner.script(turn, asyncio.Event())
+    assert [(await office.driver.submit(turn)).kind for turn in turns] == ["started"] * 3 + ["queued"]
+    await office.driver.go(turns[3].id)
+    for turn in turns[:3]:
+        await office.driver.go(turn.id)
+    await asyncio.sleep(0)
+    assert sorted(office.runner.advanced) == sorted(turn.id for turn in turns[:3])
+
+
+async def test_a_replayed_event_does_not_release_a_turn_that_is_not_ready(office: Office) -> None:
+    turn = make_turn()
+    await office.driver.submit(turn)
+    assert (await office.driver.submit(turn)).kind == "duplicate"
+    await office.driver.go("another")
+    assert office.runner.advanced == []
+
+
 async def test_a_flood_gets_as_many_places_whether_it_comes_at_once_or_one_by_one(office: Office) -> None:
     going = asyncio.Event()
     turns = [in_thread(number) for number in range(12)]

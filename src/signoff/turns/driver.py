@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any
@@ -47,7 +48,8 @@ class Driver:
     clock: Clock
     limits: QueueLimits = field(default_factory=QueueLimits)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
-    _held: set[str] = field(default_factory=set[str])
+    _held: dict[str, str] = field(default_factory=dict[str, str])
+    """Turns between `submit` and `go`, and to whom each has promised a start; an empty name promises nothing."""
     _new_deadline: asyncio.Event = field(default_factory=asyncio.Event)
     _stopping: bool = False
 
@@ -79,14 +81,18 @@ class Driver:
                 return Admission("queued", waiting, f"Queued: {self.limits.per_person} of your requests are under way.")
             return Admission("started")
 
-        self._held.add(turn.id)
+        if turn.id in self._held:
+            return Admission("duplicate")
+        self._held[turn.id] = person
         try:
             admission = await self.store.run(work)
         except BaseException:
-            self._held.discard(turn.id)
+            del self._held[turn.id]
             raise
-        if admission.kind in ("duplicate", "refused"):
-            self._held.discard(turn.id)
+        if admission.kind == "queued":
+            self._held[turn.id] = ""
+        elif admission.kind != "started":
+            del self._held[turn.id]
         return admission
 
     async def relocate(self, turn_id: str, place: Place) -> None:
@@ -94,18 +100,24 @@ class Driver:
         await self.store.run(lambda tx: tx.relocate(turn_id, place))
 
     async def go(self, turn_id: str) -> None:
-        self._held.discard(turn_id)
+        self._held.pop(turn_id, None)
         await self._start_queued()
 
     async def _start_queued(self) -> None:
         """Claim whatever may run now, by compare-and-set, and run it."""
 
-        def claim(tx: TurnTx, held: frozenset[str]) -> Turn | None:
-            turn = tx.next_startable(self.limits.per_person, held)
-            return turn if turn and tx.move(turn.id, TurnState.QUEUED, TurnState.RUNNING) else None
+        def claim(tx: TurnTx, held: dict[str, str]) -> Turn | None:
+            promised = Counter(held.values())
+            skip = set(held)
+            while turn := tx.next_startable(self.limits.per_person, skip):
+                # A place that was promised to a turn whose thread is still being opened is not given away.
+                if tx.active(asker=turn.asker.id) + promised[turn.asker.id] < self.limits.per_person:
+                    return turn if tx.move(turn.id, TurnState.QUEUED, TurnState.RUNNING) else None
+                skip.add(turn.id)
+            return None
 
         while not self._stopping:
-            held = frozenset(self._held)
+            held = dict(self._held)
             turn = await self.store.run(lambda tx, held=held: claim(tx, held))
             if turn is None:
                 return
