@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test lint types imports unit browser soak screenshots setup clean
+.PHONY: run test lint types imports unit browser soak bench screenshots setup clean
 
 run: $(READY)
 	@$(BIN)/python main.py
@@ -52,6 +52,10 @@ browser:
 soak: $(READY)
 	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n 2 --dist loadfile tests/approvals tests/bot tests/cards tests/page/test_page_markdown.py tests/store
 	for round in 1 2 3 4 5; do $(BIN)/python -m pytest -q tests/e2e/test_crash.py tests/e2e/test_recovery.py || exit 1; done
+
+# What is measured, not tested: every script of bench/ prints its own table.
+bench: $(READY)
+	@for script in bench/*.py; do $(BIN)/python $$script || exit 1; echo; done
 
 # The pictures of the README and of docs/images, taken from the real page.
 screenshots: $(READY) browser

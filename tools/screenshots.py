@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Locator, Page, async_playwright
 
 from signoff.sandbox.client import SandboxClient
 from signoff.sandbox.process import SandboxProcess, sandbox_process
@@ -28,7 +28,8 @@ from signoff.sandbox.web import page_token
 ROOT = Path(__file__).parents[1]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
-PATIENCE = 30.0
+PATIENCE = 120.0
+"""Seconds for what normally takes one or two: pictures are also taken on machines that are busy with other things."""
 CONFIG = """
 [tools]
 plugins = ["{plugin}"]
@@ -73,7 +74,14 @@ class Studio:
             self.bot = await asyncio.create_subprocess_exec(
                 sys.executable, str(ROOT / "main.py"), "discord", cwd=self.folder, env=own, stdout=log, stderr=log
             )
-        await self.sandbox.wait_for("READY", after=before, timeout=PATIENCE, kind="gateway")
+        ready = asyncio.ensure_future(self.sandbox.wait_for("READY", after=before, timeout=PATIENCE, kind="gateway"))
+        ended = asyncio.ensure_future(self.bot.wait())
+        await asyncio.wait({ready, ended}, return_when=asyncio.FIRST_COMPLETED)
+        ended.cancel()
+        if not ready.done():
+            ready.cancel()
+            raise SystemExit(f"the bot ended:\n{(self.folder / 'bot.log').read_text(encoding='utf-8')[-2000:]}")
+        await ready
 
     async def kill_bot(self) -> None:
         if self.bot and self.bot.returncode is None:
@@ -82,9 +90,12 @@ class Studio:
 
     async def ask(self, text: str, who: str = "Max") -> SeenMessage:
         """The open card that a request leads to."""
+        return await self.asked(text, who, lambda m: "Accept" in [b.label for b in m.buttons])
+
+    async def asked(self, text: str, who: str, matches: Callable[[SeenMessage], object]) -> SeenMessage:
         person = await self.sandbox.person(who)
         said = await person.say("general", f"{self.sandbox.mention} {text}")
-        return await self.sees(said.id, lambda m: "Accept" in [b.label for b in m.buttons])
+        return await self.sees(said.id, matches)
 
     async def sees(self, thread: int, matches: Callable[[SeenMessage], object]) -> SeenMessage:
         return await (await self.sandbox.person("Ada")).wait_for_message(thread, matches, timeout=PATIENCE)
@@ -92,14 +103,17 @@ class Studio:
     async def decide(self, card: SeenMessage, label: str, who: str = "Ada") -> None:
         await (await self.sandbox.person(who)).click(card, label)
 
-    async def closed(self, card: SeenMessage) -> SeenMessage:
-        return await (await self.sandbox.person("Ada")).wait_for_change(card, lambda m: not m.buttons, timeout=PATIENCE)
+    async def closed(self, card: SeenMessage, word: str) -> SeenMessage:
+        """The card once it has no buttons and says how it ended."""
+        ada = await self.sandbox.person("Ada")
+        return await ada.wait_for_change(card, lambda m: not m.buttons and word in m.text, timeout=PATIENCE)
 
 
 @asynccontextmanager
 async def studio(folder: Path) -> AsyncGenerator[Studio]:
     async with sandbox_process("--restarts") as server, server.client() as sandbox:
         await sandbox.rate_limits(enabled=False)
+        await sandbox.settings(interaction_deadline=PATIENCE)
         approvers = await sandbox.role_id("Approvers")
         config = CONFIG.format(plugin=Path(__file__).with_name("picture_tools.py"), approvers=approvers)
         (folder / "signoff.toml").write_text(config, encoding="utf-8")
@@ -114,25 +128,50 @@ async def studio(folder: Path) -> AsyncGenerator[Studio]:
 async def arrange(scene: Studio) -> None:
     """One card per state. The one that is open comes last, so that its countdown is fresh."""
     shots = scene.shots
-    await _may_have_run(scene)
+    shots["cancelled"] = await _cancelled(scene)
+    shots["may-have-run"] = await _may_have_run(scene)
     card = await scene.ask('announce "The office is closed on Friday." to everyone')
     await scene.decide(card, "Accept", "Olga")
-    shots["approved"] = await scene.closed(card)
+    shots["approved"] = await scene.closed(card, "APPROVED")
     card = await scene.ask('call deploy {"service": "billing", "version": "2.4.0"}')
     await scene.decide(card, "Reject")
-    shots["rejected"] = await scene.closed(card)
-    card = await scene.ask('call deploy {"service": "newsletter", "version": "1.9.3"}')
-    shots["timeout"] = await scene.closed(card)
-    card = await scene.ask('call deploy {"service": "search", "version": "7.0.1"}')
-    await (await scene.sandbox.person("Ada")).delete(card)
-    shots["cancelled"] = await scene.sees(card.channel_id, lambda m: "cancelled" in m.text and m.author == "Signoff")
+    shots["rejected"] = await scene.closed(card, "REJECTED")
+    # Its second may be over before anybody has looked: whether it still has buttons does not matter.
+    call = 'call deploy {"service": "newsletter", "version": "1.9.3"}'
+    card = await scene.asked(call, "Max", lambda m: "newsletter" in m.text and "Request " in m.text)
+    shots["timeout"] = await scene.closed(card, "TIMEOUT")
     shots["long"] = await scene.ask("run the test approval tool with a long parameter of 20000 characters", "Ada")
     shots["batch"] = await scene.ask("a batch of three calls, one of them protected", "Olga")
     shots["hostile"] = await scene.ask(HOSTILE)
     shots["open"] = await scene.ask('call deploy {"service": "billing", "version": "2.4.1"}', "Ada")
 
 
-async def _may_have_run(scene: Studio) -> None:
+async def _cancelled(scene: Studio) -> SeenMessage:
+    """A card whose run was called off, by `/signoff stop` if the bot offers it, else by an outage of Discord."""
+    ada = await scene.sandbox.person("Ada")
+    offered = [option["name"] for command in await ada.commands("general") for option in _options(command)]
+    call = 'call deploy {"service": "search", "version": "7.0.1"}'
+    if "stop" in offered:
+        card = await scene.ask(call)
+        await ada.run(card.channel_id, "signoff stop")
+        return await scene.closed(card, "CANCELLED")
+    # Discord shows the card, but every confirmation of it is lost: the bot gives up. When a click has told it which
+    # message that card is, its next start writes the end on it.
+    await scene.sandbox.fault("POST", "/channels/[0-9]+/messages$", drop=True, after=True, times=100)
+    card = await scene.ask(call)
+    await scene.sees(card.channel_id, lambda m: "could not ask for approval" in m.text)
+    await scene.sandbox.clear_faults()
+    await scene.decide(card, "Accept")
+    await scene.kill_bot()
+    await scene.start_bot()
+    return await scene.closed(card, "CANCELLED")
+
+
+def _options(command: dict[str, Any]) -> list[dict[str, Any]]:
+    return command.get("options") or []
+
+
+async def _may_have_run(scene: Studio) -> SeenMessage:
     card = await scene.ask('call deploy {"service": "billing", "version": "2.3.9", "seconds": 600}')
     await scene.decide(card, "Accept")
     started = scene.folder / "started"
@@ -141,7 +180,7 @@ async def _may_have_run(scene: Studio) -> None:
             await asyncio.sleep(0.05)
     await scene.kill_bot()
     await scene.start_bot()
-    scene.shots["may-have-run"] = await scene.sees(card.channel_id, lambda m: "may have run" in m.text and m.buttons)
+    return await scene.sees(card.channel_id, lambda m: "may have run" in m.text and m.buttons)
 
 
 async def photograph(scene: Studio, browser: Browser, target: Path, only: list[str]) -> None:
@@ -149,19 +188,15 @@ async def photograph(scene: Studio, browser: Browser, target: Path, only: list[s
     for look, options in LOOKS.items():
         async with _opened(scene, browser, options) as page:
             for name, shot in wanted.items():
-                await _go(page, shot.channel_id)
-                message = page.locator(f'.message[data-id="{shot.id}"]')
+                message = await _go(page, shot)
                 # As tall as the card needs, so that nothing of it is cut.
                 size = options["viewport"]
                 tall = await message.evaluate("(message) => message.offsetHeight") + AROUND
-                tall = 500 if name == "cancelled" else tall
                 await page.set_viewport_size(size | {"height": max(tall, size["height"] if look == "phone" else 0)})
                 await message.evaluate("(message) => message.scrollIntoView({ block: 'end' })")
-                await page.wait_for_timeout(150)
+                await _at_rest(page)
                 file = target / f"card-{name}-{look}.png"
-                # A cancelled card is gone: what is left of it is the conversation.
-                part = page.locator("#messages") if name == "cancelled" else message
-                await page.screenshot(path=file) if look == "phone" else await part.screenshot(path=file)
+                await page.screenshot(path=file) if look == "phone" else await message.screenshot(path=file)
 
 
 async def portray(scene: Studio, browser: Browser, target: Path) -> None:
@@ -169,16 +204,16 @@ async def portray(scene: Studio, browser: Browser, target: Path) -> None:
     card = await scene.ask('announce "The office is closed on Friday." to everyone', "Olga")
     for look in ("light", "dark"):
         async with _opened(scene, browser, HERO | {"color_scheme": look}) as page:
-            await page.get_by_role("radio", name="Ada").click()
-            await _go(page, card.channel_id)
+            await _go(page, card)
             await page.screenshot(path=target / f"hero-{look}.png")
     await scene.decide(card, "Reject")
-    await scene.closed(card)
+    await scene.closed(card, "REJECTED")
 
 
 @asynccontextmanager
 async def _opened(scene: Studio, browser: Browser, options: dict[str, Any]) -> AsyncGenerator[Page]:
     context = await browser.new_context(**options)
+    context.set_default_timeout(PATIENCE * 1000)
     base = scene.server.api_url.partition("/api/")[0]
     page = await context.new_page()
     await page.goto(f"{base}/?token={page_token(scene.server.ready_line.rpartition('key=')[2])}")
@@ -193,12 +228,30 @@ async def _opened(scene: Studio, browser: Browser, options: dict[str, Any]) -> A
     await context.close()
 
 
-async def _go(page: Page, channel: int) -> None:
-    await page.evaluate("(hash) => { location.hash = hash; }", f"as=Ada&at={channel}")
-    await page.wait_for_function(
-        "(id) => location.hash.includes(id) && document.querySelector('.message')", arg=str(channel)
+async def _go(page: Page, shot: SeenMessage) -> Locator:
+    """Open the place of a message; the message, once it is there and nothing on the page moves any more."""
+    await page.evaluate("(hash) => { location.hash = hash; }", f"as=Ada&at={shot.channel_id}")
+    message = page.locator(f'.message[data-id="{shot.id}"]')
+    await message.wait_for()
+    await _at_rest(page)
+    return message
+
+
+async def _at_rest(page: Page) -> None:
+    """Until fonts are there and ten frames in a row show everything in the same place."""
+    await page.evaluate(
+        """async () => {
+          await document.fonts.ready;
+          const places = () => JSON.stringify([...document.querySelectorAll('.message, #scroller, #people, #places')]
+            .map((part) => Object.values(part.getBoundingClientRect().toJSON())));
+          for (let same = 0, before = ''; same < 10; ) {
+            await new Promise(requestAnimationFrame);
+            const now = places();
+            same = now === before ? same + 1 : 0;
+            before = now;
+          }
+        }"""
     )
-    await page.wait_for_timeout(400)
 
 
 async def run(program: str, target: Path, only: list[str]) -> None:

@@ -11,7 +11,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -34,8 +33,12 @@ GRACE = 25.0
 
 RULES = """\
 # Written by the sandbox because there is no signoff.toml: your own file takes its place.
+[tools]
+workspace = "workspace"
+
 [approvals]
 approvers = ["manage_server", "role:{approvers}"]
+remember = "always"
 
 [[rules]]
 tool = "test_discord_approval"
@@ -107,10 +110,10 @@ async def sandbox(folder: Path, *, fresh: bool, program: list[str]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, told.set)
     own_rules = _has_rules()
-    options = ["--restarts", *(() if own_rules else ("--hurry", str(HURRY_SECONDS)))]
+    options = ["--or-any", "--restarts", *(() if own_rules else ("--hurry", str(HURRY_SECONDS)))]
     os.environ[TOKEN] = _token(folder)  # not on the command line, which everybody on the machine can read
     with _deaf_to_interrupts():
-        starting = sandbox_process(*options, state=folder / "world.json", port=_free_port())
+        starting = sandbox_process(*options, state=folder / "world.json", port=PORT)
         world = await starting.__aenter__()
     try:
         async with world.client() as client:
@@ -203,16 +206,6 @@ def _token(folder: Path) -> str:
         with os.fdopen(handle, "w", encoding="utf-8") as output:
             output.write(secrets.token_urlsafe(24))
     return file.read_text(encoding="utf-8")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", PORT))
-        except OSError:
-            return 0
-    return PORT
 
 
 @contextmanager

@@ -16,6 +16,8 @@ from discord import app_commands, ui
 
 from signoff.sandbox import SandboxClient, SandboxServer
 
+ANSWERED_WITHIN = 30.0
+"""Seconds for the bot to answer a press. Discord gives three, which a noisy machine may need for itself."""
 COLOURS = ("red", "green", "greenish blue")
 
 
@@ -113,7 +115,8 @@ async def fixture_world() -> AsyncGenerator[tuple[SandboxServer, SandboxClient, 
         running = asyncio.create_task(bot.start("sandbox-token"))
         try:
             await sandbox.rate_limits(enabled=False)
-            async with asyncio.timeout(10):
+            await sandbox.settings(interaction_deadline=ANSWERED_WITHIN)
+            async with asyncio.timeout(60):
                 while not bot.is_ready():  # noqa: ASYNC110 - before login there is nothing to wait on
                     await asyncio.sleep(0.01)
             await bot.tree.sync()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MAIN = Path(__file__).parents[2] / "main.py"
-PATIENCE = 30.0
+PATIENCE = 180.0
 
 
 @dataclass
@@ -29,6 +29,10 @@ class Launched:
     @property
     def log(self) -> str:
         return (self.folder / "data/sandbox/bot.log").read_text(encoding="utf-8")
+
+    @property
+    def database(self) -> Path:
+        return self.folder / "data/sandbox/signoff.db"
 
     async def says(self, words: str) -> None:
         assert self.process.stdout

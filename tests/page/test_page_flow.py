@@ -8,8 +8,10 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 from page_browser import act_as, opened, ready, write
-from page_launcher import Launched, launched
+from page_launcher import PATIENCE, Launched, launched
 from playwright.async_api import Browser, Locator, Page, expect
+
+from tests.quiescence import at_rest
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -28,6 +30,7 @@ async def page(live: Launched, chromium: Browser) -> AsyncIterator[Page]:
     async with opened(chromium, live.address) as found:
         await expect(found.locator("#bot-state")).to_contain_text("online")
         yield found
+    await at_rest(live.database, PATIENCE)
 
 
 def cards(page: Page) -> Locator:
@@ -49,7 +52,7 @@ async def test_the_address_opens_the_page_and_leaves_the_token_behind(live: Laun
     (cookie,) = await page.context.cookies()
     assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
     await expect(page.get_by_role("heading", name="Signoff Lab")).to_be_visible()
-    await expect(page.locator(".suggestion")).to_have_count(4)
+    await expect(page.locator(".suggestion")).to_have_count(5)
 
 
 async def test_the_first_suggestion_leads_to_a_decided_approval(page: Page) -> None:
@@ -74,7 +77,7 @@ async def test_a_mention_a_card_accept_and_the_result(page: Page) -> None:
 async def test_a_rejection_shows_in_the_answer(page: Page) -> None:
     card = await ask(page, 'announce "Cake." to everyone')
     await expect(card).to_contain_text("the tool itself asks")
-    await card.get_by_role("button", name="Reject").click()
+    await card.get_by_role("button", name="Reject", exact=True).click()
     await expect(card).to_contain_text("REJECTED by @Ada")
     await expect(page.locator(".message").last).to_contain_text("post_announcement: rejected")
 
@@ -98,7 +101,8 @@ async def test_a_member_is_refused_privately_and_an_approver_may_decide(page: Pa
 
 
 async def test_an_outsider_sees_nothing_of_the_server_and_is_refused_privately(page: Page) -> None:
-    await ask(page, 'please run the test approval tool with parameter "secret of the lab"')
+    card = await ask(page, 'please run the test approval tool with parameter "secret of the lab"')
+    thread = page.url
     await act_as(page, "Otto")
     await expect(page.get_by_role("heading", name="Signoff Lab")).to_have_count(0)
     await expect(page.get_by_text("secret of the lab")).to_have_count(0)
@@ -106,6 +110,9 @@ async def test_an_outsider_sees_nothing_of_the_server_and_is_refused_privately(p
     await write(page, "let me in")
     await expect(page.get_by_role("alert")).to_contain_text("Cannot send messages to this user")
     await expect(page.locator(".message")).to_have_count(0)
+    await page.goto(thread)
+    await card.get_by_role("button", name="Reject", exact=True).click()
+    await expect(card).to_contain_text("REJECTED by @Ada")
 
 
 async def test_the_countdown_ticks_and_a_hurried_call_has_seconds_only(page: Page) -> None:
@@ -114,7 +121,7 @@ async def test_the_countdown_ticks_and_a_hurried_call_has_seconds_only(page: Pag
     await expect(countdown).to_have_text(re.compile(r"in \d+ seconds"))
     first = await countdown.inner_text()
     await expect(countdown).not_to_have_text(first)
-    await card.get_by_role("button", name="Reject").click()
+    await card.get_by_role("button", name="Reject", exact=True).click()
 
 
 async def test_a_killed_and_restarted_bot_takes_the_old_button(live: Launched, page: Page) -> None:
@@ -149,7 +156,7 @@ async def test_the_inspector_shows_the_calls_of_the_last_interaction(page: Page)
     card = await ask(page, 'please run the test approval tool with parameter "looked at"')
     panel = page.locator("#inspector")
     await expect(panel.locator("summary", has_text="MESSAGE_CREATE").first).to_be_visible()
-    await card.get_by_role("button", name="Reject").click()
+    await card.get_by_role("button", name="Reject", exact=True).click()
     callback = panel.locator("summary", has_text=re.compile("POST.*/interactions/.*/callback"))
     await expect(callback).to_be_visible()
     await expect(panel).to_contain_text("Ada pressed or picked")

@@ -8,7 +8,7 @@ import socket
 from pathlib import Path
 
 import aiohttp
-from page_launcher import children_of, launched
+from page_launcher import PATIENCE, children_of, launched
 
 from signoff.sandbox import keep, seed
 
@@ -64,7 +64,7 @@ async def test_a_taken_port_an_operators_own_rules_and_debugging(tmp_path: Path)
 
 async def test_a_bot_that_cannot_start_says_why_in_one_line(tmp_path: Path) -> None:
     async with launched(tmp_path, SIGNOFF_MODEL="no-such-provider:model") as running:
-        code = await asyncio.wait_for(running.process.wait(), 30)
+        code = await asyncio.wait_for(running.process.wait(), PATIENCE)
         assert running.process.stdout
         said = (await running.process.stdout.read()).decode()
     assert code == 1

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import discord
 import pytest
 import pytest_asyncio
-from page_bot import FixtureBot, fixture_world
+from page_bot import ANSWERED_WITHIN, FixtureBot, fixture_world
 from page_browser import act_as, opened, write
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Locator, Page, Route, expect
 
 from signoff.sandbox import SandboxClient, SandboxServer
 
@@ -41,9 +43,16 @@ async def page(world: World, chromium: Browser) -> AsyncIterator[Page]:
         yield found
 
 
+async def everything(page: Page, bot: FixtureBot) -> Locator:
+    """A new message with every component, by its id: others like it, of earlier tests, are above it."""
+    said = await bot.show_everything()
+    box = page.locator(f'.message[data-id="{said.id}"] .box')
+    await expect(box).to_be_visible()
+    return box
+
+
 async def test_a_box_with_every_kind_of_component(page: Page, bot: FixtureBot) -> None:
-    await bot.show_everything()
-    box = page.locator(".box").last
+    box = await everything(page, bot)
     await expect(box.get_by_role("heading", name="A box")).to_be_visible()
     await expect(box.locator("strong", has_text="bold")).to_be_visible()
     await expect(box.get_by_role("separator")).to_have_count(1)
@@ -52,8 +61,7 @@ async def test_a_box_with_every_kind_of_component(page: Page, bot: FixtureBot) -
 
 
 async def test_picking_one_and_picking_several(page: Page, bot: FixtureBot) -> None:
-    await bot.show_everything()
-    box = page.locator(".box").last
+    box = await everything(page, bot)
     await box.get_by_role("combobox", name="A colour").select_option("green")
     await expect(page.get_by_text("Picked green", exact=True)).to_be_visible()
     await box.get_by_text("Some colours").click()
@@ -64,8 +72,7 @@ async def test_picking_one_and_picking_several(page: Page, bot: FixtureBot) -> N
 
 
 async def test_a_modal_is_opened_left_with_escape_and_submitted(page: Page, bot: FixtureBot) -> None:
-    await bot.show_everything()
-    opener = page.locator(".box").last.get_by_role("button", name="Open a form")
+    opener = (await everything(page, bot)).get_by_role("button", name="Open a form")
     await opener.click()
     form = page.get_by_role("dialog", name="Why not?")
     await expect(form.get_by_label("Reason")).to_be_focused()
@@ -99,20 +106,19 @@ async def test_a_slash_command_with_the_bots_own_suggestions(page: Page) -> None
 
 async def test_a_press_that_nobody_answers_fails_visibly(page: Page, bot: FixtureBot, sandbox: SandboxClient) -> None:
     await sandbox.settings(interaction_deadline=0.3)
-    await bot.show_everything()
-    message = page.locator(".message").last
-    await message.get_by_role("button", name="Silent").click()
-    await expect(message.get_by_text("This interaction failed")).to_be_visible()
-    await sandbox.settings(interaction_deadline=3.0)
+    box = await everything(page, bot)
+    await box.get_by_role("button", name="Silent").click()
+    await expect(box.locator("xpath=..").get_by_text("This interaction failed")).to_be_visible()
+    await sandbox.settings(interaction_deadline=ANSWERED_WITHIN)
 
 
 async def test_a_whisper_is_seen_by_one_person_and_can_be_dismissed(page: Page, bot: FixtureBot) -> None:
-    await bot.show_everything()
-    await page.locator(".box").last.get_by_role("button", name="Whisper").click()
+    box = await everything(page, bot)
+    await box.get_by_role("button", name="Whisper").click()
     whisper = page.locator(".message.private", has_text="psst")
     await expect(whisper).to_contain_text("Only you can see this")
     await act_as(page, "Max")
-    await expect(page.locator(".box").last).to_be_visible()
+    await expect(box).to_be_visible()
     await expect(whisper).to_have_count(0)
     await act_as(page, "Ada")
     await whisper.get_by_role("button", name="Dismiss").click()
@@ -175,11 +181,37 @@ async def test_the_page_finds_its_way_back_after_a_lost_connection(world: World,
         await expect(page.locator("#offline")).to_be_hidden()
 
 
+async def test_a_place_opened_while_the_person_changes_is_kept(page: Page) -> None:
+    late = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await late.wait()
+        await route.continue_()
+
+    await page.route("**/people/*/state", hold)
+    await page.get_by_role("radio", name=re.compile("^Max")).click()
+    await page.get_by_role("button", name="ops", exact=True).click()
+    await expect(page.locator("#title")).to_contain_text("ops")
+    late.set()
+    await expect(page.get_by_role("radio", name=re.compile("^Max"))).to_be_checked()
+    await expect(page.locator("#title")).to_contain_text("ops")
+    assert "as=Max" in page.url
+
+
+@pytest.mark.parametrize("system", ["light", "dark"])
+async def test_colours_follow_the_system_until_others_are_chosen(world: World, chromium: Browser, system: str) -> None:
+    grounds = {"light": "rgb(255, 255, 255)", "dark": "rgb(49, 51, 56)"}
+    async with opened(chromium, world[0].page_url, color_scheme=system) as page:
+        for chosen in ("", "light", "dark"):
+            await page.evaluate("(theme) => { document.documentElement.dataset.theme = theme; }", chosen)
+            ground = await page.evaluate("getComputedStyle(document.body).backgroundColor")
+            assert ground == grounds[chosen or system]
+
+
 async def test_keys_alone_are_enough(page: Page, bot: FixtureBot) -> None:
-    await bot.show_everything()
-    await expect(page.locator(".box").last).to_be_visible()
+    box = await everything(page, bot)
     await page.keyboard.press("Tab")
-    await page.locator(".box").last.get_by_role("button", name="Whisper").focus()
+    await box.get_by_role("button", name="Whisper").focus()
     await page.keyboard.press("Enter")
     await expect(page.locator(".message.private").last).to_contain_text("psst")
     unnamed = await page.evaluate(

@@ -8,6 +8,8 @@ import discord
 from discord import app_commands
 
 TOKEN = "sandbox-token"
+PATIENCE = 60.0
+"""Seconds for what normally takes a fraction of one: these machines are noisy."""
 CHAT = discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
 
 
@@ -45,7 +47,7 @@ class Bot(discord.Client):
         await until(lambda: self.events.count(event) >= times)
 
 
-async def until(condition: Callable[[], object], timeout: float = 5.0) -> None:
+async def until(condition: Callable[[], object], timeout: float = PATIENCE) -> None:
     async with asyncio.timeout(timeout):
         while not condition():  # noqa: ASYNC110 - the client offers no event for most of this
             await asyncio.sleep(0.005)
@@ -56,7 +58,7 @@ async def running(bot: discord.Client, token: str = TOKEN) -> AsyncIterator[None
     """Logs in, waits until ready, and leaves no task behind."""
     task = asyncio.create_task(bot.start(token))
     try:
-        await until(lambda: bot.is_ready() or task.done(), 10.0)
+        await until(lambda: bot.is_ready() or task.done())
         if task.done():
             await task
         yield

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from signoff.approvals.desk import Desk, Modes
+from signoff.approvals.desk import Click, Desk, Modes
 from signoff.approvals.model import Batch, Choice, Place, RequestState
 from signoff.errors import AlreadySettled, CardFailed, StoreError, TurnFailed
 from signoff.store import Store
@@ -33,6 +33,7 @@ class RecordingFrontEnd(FrontEnd):
     replies: list[tuple[str, str]] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     at_work: list[str] = field(default_factory=list)
+    reminded: list[str] = field(default_factory=list)
     failures: dict[str, deque[Exception]] = field(default_factory=lambda: defaultdict(deque))
     posting: asyncio.Event | None = None
     """If set: a card is not there before this event."""
@@ -47,6 +48,15 @@ class RecordingFrontEnd(FrontEnd):
     async def refresh_card(self, batch: Batch) -> None:
         self._fail("refresh_card")
         self.refreshed.append(batch)
+
+    async def remind(self, batch: Batch) -> None:
+        self._fail("remind")
+        self.reminded.append(batch.id)
+
+    async def repost_card(self, batch: Batch) -> str:
+        self._fail("repost_card")
+        self.cards.append(batch.id)
+        return f"later card of {batch.id}"
 
     async def reply(self, turn: Turn, text: str) -> None:
         self._fail("reply")
@@ -74,6 +84,7 @@ class ScriptedRunner(Runner):
     advanced: list[str] = field(default_factory=list)
     most_at_once: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     quiesced: list[float] = field(default_factory=list)
+    paused: set[str] = field(default_factory=set)
     _running: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
     def script(self, turn: Turn, *steps: Step | Exception | asyncio.Event) -> None:
@@ -96,6 +107,12 @@ class ScriptedRunner(Runner):
             return step
         finally:
             self._running[who] -= 1
+
+    def pause(self, server: str) -> None:
+        self.paused.add(server)
+
+    def resume(self, server: str) -> None:
+        self.paused.discard(server)
 
     async def quiesce(self, seconds: float) -> None:
         self.quiesced.append(seconds)
@@ -139,7 +156,7 @@ class Office:
         await self.until_true(check)
 
     async def until_true(self, check: Callable[[], Awaitable[Any]]) -> None:
-        end = asyncio.get_running_loop().time() + 5
+        end = asyncio.get_running_loop().time() + 60
         while not await check():
             assert asyncio.get_running_loop().time() < end
             await asyncio.sleep(0.002)
@@ -324,7 +341,7 @@ async def test_a_decision_takes_the_turn_to_its_next_step(office: Office) -> Non
     for number, batch in enumerate((first, second), start=1):
         await office.until(lambda number=number: len(office.front.cards) == number)
         await office.until_state(turn, TurnState.WAITING)
-        await office.desk.decide(batch.id, Choice.ACCEPT, ADA, turn.place.channel)
+        await office.desk.decide(Click(batch.id, Choice.ACCEPT, ADA, turn.place.channel))
     await office.until(lambda: office.front.replies == [(turn.id, "the answer")])
     stored = await office.store.run(lambda tx: tx.turn(turn.id))
     assert stored is not None
@@ -345,7 +362,7 @@ async def test_the_reply_is_posted_for_the_rounds_that_there_were(office: Office
 
     office.front.reply = reply
     await office.asked(turn, batch)
-    await office.desk.decide(batch.id, Choice.REJECT, ADA, turn.place.channel)
+    await office.desk.decide(Click(batch.id, Choice.REJECT, ADA, turn.place.channel))
     await office.until(lambda: seen)
     assert seen == [1]
 
@@ -367,7 +384,7 @@ async def test_two_racing_resumes_advance_once(office: Office) -> None:
     await office.asked(turn, batch)
     office.runner.script(turn, going, FINISH)
     other = Office(office.store, office.clock, runner=office.runner, front=office.front)
-    settled = (await office.desk.decide(batch.id, Choice.ACCEPT, ADA, turn.place.channel)).batch
+    settled = (await office.desk.decide(Click(batch.id, Choice.ACCEPT, ADA, turn.place.channel))).batch
     for _ in range(5):
         office.desk.unattended(settled)
         other.desk.unattended(settled)
@@ -383,7 +400,7 @@ async def test_a_card_that_the_click_did_not_update_is_updated(office: Office) -
     turn = in_thread(1)
     batch = batch_of(turn)
     await office.asked(turn, batch)
-    await office.desk.decide(batch.id, Choice.ACCEPT, ADA, turn.place.channel)
+    await office.desk.decide(Click(batch.id, Choice.ACCEPT, ADA, turn.place.channel))
     await office.until(lambda: office.front.refreshed)
     assert office.front.refreshed[0].requests[0].state is RequestState.APPROVED
 
@@ -392,7 +409,7 @@ async def test_a_card_that_the_click_did_update_is_left_alone(office: Office) ->
     turn = in_thread(1)
     batch = batch_of(turn)
     await office.asked(turn, batch)
-    await office.desk.decide(batch.id, Choice.ACCEPT, ADA, turn.place.channel)
+    await office.desk.decide(Click(batch.id, Choice.ACCEPT, ADA, turn.place.channel))
     await office.desk.mark_card_final(batch.id)
     await office.until(lambda: office.front.replies)
     await asyncio.sleep(3 * driver_module.CLICK_GRACE)
@@ -536,7 +553,7 @@ async def test_recovery_takes_up_every_state_and_leaves_alone_what_needs_nothing
     unposted = stored(7, TurnState.DONE, reply="kept reply")
     failed = stored(8, TurnState.FAILED, reply="kept failure")
     posted = stored(9, TurnState.DONE, reply="old", reply_posted=True)
-    stopped = stored(10, TurnState.STOPPED)
+    stopped = stored(10, TurnState.STOPPED, reply="Stopped by Ada.", reply_posted=True)
     batches = {turn.id: batch_of(turn) for turn in (decided, unshown, shown, stale)}
     desk = Desk(store, clock)
 
@@ -551,7 +568,7 @@ async def test_recovery_takes_up_every_state_and_leaves_alone_what_needs_nothing
 
     await store.run(write)
     for turn in (decided, stale):
-        await desk.decide(batches[turn.id].id, Choice.ACCEPT, ADA, turn.place.channel)
+        await desk.decide(Click(batches[turn.id].id, Choice.ACCEPT, ADA, turn.place.channel))
     await desk.mark_card_final(batches[decided.id].id)
     office = Office(store, clock, limits=QueueLimits(per_person=9))
     await office.driver.recover()
@@ -569,7 +586,7 @@ async def test_recovery_takes_up_every_state_and_leaves_alone_what_needs_nothing
         TurnState.WAITING,
         TurnState.STOPPED,
     ]
-    await office.desk.decide(batches[shown.id].id, Choice.REJECT, ADA, shown.place.channel)
+    await office.desk.decide(Click(batches[shown.id].id, Choice.REJECT, ADA, shown.place.channel))
     await office.until_state(shown, TurnState.DONE)
     await office.driver.stop(0)
 
@@ -582,7 +599,7 @@ async def test_a_batch_opened_by_the_process_before_wakes_its_turn(office: Offic
     following = office.successor()
     await following.driver.recover()
     assert following.front.cards == []
-    await following.desk.decide(batch.id, Choice.ACCEPT, ADA, turn.place.channel)
+    await following.desk.decide(Click(batch.id, Choice.ACCEPT, ADA, turn.place.channel))
     await following.until(lambda: following.front.replies == [(turn.id, "the answer")])
     assert office.runner.advanced == [turn.id]
     await following.driver.stop(0)
@@ -602,7 +619,7 @@ async def test_a_deadline_that_passed_before_the_start_is_settled_at_once(office
     await following.until(lambda: following.front.replies and following.front.refreshed)
     assert following.front.refreshed[0].requests[0].state is RequestState.EXPIRED
     with pytest.raises(AlreadySettled):
-        await following.desk.decide(batch.id, Choice.ACCEPT, ADA, turn.place.channel)
+        await following.desk.decide(Click(batch.id, Choice.ACCEPT, ADA, turn.place.channel))
     await following.driver.stop(0)
 
 
@@ -651,7 +668,7 @@ async def test_stop_gives_tools_their_time_takes_nothing_new_and_leaves_the_rest
     await office.driver.stop(7.5)
     assert office.runner.quiesced == [7.5]
     before = list(office.runner.advanced)
-    await office.desk.decide(batch.id, Choice.ACCEPT, ADA, waiting.place.channel)
+    await office.desk.decide(Click(batch.id, Choice.ACCEPT, ADA, waiting.place.channel))
     await office.take(later)
     await asyncio.sleep(0.02)
     assert office.runner.advanced == before

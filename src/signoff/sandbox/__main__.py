@@ -16,6 +16,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m signoff.sandbox", description="A Discord on loopback.")
     parser.add_argument("--host", default="127.0.0.1", help="a loopback address; anything else is refused")
     parser.add_argument("--port", type=int, default=9000, help="0 picks a free one")
+    parser.add_argument("--or-any", action="store_true", help="another free port if that one is taken")
     parser.add_argument("--state", type=Path, help="file that keeps the world between runs")
     token = os.environ.get("SIGNOFF_SANDBOX_TOKEN", Plan.token)
     parser.add_argument("--token", default=token, help="the bot's token; better given in SIGNOFF_SANDBOX_TOKEN")
@@ -31,7 +32,13 @@ async def run(options: argparse.Namespace) -> None:
     plan = Plan(token=options.token, message_content=options.message_content, members=options.members)
     guide = Guide(options.hurry, options.restarts)
     server = SandboxServer(
-        host=options.host, port=options.port, plan=plan, state=options.state, key=options.key, guide=guide
+        host=options.host,
+        port=options.port,
+        or_any=options.or_any,
+        plan=plan,
+        state=options.state,
+        key=options.key,
+        guide=guide,
     )
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

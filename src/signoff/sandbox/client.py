@@ -18,7 +18,7 @@ from typing import Any
 
 import aiohttp
 
-from signoff.sandbox.person import Line, Person, SandboxError, SandboxTimeout, Where, place_id
+from signoff.sandbox.person import PATIENCE, Line, Person, SandboxError, SandboxTimeout, Where, place_id
 from signoff.sandbox.sight import Answer, Json, Place, SeenMessage
 
 __all__ = ["Person", "SandboxClient", "SandboxError", "SandboxTimeout"]
@@ -128,7 +128,7 @@ class SandboxClient(Line):
         matches: Callable[[Json], bool] | None = None,
         *,
         after: int = 0,
-        timeout: float = 5.0,
+        timeout: float = PATIENCE,
         kind: str = "",
     ) -> Json:
         """The first log entry after `after` whose name starts with `name` and whose data match."""
@@ -159,7 +159,7 @@ class SandboxClient(Line):
     async def sessions(self) -> list[Json]:
         return await self.call("GET", "/gateway")
 
-    async def wait_for_bot(self, *, timeout: float = 10.0) -> None:
+    async def wait_for_bot(self, *, timeout: float = PATIENCE) -> None:
         """Until the bot is connected to the gateway."""
         end = time.monotonic() + timeout
         while not any(s["live"] and s["bot_id"] == str(self.bot_id) for s in await self.sessions()):

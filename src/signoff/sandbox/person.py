@@ -13,6 +13,9 @@ from signoff.sandbox.sight import Answer, Json, Place, SeenMessage
 
 Where = str | int | Place
 
+PATIENCE = 30.0
+"""Seconds to wait for what normally takes a fraction of one, unless told otherwise."""
+
 
 class SandboxError(Exception):
     """The sandbox refused; the text is the server's, `code` Discord's own where there is one."""
@@ -86,7 +89,7 @@ class Person:
         return next((entry for entry in found if entry.id == message.id), None)
 
     async def wait_for_message(
-        self, where: Where, matches: Callable[[SeenMessage], object] = lambda m: True, *, timeout: float = 5.0
+        self, where: Where, matches: Callable[[SeenMessage], object] = lambda m: True, *, timeout: float = PATIENCE
     ) -> SeenMessage:
         """The newest message for which `matches` holds, as soon as there is one; the place may not exist yet."""
         end = time.monotonic() + timeout
@@ -108,7 +111,7 @@ class Person:
             await self.line.call("GET", "/log", after=after, timeout=left, kind="world")
 
     async def wait_for_change(
-        self, message: SeenMessage, matches: Callable[[SeenMessage], object], *, timeout: float = 5.0
+        self, message: SeenMessage, matches: Callable[[SeenMessage], object], *, timeout: float = PATIENCE
     ) -> SeenMessage:
         """The same message once `matches` holds."""
         return await self.wait_for_message(

@@ -26,7 +26,7 @@ class SandboxProcess:
 
 @asynccontextmanager
 async def sandbox_process(
-    *arguments: str, state: Path | None = None, port: int = 0, timeout: float = 20.0
+    *arguments: str, state: Path | None = None, port: int = 0, timeout: float = 120.0
 ) -> AsyncGenerator[SandboxProcess]:
     """A running sandbox; further arguments are the command line's."""
     command = ["-m", "signoff.sandbox", "--port", str(port), *arguments]

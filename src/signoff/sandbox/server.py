@@ -22,6 +22,7 @@ from signoff.sandbox.web import Guard, Guide, Page, page_token
 from signoff.sandbox.world import World
 
 SAVE_SECONDS = 1.0
+BACKLOG = 1024
 INLINE = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
@@ -37,6 +38,7 @@ class SandboxServer:
         *,
         host: str = "127.0.0.1",
         port: int = 0,
+        or_any: bool = False,
         plan: seed.Plan | None = None,
         state: Path | None = None,
         key: str | None = None,
@@ -46,6 +48,7 @@ class SandboxServer:
             raise NotLoopback(f"{host} is not a loopback address")
         self.host = host
         self.port = port
+        self._or_any = or_any
         self.key = key or secrets.token_urlsafe(16)
         self.plan = plan or seed.Plan()
         self.sandbox = Sandbox.around(_world(state, self.plan))
@@ -86,13 +89,15 @@ class SandboxServer:
         self._runner = web.AppRunner(self._application(), access_log=None, shutdown_timeout=1.0)
         await self._runner.setup()
         # Bound here rather than by aiohttp, so that port 0 is known before anybody is told.
-        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((self.host, self.port))
+        try:
+            listener = _listen(self.host, self.port)
+        except OSError:
+            if not self._or_any:
+                raise
+            listener = _listen(self.host, 0)
         self.port = listener.getsockname()[1]
         self.guard.netloc = self.url.removeprefix("http://")
-        await web.SockSite(self._runner, listener, backlog=1024).start()
+        await web.SockSite(self._runner, listener, backlog=BACKLOG).start()
         sb = self.sandbox
         sb.payloads.cdn, sb.gateway.url, sb.api_url = self.url, self.gateway_url, self.api_url
         if self._state is not None:
@@ -160,6 +165,18 @@ class SandboxServer:
                 saved = self.sandbox.log.head
                 keep.save_file(self.sandbox.world, state)
             await asyncio.sleep(SAVE_SECONDS)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(BACKLOG)  # only this tells whether somebody else has it
+    except OSError:
+        listener.close()
+        raise
+    return listener
 
 
 def _is_loopback(host: str) -> bool:

@@ -31,7 +31,8 @@ NESTING = 20
 
 # An escaped character, a block of code, or code in the line: whichever begins first hides the others in it.
 _SPLIT = re.compile(
-    r"\\[^0-9A-Za-z\s]|```(?:[a-z0-9_+\-.#]+?\n)?\n*(?P<block>[^\n][\s\S]*?)\n*```|(?P<ticks>`+)[\s\S]*?[^`](?P=ticks)(?!`)",
+    r"\\[^0-9A-Za-z\s]|```(?:(?P<language>[a-z0-9_+\-.#]+?)\n)?\n*(?P<block>[^\n][\s\S]*?)\n*```"
+    r"|(?P<ticks>`+)[\s\S]*?[^`](?P=ticks)(?!`)",
     re.I,
 )
 _LINE = re.compile(r"(#{1,3}|-#)[ \t]+(\S.*)")
@@ -57,10 +58,24 @@ def render(text: str) -> str:
         if found["block"] is None:
             continue
         done.append(_prose(text[at : found.start()]))
-        done.append(f"<pre><code>{escape(found['block'])}</code></pre>")
+        done.append(f"<pre><code>{_code(found['block'], found['language'] or '')}</code></pre>")
         at = found.end()
     done.append(_prose(text[at:]))
     return "".join(done)
+
+
+def _code(block: str, language: str) -> str:
+    """Of all languages only a diff is coloured: it is what people read before they accept."""
+    if language.lower() != "diff":
+        return escape(block)
+    return "\n".join(_changed(line) for line in block.split("\n"))
+
+
+def _changed(line: str) -> str:
+    kind = {"+": "added", "-": "removed"}.get(line[:1])
+    if kind is None or line.startswith(("+++ ", "--- ")):
+        return escape(line)
+    return f'<span class="{kind}">{escape(line)}</span>'
 
 
 def _prose(text: str) -> str:

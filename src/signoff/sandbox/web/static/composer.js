@@ -111,7 +111,8 @@ function fail(words) {
 
 function grow() {
   text.style.height = "auto";
-  text.style.height = `${Math.min(text.scrollHeight, 240)}px`;
+  // Hidden behind a command it has no height to measure.
+  if (text.scrollHeight) text.style.height = `${Math.min(text.scrollHeight, 240)}px`;
 }
 
 text.addEventListener("input", () => {

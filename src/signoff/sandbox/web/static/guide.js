@@ -1,4 +1,4 @@
-// The guided first minute: four things to type, and what to do next.
+// The guided first minute: a few things to type, and what to do next.
 
 import { sendText } from "./composer.js";
 import { fill, find, h, icon, rendered } from "./dom.js";

@@ -97,12 +97,17 @@ async function go(id) {
   if (window.matchMedia("(min-width: 821px)").matches) focusComposer();
 }
 
+let becoming = 0; // counts the changes of person: of two at once the later one holds
+
 async function become(who, at) {
+  const mine = ++becoming;
   const world = await loadState(who);
+  if (mine !== becoming) return;
+  const wanted = at || app.here; // looked at now: somebody may have gone elsewhere during the request
   app.world = null;
   adopt(world);
   app.unread.clear();
-  app.here = at && place(at) ? at : firstPlace();
+  app.here = wanted && place(wanted) ? wanted : firstPlace();
   app.messages = new Map();
   clearComposer();
   draw();
@@ -126,8 +131,7 @@ function enterThread() {
 
 on("go", go);
 on("act-as", async (id) => {
-  const at = app.here;
-  await attempt(() => become(id, at));
+  await attempt(() => become(id));
   speak(`Acting as ${self().name}, ${self().word}.`);
   emit("opened");
 });
@@ -143,7 +147,7 @@ on("stream:state", ({ state }) => {
   if (was !== state.bot.online) speak(`${state.bot.name} is ${state.bot.online ? "online" : "offline"}.`);
   if (!enterThread()) emit("names");
 });
-on("stream:reset", () => become(app.me, app.here));
+on("stream:reset", () => become(app.me));
 on("connected", (up) => {
   const words = find("offline");
   words.hidden = up;
