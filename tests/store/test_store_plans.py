@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from store_samples import a_batch, a_place, a_request, a_turn, settled
 
-from signoff.approvals.model import CallKey
+from signoff.approvals.grants import Grant
+from signoff.approvals.model import Actor, CallKey, Choice, Pause, Verdict
+from signoff.approvals.policy import Rule
+from signoff.approvals.rules import ServerRule
 from signoff.store.migrate import migrate, shipped
 from signoff.store.sqlite import SqliteDatabase, open_sqlite
 from signoff.store.tx import Tx
@@ -17,6 +21,9 @@ from signoff.turns.model import CallRecord, CallState, HistoryEntry, TurnState
 
 KEY = CallKey("c1", 3, "call_0")
 RECORD = CallRecord(KEY, "shell", "d", CallState.STARTED)
+ADA = Actor("u1", "Ada", "s1")
+GRANT = Grant("g1", "k1", "s1", "", "shell", "{}", Choice.ACCEPT, ADA, 1.0, 2.0, 3)
+RULE = ServerRule("r1", "s1", Rule("shell", Verdict.ASK), ADA, 1.0)
 
 
 def settle_with_card(tx: Tx) -> None:
@@ -36,7 +43,32 @@ WORKS = {
     "due": lambda tx: tx.due(1e9),
     "next_deadline": lambda tx: tx.next_deadline(),
     "request_for": lambda tx: tx.request_for(KEY),
+    "open_of": lambda tx: tx.open_of("s1"),
+    "rewrite": lambda tx: tx.rewrite(a_request("b1-q1")),
+    "set_revision": lambda tx: tx.set_revision("b1", 1),
+    "take_reminders": lambda tx: tx.take_reminders(1e9),
+    "insert_grant": lambda tx: tx.insert_grant(GRANT),
+    "grants_under": lambda tx: tx.grants_under(["k1", "k2"]),
+    "grants_of": lambda tx: tx.grants_of("s1"),
+    "use_grant": lambda tx: tx.use_grant("g1"),
+    "revoke_grant": lambda tx: tx.revoke_grant("old1", "old1", 1.0),
+    "rules_of": lambda tx: tx.rules_of("s1"),
+    "insert_rule": lambda tx: tx.insert_rule(RULE),
+    "drop_rule": lambda tx: tx.drop_rule("old1", "old1"),
+    "pause_of": lambda tx: tx.pause_of("s1"),
+    "set_pause": lambda tx: tx.set_pause(Pause("s1", ADA, 1.0)),
+    "clear_pause": lambda tx: tx.clear_pause("s1"),
+    "key": lambda tx: tx.key("masks"),
     "audit": lambda tx: tx.audit("k", "s", "x", "a", {}, 1.0),
+    "audit_with_text": lambda tx: tx.audit("k", "s", "x", "a", {}, 1.0, tool="t", text="new"),
+    "audit_page": lambda tx: tx.audit_page("s", before=9, limit=3),
+    "audit_page_of_actor": lambda tx: tx.audit_page("s", before=9, limit=3, actor="a"),
+    "audit_page_of_tool": lambda tx: tx.audit_page("s", limit=3, tool="t"),
+    "audit_page_of_kind": lambda tx: tx.audit_page("s", limit=3, kind="k"),
+    "audit_page_of_subject": lambda tx: tx.audit_page("s", limit=3, subject="old1"),
+    "audit_page_of_nobody": lambda tx: tx.audit_page("s", limit=3, actor="nobody"),
+    "audit_text": lambda tx: tx.audit_text("d"),
+    "prune_texts": lambda tx: tx.prune_texts(0.5),
     "turn": lambda tx: tx.turn("t1"),
     "insert_turn": lambda tx: tx.insert_turn(a_turn("t2")),
     "move": lambda tx: tx.move("t1", TurnState.QUEUED, TurnState.RUNNING),
@@ -66,14 +98,16 @@ WORKS = {
 
 def an_old_round(tx: Tx, n: int) -> None:
     name = f"old{n}"
-    for state in (TurnState.DONE, TurnState.FAILED):
+    for state in (TurnState.DONE, TurnState.FAILED, TurnState.STOPPED):
         tx.insert_turn(a_turn(f"{name}-{state}", conversation="c1", state=state, reply="x", reply_posted=True))
-    tx.insert_turn(a_turn(f"{name}-stopped", conversation="c1", state=TurnState.STOPPED))
     tx.insert_batch(a_batch(name, settled(a_request(name)), card=name, card_final=True))
     tx.insert_batch(a_batch(f"{name}-by-mode", settled(a_request(f"{name}-by-mode"))))
     tx.put_call(CallRecord(CallKey(name, 3, "call_0"), "shell", "d", CallState.DONE), name, 1.0)
     tx.save_history(name, [HistoryEntry(0, b"x")])
-    tx.audit("k", "s", name, "a", {}, 1.0)
+    tx.audit("k", "s", name, "a", {}, 1.0, tool="t", text=name)
+    tx.insert_grant(replace(GRANT, id=name, key=name, server=name))
+    tx.insert_rule(replace(RULE, id=name, server=name))
+    tx.set_pause(Pause(name, ADA, 1.0))
 
 
 def somebody_else_waiting(tx: Tx, n: int) -> None:
@@ -137,6 +171,7 @@ def steps_of(db: SqliteDatabase, work: Callable[[Tx], object]) -> int:
 
 def test_every_method_of_a_transaction_is_looked_at() -> None:
     public = {name for name in dir(Tx) if not name.startswith("_")} - {"db"}
+    public -= {"pauses"}  # read whole, once at the start: a row per server that is paused
     assert public - set(WORKS) == set()
 
 
@@ -165,7 +200,7 @@ def test_work_does_not_grow_with_what_is_long_settled(name: str, databases: dict
     assert old <= young + 50, f"{young} steps with 10 old rounds, {old} with 500"
 
 
-@pytest.mark.parametrize("name", sorted(set(WORKS) - {"turns_in", "due", "resumable"}))
+@pytest.mark.parametrize("name", sorted(set(WORKS) - {"turns_in", "due", "resumable", "open_of"}))
 def test_clicks_and_mentions_do_not_pay_for_others_who_wait(name: str, databases: dict[str, SqliteDatabase]) -> None:
     quiet, busy = (steps_of(databases[age], WORKS[name]) for age in ("young", "busy"))
     assert busy <= quiet + 50, f"{quiet} steps alone, {busy} with 300 others"

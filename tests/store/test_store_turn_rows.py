@@ -116,10 +116,10 @@ async def test_unposted_replies_are_of_ended_turns(store: Store) -> None:
         a_turn("failed", state=TurnState.FAILED, reply="sorry", created=2.0),
         a_turn("done", state=TurnState.DONE, reply="here", created=1.0),
         a_turn("posted", state=TurnState.DONE, reply="here", reply_posted=True),
-        a_turn("stopped", state=TurnState.STOPPED),
+        a_turn("stopped", state=TurnState.STOPPED, reply="Stopped.", created=3.0),
         a_turn("running", state=RUNNING),
     )
-    assert [turn.id for turn in await store.run(lambda tx: tx.unposted_replies())] == ["done", "failed"]
+    assert [turn.id for turn in await store.run(lambda tx: tx.unposted_replies())] == ["done", "failed", "stopped"]
 
 
 async def test_active_and_queued_count_by_person_and_conversation(store: Store) -> None:

@@ -37,7 +37,7 @@ class SqliteDatabase(Database):
         self._lock = lock
 
     def explain(self, error: Exception) -> str:
-        return _cause(error)
+        return explain(error)
 
     def has_tables(self) -> bool:
         return self.one("SELECT 1 FROM sqlite_master LIMIT 1") is not None
@@ -114,7 +114,7 @@ def _connect(path: Path) -> sqlite3.Connection:
                 " Give this user the right to read and write it, or set SIGNOFF_DATABASE_URL to another place."
             ) from error
         if isinstance(error, sqlite3.Error):
-            raise StoreUnavailable(f"Cannot open the database {path}: {_cause(error)}") from error
+            raise StoreUnavailable(f"Cannot open the database {path}: {explain(error)}") from error
         raise
 
 
@@ -135,7 +135,8 @@ def _set_up(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("ROLLBACK")
 
 
-def _cause(error: Exception) -> str:
+def explain(error: Exception) -> str:
+    """The driver's error as a cause and what to do about it."""
     name = getattr(error, "sqlite_errorname", "")
     for prefix, cause in _CAUSES.items():
         if name.startswith(prefix):

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from signoff.approvals.ports import RequestStore
+from signoff.store.anchor import AnchorKeeper
 from signoff.store.database import Database
 from signoff.store.migrate import migrate, shipped
 from signoff.store.sqlite import open_sqlite
@@ -28,17 +29,19 @@ class Store(RequestStore, TurnStore):
     async def open(cls, url: str) -> Store:
         """Lock, open and migrate. Raises SettingsError, StoreUnavailable or AlreadyRunning, each with one line."""
         path = sqlite_path(url)
+        keeper = AnchorKeeper(path)
 
         def opener() -> Database:
             db = open_sqlite(path)
             try:
                 migrate(db, shipped(db.dialect), place=str(path))
+                keeper.begin(db)
             except BaseException:
                 db.close()
                 raise
             return db
 
-        return cls(await Writer.start(opener))
+        return cls(await Writer.start(opener, chore=keeper))
 
     @property
     def commits(self) -> int:

@@ -7,17 +7,20 @@ alone. Nobody is told anything before the commit. Knows no table and no statemen
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from signoff.errors import StoreError
 from signoff.store.database import Database
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 GROUP_SIZE = 256
 GROUP_SECONDS = 0.02
@@ -35,11 +38,25 @@ class _Job:
     error: BaseException | None = None
 
 
+class Chore(Protocol):
+    """Something that follows commits on the same thread, after whoever waited was told; once more before closing."""
+
+    every: float
+    """Seconds from one time to the next, however many commits there are."""
+
+    def follow(self, db: Database) -> None:
+        """Runs outside of a transaction. What it raises is logged and stops nothing."""
+        ...
+
+
 class Writer:
     """Runs jobs on a database that only its thread touches."""
 
-    def __init__(self, opener: Callable[[], Database], *, size: int, seconds: float) -> None:
+    def __init__(self, opener: Callable[[], Database], *, size: int, seconds: float, chore: Chore | None) -> None:
         self._opener = opener
+        self._chore = chore
+        self._chore_due: float | None = None
+        self._chore_done = float("-inf")
         self._size = size
         self._seconds = seconds
         self._queue: SimpleQueue[_Job | None] = SimpleQueue()
@@ -52,10 +69,15 @@ class Writer:
 
     @classmethod
     async def start(
-        cls, opener: Callable[[], Database], *, size: int = GROUP_SIZE, seconds: float = GROUP_SECONDS
+        cls,
+        opener: Callable[[], Database],
+        *,
+        size: int = GROUP_SIZE,
+        seconds: float = GROUP_SECONDS,
+        chore: Chore | None = None,
     ) -> Writer:
         """Open the database on the new thread; what `opener` raises is raised here."""
-        writer = cls(opener, size=size, seconds=seconds)
+        writer = cls(opener, size=size, seconds=seconds, chore=chore)
         opening = writer._enqueue(lambda db: None)
         writer._thread.start()
         try:
@@ -106,13 +128,14 @@ class Writer:
         del opening
         try:
             while not self._drained:
-                job = self._queue.get()
+                job = self._take(db)
                 if job is None:
                     break
                 self._commit_group(db, job)
                 del job  # or the last job's result would live until the next one comes
         finally:
             self._shut()
+            self._do_chore(db)
             db.close()
             self._refuse_the_rest()
 
@@ -122,6 +145,27 @@ class Writer:
             if job := self._queue.get():
                 job.error = StoreError("The store has stopped: start the program again. Nothing of this step was kept.")
                 _wake([job])
+
+    def _take(self, db: Database) -> _Job | None:
+        """The next job, or None at the end; until it comes, and before it if it is time, the chore is done."""
+        while self._chore_due is not None:
+            left = self._chore_due - time.monotonic()
+            try:
+                if left > 0:
+                    return self._queue.get(timeout=left)
+            except Empty:
+                pass
+            self._do_chore(db)
+        return self._queue.get()
+
+    def _do_chore(self, db: Database) -> None:
+        if self._chore is None or self._chore_due is None:
+            return
+        self._chore_due, self._chore_done = None, time.monotonic()
+        try:
+            self._chore.follow(db)
+        except Exception:
+            log.exception("what follows a commit failed; what was committed stands")
 
     def _commit_group(self, db: Database, first: _Job) -> None:
         group: list[_Job] = []
@@ -136,6 +180,8 @@ class Writer:
                 job = self._next(group, until)
             db.commit()
             self.commits += 1
+            if self._chore and self._chore_due is None:
+                self._chore_due = self._chore_done + self._chore.every
         except BaseException as error:
             db.abandon()
             # Those whose work had failed, too: they may have read what the others wrote and is gone now.

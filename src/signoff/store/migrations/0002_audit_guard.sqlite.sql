@@ -16,3 +16,9 @@ WHEN NEW.seq <> (SELECT COALESCE(MAX(seq), 0) + 1 FROM audit)
 BEGIN
     SELECT RAISE(ABORT, 'the audit is append-only: rows are numbered without gaps');
 END;
+
+-- A text may go, by retention, but never become another.
+CREATE TRIGGER audit_texts_refuse_update BEFORE UPDATE OF digest, text ON audit_texts
+BEGIN
+    SELECT RAISE(ABORT, 'the audit is append-only: no text may be changed');
+END;

@@ -1,0 +1,147 @@
+"""The record: rows that only grow, each bound to the one before it by a hash, and how to find out that one was touched.
+
+Pure: rows come in as an iterable and nothing is kept but the last of them. Knows no database and no file. The hash has
+no secret in it: whoever can write rows can also write hashes. What finds a rewritten tail is the anchor, the newest
+row's number and hash, kept outside of the table.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import cast
+
+from signoff.approvals.model import JsonObject
+
+BROKEN = "chain_broken"
+"""The store found at work or at opening that anchored rows were gone: said by a row, so that it is never forgotten."""
+PRUNED = "texts_pruned"
+"""Retention removed the texts of rows older than `before`."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """One row, as the columns have it."""
+
+    seq: int
+    at: float
+    kind: str
+    server: str
+    subject: str
+    actor: str
+    tool: str
+    data: str
+    """A JSON object, as text: the hash covers every character of it."""
+    text: str
+    """Digest of the text that is kept apart; empty if there is none."""
+    hash: str = ""
+
+    @property
+    def details(self) -> JsonObject:
+        """`data`, read. A row that somebody has spoiled has none."""
+        try:
+            found = json.loads(self.data)
+        except (ValueError, TypeError, RecursionError):
+            return {}
+        return cast(JsonObject, found) if isinstance(found, dict) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """The newest row that is known to have been written."""
+
+    seq: int
+    hash: str
+
+
+START = Anchor(0, "")
+
+# As `digest.canonical`, for a flat list, which needs no look at its depth: that look was a fifth of a verification.
+_canonical = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The first row that is not as it was written. `row` is None where it is missing."""
+
+    seq: object
+    what: str
+    row: AuditRow | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    rows: int
+    """How many were read; with a finding, how many were good before it."""
+    head: Anchor
+    anchor: Anchor | None
+    finding: Finding | None = None
+
+    @property
+    def intact(self) -> bool:
+        return self.finding is None
+
+
+def text_digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def chain(previous_hash: str, row: AuditRow) -> str:
+    """The hash of a row that follows the one with `previous_hash`. Raises for columns that are not text or numbers."""
+    columns = [row.seq, row.at, row.kind, row.server, row.subject, row.actor, row.tool, row.data, row.text]
+    return hashlib.sha256(_canonical([previous_hash, *columns]).encode("ascii")).hexdigest()
+
+
+def verify(rows: Iterable[AuditRow], anchor: Anchor | None, text_of: Callable[[str], str | None]) -> Report:
+    """Read the rows in the order of their numbers. Rows behind the anchor are fine if they chain."""
+    before = head = START
+    count, pruned = 0, float("-inf")
+    gone: AuditRow | None = None
+    admitted: Finding | None = None
+    for row in rows:
+        text = text_of(row.text) if row.text else None
+        if found := _wrong_place(row, before, head) or _wrong_content(row, anchor, text):
+            return Report(count, head, anchor, found)
+        if row.text and text is None and (gone is None or row.at > gone.at):
+            gone = row
+        if row.kind == PRUNED:
+            bound = row.details.get("before")
+            pruned = max(pruned, bound) if isinstance(bound, float) else pruned
+        elif row.kind == BROKEN:
+            admitted = admitted or Finding(row.seq, "says that rows were cut off or changed before it was written", row)
+        before, head, count = head, Anchor(row.seq, row.hash), count + 1
+    if anchor and anchor.seq > head.seq:
+        cut = f"is cut off: the record ends at row {head.seq}, and the anchor knows row {anchor.seq}"
+        return Report(count, head, anchor, Finding(head.seq + 1, cut))
+    if gone and gone.at >= pruned:
+        return Report(count, head, anchor, Finding(gone.seq, "its kept text was removed, and not by retention", gone))
+    return Report(count, head, anchor, admitted)
+
+
+def _wrong_place(row: AuditRow, before: Anchor, head: Anchor) -> Finding | None:
+    if type(row.seq) is int and row.seq > head.seq + 1:
+        return Finding(head.seq + 1, f"is missing: after row {head.seq} comes row {row.seq}")
+    if type(row.seq) is not int or row.seq != head.seq + 1:
+        return Finding(row.seq, f"was inserted: its number does not follow {head.seq}", row)
+    if _matches(head.hash, row):
+        return None
+    if head.seq and _matches(before.hash, replace(row, seq=head.seq)):
+        return Finding(head.seq, "was inserted: the next row follows the one before it")
+    return Finding(row.seq, "does not match its hash: a column was changed, or another row is in its place", row)
+
+
+def _wrong_content(row: AuditRow, anchor: Anchor | None, text: str | None) -> Finding | None:
+    if anchor and row.seq == anchor.seq and row.hash != anchor.hash:
+        return Finding(row.seq, "contradicts the anchor: rows up to this one were written anew", row)
+    if text is not None and text_digest(text) != row.text:
+        return Finding(row.seq, "its kept text was changed", row)
+    return None
+
+
+def _matches(previous_hash: str, row: AuditRow) -> bool:
+    try:
+        return type(row.at) is float and chain(previous_hash, row) == row.hash
+    except (TypeError, ValueError):
+        return False  # a value that is never written
