@@ -1,0 +1,64 @@
+"""A batch as people may see it: every foreign text in it masked, once, before anything is quoted, cut or attached.
+
+The result is for showing only. What runs, and what a decision is bound to, is the batch that it was made from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from signoff.approvals.model import ApprovalRequest, Batch, JsonObject
+from signoff.cards.findings import Finding, argument_place
+from signoff.cards.secrets import Masker, count_masks
+from signoff.cards.values import strings_in
+
+_IMITATED = re.compile(r"(?i)\\u\{2039\}\s{0,8}masked")
+"""How the masker writes the beginning of what only looks like a mask."""
+
+
+def mask_batch(batch: Batch, masker: Masker) -> Batch:
+    """Raises ValueError if arguments could not be told apart once masked."""
+    requests = tuple(_request(request, masker) for request in batch.requests)
+    return replace(batch, requests=requests, words=masker.mask_foreign(batch.words))
+
+
+def masks_of(request: ApprovalRequest) -> list[Finding]:
+    """What a reader should know about the masks in a request that `mask_batch` made."""
+    args = request.call.args
+    before: JsonObject = request.edit.original if request.edit else {}
+    count = count_masks([*strings_in([args, before]), request.summary, request.preview])
+    found: list[Finding] = []
+    if count:
+        values, are = ("value", "is") if count == 1 else ("values", "are")
+        found.append(Finding("masks", f"{count} {values} {are} masked: length and a keyed digest are shown"))
+    places = {argument_place(name): [name, *strings_in(args[name])] for name in sorted(args)}
+    places |= {"tool's words": [request.summary], "tool's preview": [request.preview]}
+    places["arguments before the edit"] = list(strings_in(before))
+    for where, texts in places.items():
+        if _imitated(texts):
+            found.append(Finding("imitated masks", f"{where}: imitates a mask, it is plain text"))
+    return found
+
+
+def note_of(words: str) -> str:
+    """For the note beside the model's words."""
+    return "masked in part" if count_masks([words]) else ""
+
+
+def _imitated(texts: Iterable[str]) -> bool:
+    return any(_IMITATED.search(text) for text in texts)
+
+
+def _request(request: ApprovalRequest, masker: Masker) -> ApprovalRequest:
+    settlement, edit = request.settlement, request.edit
+    summary = masker.mask_foreign(request.summary)
+    return replace(
+        request,
+        call=replace(request.call, args=masker.mask_args(request.call.args)),
+        metadata={"summary": summary} if summary else {},
+        preview=masker.mask_foreign(request.preview),
+        settlement=replace(settlement, note=masker.mask_text(settlement.note)) if settlement else None,
+        edit=replace(edit, original=masker.mask_args(edit.original)) if edit else None,
+    )

@@ -1,0 +1,92 @@
+"""Which names say that their value is a secret: `db_password`, `apiToken`, `X-Api-Key`, but not `tokens_used`.
+
+Names are compared word by word, so `monkey` is no key. Data and one lookup; knows nothing of values, texts or cards.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+
+def word_set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+DEFAULT = (
+    *sorted(
+        word_set(
+            "password passwords passwd pwd passphrase passcode token tokens secret secrets apikey credential "
+            "credentials authorization cookie cookies session sessionid mnemonic jwt pin otp totp cvv cvc"
+        )
+    ),
+    *("api key", "access key", "private key", "secret key", "signing key", "encryption key", "master key", "auth key"),
+    *("ssh key", "account key", "shared key", "license key", "service key", "session id", "session key"),
+    *("seed phrase", "recovery phrase", "recovery code", "recovery codes", "backup codes", "connection string"),
+    *("db pass", "user pass", "smtp pass", "mail pass", "root pass", "admin pass", "redis pass", "mysql pass"),
+)
+"""Each is one word or a row of words, as they follow one another in a name."""
+
+PHRASES = frozenset({"passphrase", "mnemonic", "phrase"})
+"""Names whose value is expected to be several words."""
+
+# Written together with whatever stands before, as in PGPASSWORD or accesstoken.
+_TAILS = ("password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "secretkey", "privatekey")
+# Too common to say anything unless the name ends with them: `session` does, `session_timeout` does not.
+_LAST_ONLY = frozenset({"session", "pin", "otp", "cookie", "cookies", "tokens"})
+# Behind a secret's name these make it a name for something about the secret, which people want to read.
+_ABOUT = word_set(
+    "policy policies type types kind count counts used usage limit limits length len size min max name names file "
+    "files filename path paths dir url uri endpoint host hostname server port domain region scheme user username "
+    "login email expiry expires expiration ttl age id ids required enabled disabled strength rule rules reset rotation "
+    "hint field fields label header headers prefix suffix format budget index scope scopes algorithm version store "
+    "manager provider service status valid validity changed updated created at timeout duration title"
+)
+_COUNTING = word_set(
+    "max min num number n total prompt completion input output used cached reasoning estimated average"
+)
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_LONGEST = 100
+
+Words = tuple[str, ...]
+
+
+def words_of(name: str) -> Words:
+    """`X-Api-Key`, `apiKey` and `API_KEY` alike; of a very long name, its end."""
+    return tuple(word.lower() for word in _WORD.findall(name[-_LONGEST:]))
+
+
+@lru_cache(maxsize=8192)
+def says_secret(name: str, known: frozenset[Words]) -> bool:
+    """Whether a value of this name is to be masked."""
+    words = words_of(name)
+    for start in range(len(words)):
+        for length in (1, 2, 3):
+            end = start + length
+            if end > len(words):
+                break
+            found = words[start:end]
+            if found not in known and not (length == 1 and found[0].endswith(_TAILS)):
+                continue
+            if found[-1] in _LAST_ONLY and end < len(words):
+                continue
+            if found == ("tokens",) and _COUNTING & set(words):
+                continue
+            if not _ABOUT & set(words[end:]):
+                return True
+    return False
+
+
+def is_about(name: str) -> bool:
+    """Whether this names something beside a secret, such as `username` among credentials."""
+    words = words_of(name)
+    return bool(words) and words[-1] in _ABOUT
+
+
+def is_plural(name: str) -> bool:
+    """A number under such a name is a count."""
+    return bool(words := words_of(name)) and words[-1].endswith("s")
+
+
+def expects_words(name: str) -> bool:
+    return bool(PHRASES & set(words_of(name)))
