@@ -1,3 +1,67 @@
-"""Signoff: an AI agent for Discord that asks before it acts."""
+"""Signoff: an AI agent for Discord that asks before it acts, and its approvals as a library: see docs/library.md.
+
+The library's names are loaded when they are first used, so that importing the package, as the command line does, costs
+nothing and does not load PydanticAI.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from signoff.library import (
+        ApprovalDecision,
+        ApprovalMemory,
+        ApprovalMode,
+        ApprovalRequest,
+        ApprovalUI,
+        AsyncApprovalUI,
+        AsyncScriptedUI,
+        MemoryBroken,
+        Policy,
+        Remembered,
+        Rule,
+        ScriptedUI,
+        Verdict,
+        build_approval_requests,
+        collect_approvals,
+        collect_approvals_sync,
+        run_with_approval,
+        run_with_approval_sync,
+    )
+    from signoff.terminal import TerminalUI as TerminalUI
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "ApprovalDecision",
+    "ApprovalMemory",
+    "ApprovalMode",
+    "ApprovalRequest",
+    "ApprovalUI",
+    "AsyncApprovalUI",
+    "AsyncScriptedUI",
+    "MemoryBroken",
+    "Policy",
+    "Remembered",
+    "Rule",
+    "ScriptedUI",
+    "Verdict",
+    "build_approval_requests",
+    "collect_approvals",
+    "collect_approvals_sync",
+    "run_with_approval",
+    "run_with_approval_sync",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "TerminalUI":  # a front end, so not the library's own
+        return import_module("signoff.terminal").TerminalUI
+    # Names outside __all__ must fail here, so that `from signoff import launch` goes on to import the submodule.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("signoff.library"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__, "TerminalUI"])

@@ -1,0 +1,35 @@
+"""Approvals for any PydanticAI agent, from any Python program: no Discord, no database.
+
+This is what `from signoff import ...` hands out; docs/library.md is its page. The room asks through a UI that the
+caller supplies. It knows neither front ends nor the store, and nothing but `signoff/__init__.py` imports it.
+"""
+
+from signoff.approvals.model import ApprovalDecision, ApprovalRequest, Verdict
+from signoff.approvals.policy import Policy, Rule
+from signoff.library.asker import ApprovalMode
+from signoff.library.collect import collect_approvals, collect_approvals_sync
+from signoff.library.memory import ApprovalMemory, MemoryBroken, Remembered
+from signoff.library.requests import build_approval_requests
+from signoff.library.run import run_with_approval, run_with_approval_sync
+from signoff.library.ui import ApprovalUI, AsyncApprovalUI, AsyncScriptedUI, ScriptedUI
+
+__all__ = [
+    "ApprovalDecision",
+    "ApprovalMemory",
+    "ApprovalMode",
+    "ApprovalRequest",
+    "ApprovalUI",
+    "AsyncApprovalUI",
+    "AsyncScriptedUI",
+    "MemoryBroken",
+    "Policy",
+    "Remembered",
+    "Rule",
+    "ScriptedUI",
+    "Verdict",
+    "build_approval_requests",
+    "collect_approvals",
+    "collect_approvals_sync",
+    "run_with_approval",
+    "run_with_approval_sync",
+]

@@ -1,0 +1,215 @@
+"""The gate of one run: every call passes here with its final arguments, and what was shown is what runs.
+
+It is the outermost layer around all toolsets. Calls that must ask are deferred, so that the framework gathers those of
+one response; `handle_deferred_tool_calls` then has all of them decided before any of them runs. An approval is bound to
+a digest of tool, schema and validated arguments and is used up by one execution; the framework's own "approved" flag
+counts for nothing. It knows nothing of how a person is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_ai import ApprovalRequired, CallDeferred, ModelRetry, RunContext, ToolApproved, ToolDefinition, ToolDenied
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai.exceptions import ToolFailed, UserError
+from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
+from pydantic_ai.toolsets import AbstractToolset
+
+from signoff.approvals.digest import fingerprint
+from signoff.approvals.model import ApprovalDecision, CallKey, JsonObject, Ruling, ToolCall, Verdict
+from signoff.library.asker import Answer, Asker
+from signoff.library.collect import NOT_AVAILABLE
+from signoff.library.layers import GatedToolset
+from signoff.library.requests import build_request
+from signoff.library.rulings import Rulings, has_output_call, response_of
+
+RunTool = Callable[[RunContext[Any], dict[str, Any]], Awaitable[Any]]
+
+HELD = "it waits with the other calls of the same answer"
+ASKED_BY_TOOL = "the tool itself asks, for these arguments"
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """An answer, the call that it is about, and how an approver changed its arguments."""
+
+    answer: Answer
+    call: ToolCall
+    override: dict[str, Any] | None = None
+    """As the approver wrote them."""
+    validated: dict[str, Any] | None = None
+
+
+@dataclass
+class RunGate(AbstractCapability[Any]):
+    """One per run: it keeps what was decided about the calls of this run."""
+
+    asker: Asker
+    rulings: Rulings
+    hold: bool = True
+    refuse_native: bool = True
+    max_rounds: int = 25
+    admitted: dict[str, str] = field(default_factory=dict[str, str])
+    """What the seal lets through: call id to fingerprint of the arguments."""
+    _approved: dict[CallKey, tuple[str, bool]] = field(default_factory=dict[CallKey, tuple[str, bool]])
+    _rounds: set[int] = field(default_factory=set[int])
+
+    def get_ordering(self) -> CapabilityOrdering:
+        return CapabilityOrdering(position="outermost")
+
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
+        return GatedToolset(toolset, self)
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        native = request_context.model_request_parameters.native_tools
+        if native and self.refuse_native:
+            names = ", ".join(sorted(tool.kind for tool in native))
+            raise UserError(
+                f"Tools that the model's provider executes go round every approval and are refused: {names}. "
+                'Remove them, or pass native_tools="allow" if they may run unasked.'
+            )
+        return request_context
+
+    async def after_tool_validate(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
+    ) -> dict[str, Any]:
+        # The framework validates all calls of a response before it runs any: so the first one knows of the others.
+        await self.rulings.rule(ctx, tool_def, args, call.tool_call_id)
+        return args
+
+    async def admit(self, ctx: RunContext[Any], tool_def: ToolDefinition, args: dict[str, Any], run: RunTool) -> Any:
+        """Let one call run, make it wait for a decision, or answer in its place."""
+        if [call.tool_call_id for call in response_of(ctx).tool_calls].count(ctx.tool_call_id or "") != 1:
+            raise ToolFailed("Nothing was run: several calls of one answer have the same id.")
+        if self.rulings.is_external(tool_def):
+            raise ToolFailed(NOT_AVAILABLE)
+        call, ruling = await self.rulings.rule(ctx, tool_def, args, ctx.tool_call_id or "")
+        if ruling.verdict is Verdict.DENY:
+            return self._denied(call, ruling)
+        digest, flag = self._approved.pop(call.key, (None, False))
+        if digest is None:
+            if ruling.verdict is Verdict.ALLOW and self.hold and self.rulings.has_asking_sibling(call):
+                ruling = replace(ruling, verdict=Verdict.ASK, reason=HELD, held=True)
+            if ruling.verdict is Verdict.ASK:
+                return await self._wait(ctx, call, ruling, None, args, run)
+        elif digest != call.digest:
+            raise ToolFailed("Not run: the arguments are not those that were approved.")
+        try:
+            return await self._run(ctx, call, args, run, approved=flag)
+        except ApprovalRequired as raised:
+            asked = replace(ruling, reason=ASKED_BY_TOOL, held=False)
+            return await self._wait(ctx, call, asked, raised.metadata, args, run)
+
+    async def handle_deferred_tool_calls(
+        self, ctx: RunContext[Any], *, requests: DeferredToolRequests
+    ) -> DeferredToolResults:
+        """Decide about all deferred calls of one response. None of them runs before the last one is decided."""
+        approvals: dict[str, ToolApproved | ToolDenied] = {}
+        for part in requests.approvals:
+            # Every call was seen when it was validated, also one that a hook or validator deferred before the gate.
+            seen = self.rulings.seen.get(self.rulings.key(ctx, part.tool_call_id))
+            if seen is None:
+                approvals[part.tool_call_id] = ToolDenied("Not run: the call was deferred past the gate.")
+            elif seen[1].verdict is Verdict.DENY:
+                approvals[part.tool_call_id] = self._denied(*seen)
+            else:
+                call, ruling = seen
+                if ruling.verdict is Verdict.ALLOW:
+                    ruling = replace(ruling, reason=ASKED_BY_TOOL)
+                decided = await self._decide(ctx, part, call, ruling, requests.metadata.get(part.tool_call_id))
+                if decided.answer.approved:
+                    self._approved[decided.call.key] = decided.call.digest, not ruling.held
+                    approvals[part.tool_call_id] = ToolApproved(override_args=decided.override)
+                else:
+                    approvals[part.tool_call_id] = ToolDenied(decided.answer.refusal)
+        unavailable = {part.tool_call_id: ToolFailed(NOT_AVAILABLE) for part in requests.calls}
+        return requests.build_results(approvals=approvals, calls=unavailable)
+
+    async def _wait(
+        self,
+        ctx: RunContext[Any],
+        call: ToolCall,
+        ruling: Ruling,
+        metadata: JsonObject | None,
+        args: dict[str, Any],
+        run: RunTool,
+    ) -> Any:
+        """Defer the call to its batch; where the framework would drop a deferred call, ask about it here and now."""
+        self.rulings.seen[call.key] = call, ruling
+        # The flag is set once the batch was decided, or by a handler of the agent's own: there is no second batch.
+        if not ctx.tool_call_approved and not has_output_call(ctx):
+            raise ApprovalRequired(metadata=dict(metadata) if metadata else None)
+        part = next(part for part in response_of(ctx).tool_calls if part.tool_call_id == call.key.call_id)
+        decided = await self._decide(ctx, part, call, ruling, metadata)
+        if not decided.answer.approved:
+            return ToolDenied(decided.answer.refusal)
+        args = args if decided.validated is None else decided.validated
+        return await self._run(ctx, decided.call, args, run, approved=True)
+
+    async def _decide(
+        self, ctx: RunContext[Any], part: ToolCallPart, call: ToolCall, ruling: Ruling, metadata: JsonObject | None
+    ) -> Decided:
+        request = build_request(call, metadata, ruling)
+        answer = self.asker.known(request)
+        if answer is None:
+            self._rounds.add(call.key.position)
+            tired = len(self._rounds) > self.max_rounds
+            answer = Answer(ApprovalDecision(False), "max_rounds") if tired else await self.asker.ask(request)
+        decided = Decided(answer, call)
+        if answer.approved and answer.decision.override_args is not None:
+            decided = await self._edited(ctx, part, call, answer, dict(answer.decision.override_args))
+        self.asker.settle(request, decided.answer)
+        return decided
+
+    async def _edited(
+        self, ctx: RunContext[Any], part: ToolCallPart, call: ToolCall, answer: Answer, override: dict[str, Any]
+    ) -> Decided:
+        """Edited arguments pass what the model's own did: schema, validators, hooks and the policy."""
+        try:
+            assert ctx.tool_manager is not None
+            changed = replace(part, args=override)
+            valid = await ctx.tool_manager.validate_tool_call(changed, approved=True, wrap_validation_errors=False)
+            if valid.deferral is not None:
+                raise ValueError("the tool asks again")
+            edited, ruling = self.rulings.seen[call.key]
+        except (ModelRetry, ToolFailed, ValueError) as error:
+            words = _first_problem(error) if isinstance(error, ValidationError) else str(error)
+            note = f"the arguments were edited before approval and do not fit the tool: {words}"
+            return Decided(Answer(ApprovalDecision(False, note), "error"), call)
+        if ruling.verdict is Verdict.DENY:
+            return Decided(Answer(ApprovalDecision(False, ruling.reason), "policy"), call)
+        # What is remembered, announced and bound is the validated form; the framework validates the edit itself again.
+        decision = replace(answer.decision, override_args=dict(edited.args))
+        return Decided(replace(answer, decision=decision), edited, override, valid.validated_args)
+
+    async def _run(
+        self, ctx: RunContext[Any], call: ToolCall, args: dict[str, Any], run: RunTool, *, approved: bool
+    ) -> Any:
+        self.admitted[call.key.call_id] = fingerprint(call.args)
+        try:
+            return await run(replace(ctx, tool_call_approved=approved), args)
+        except ApprovalRequired as raised:
+            if approved:
+                raise ToolFailed("The tool asks for approval again although the call was approved.") from raised
+            raise
+        except CallDeferred as raised:
+            raise ToolFailed(NOT_AVAILABLE) from raised
+
+    def _denied(self, call: ToolCall, ruling: Ruling) -> ToolDenied:
+        answer = Answer(ApprovalDecision(False, ruling.reason), "policy")
+        self.asker.announce(call.tool, dict(call.args), answer)
+        return ToolDenied(answer.refusal)
+
+
+def _first_problem(error: ValidationError) -> str:
+    problem = error.errors(include_url=False, include_context=False)[0]
+    where = ".".join(str(part) for part in problem["loc"])
+    return f"{where}: {problem['msg']}" if where else problem["msg"]
