@@ -60,7 +60,12 @@ class Request:
 
 
 _QUOTED = re.compile(r'["“]([^"”]*)["”]')
-_NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5}
+_NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
+_NUMBER = r"(one|two|three|four|five|[1-9]\d{0,3})"
+_PATH = r"(\S*[./]\S*)"
+"""A word that looks like a path, so that "read me a poem" is no request."""
+_ESCAPES = {r"\n": "\n", r"\r": "\r", r"\t": "\t", r"\\": "\\"}
+_ESCAPED = re.compile(r"\\[nrt\\]")
 _LONGEST = 200_000
 
 
@@ -93,6 +98,25 @@ def _time(found: re.Match[str], text: str) -> Sequence[Round]:
     return _one("current_time", timezone=zone[1] if zone else "UTC")
 
 
+def _read_file(found: re.Match[str], text: str) -> Sequence[Round]:
+    return _one("read_file", path=_path(found[1]))
+
+
+def _write_file(found: re.Match[str], text: str) -> Sequence[Round]:
+    content = _ESCAPED.sub(lambda code: _ESCAPES[code[0]], _quoted(text, ""))
+    return _one("write_file", path=_path(found[1]), content=content)
+
+
+def _write_lines(found: re.Match[str], text: str) -> Sequence[Round]:
+    number = _NUMBERS.get(found[2].lower()) or int(found[2])
+    return _one("write_file", path=_path(found[1]), content="".join(f"line {n + 1}\n" for n in range(number)))
+
+
+def _path(word: str) -> str:
+    """The path in a sentence: without what ends the sentence."""
+    return word.strip("`").rstrip(",;:!?").removesuffix(".").rstrip("`")
+
+
 def _batch(found: re.Match[str], text: str) -> Sequence[Round]:
     dice, time = Call("roll_dice", {"sides": 6, "count": 2}), Call("current_time", {"timezone": "UTC"})
     return [Round((dice, Call("test_discord_approval", {"test_parameter": _quoted(text, "one of three")}), time))]
@@ -121,6 +145,9 @@ def _request(example: str, pattern: str, build: Callable[[re.Match[str], str], S
 
 
 REQUESTS: tuple[Request, ...] = (
+    _request('write "PORT=8080\\n" to config/app.env', r'\bwrite "" (?:in)?to (\S+)', _write_file),
+    _request("write notes.txt with three lines", rf"\bwrite {_PATH} with {_NUMBER} lines?\b", _write_lines),
+    _request("read notes.txt", rf"\bread (?:the file )?{_PATH}", _read_file),
     _request("three rounds", r"\b(two|three|four|five|[1-9]\d?) rounds\b", _rounds),
     _request("a batch of three calls, one of them protected", r"\bbatch\b|\bthree calls\b", _batch),
     _request("use a tool that fails", r"\bfail(?:s|ing|ure)?\b", _failure),

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from pydantic_ai import Tool
 
+from signoff.agent.tools.files import FileTools
 from signoff.agent.tools.harmless import current_time, post_announcement, roll_dice, test_discord_approval
-from signoff.config import BUILTIN_TOOLS, BuiltinTool
+from signoff.config import BUILTIN_TOOLS, WORKSPACE, BuiltinTool
 
 
-def builtin_tools(enabled: Sequence[BuiltinTool] = BUILTIN_TOOLS) -> list[Tool[Any]]:
-    """The named tools, in the order of the table."""
+def builtin_tools(enabled: Sequence[BuiltinTool] = BUILTIN_TOOLS, workspace: Path = Path(WORKSPACE)) -> list[Tool[Any]]:
+    """The named tools, in the order of the table. `workspace` is where the file tools work."""
+    files = FileTools(workspace)
     tools: dict[BuiltinTool, Tool[Any]] = {
         "test_discord_approval": Tool(test_discord_approval, requires_approval=True),
         "post_announcement": Tool(post_announcement),
         "roll_dice": Tool(roll_dice, metadata={"read_only": True}),
         "current_time": Tool(current_time, metadata={"read_only": True}),
+        "read_file": files.reading(),
+        "write_file": files.writing(),
     }
     return [tool for name, tool in tools.items() if name in enabled]

@@ -1,0 +1,126 @@
+"""Reading and writing files in the server's workspace: the first tools that change something.
+
+Reading never asks. Writing always does, with a diff on the card; if the file has changed between the card and the
+write, nothing is written and it asks again. The docstrings of the tools are what the model reads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic_ai import ApprovalRequired, RunContext, Tool
+from pydantic_ai.exceptions import ToolFailed
+
+from signoff.agent.previews import Preview, call_info
+from signoff.agent.tools.diffs import LARGEST, as_text, describe_change
+from signoff.agent.tools.handles import NotTaken
+from signoff.agent.tools.paths import BadPath
+from signoff.agent.tools.workspace import ABSENT, KB, MB, Changed, Workspace, digest_of, folder_name
+
+READ_AT_MOST = 256 * KB
+WRITE_AT_MOST = 1 * MB
+
+
+@dataclass(frozen=True, slots=True)
+class FileTools:
+    root: Path
+    """Below it every server has a folder of its own."""
+
+    def reading(self) -> Tool[object]:
+        return Tool(self.read_file, metadata={"approval": "never_require", "read_only": True})
+
+    def writing(self) -> Tool[object]:
+        return Tool(self.write_file, requires_approval=True, metadata={"preview": self.preview_write})
+
+    def read_file(self, ctx: RunContext[object], path: str) -> str:
+        """Read a text file of this server's workspace.
+
+        Args:
+            path: The file's path inside the workspace, for example notes/today.txt.
+        """
+        with _in_words(path):
+            data, size = self._workspace(ctx).read(path, READ_AT_MOST)
+        text = as_text(data, is_cut=size > len(data))
+        if text is None:
+            raise ToolFailed(f'"{path}" is not UTF-8 text ({size} bytes), so it cannot be read here.')
+        lines = text.count("\n") + (not text.endswith("\n") and bool(text))
+        if size == len(data):
+            return f"{path}: {_count(lines)}, {size} bytes.\n{text}"
+        shown = len(text.encode())
+        return f"{path}: only the first {shown} of {size} bytes ({_count(lines)}); {size - shown} are missing.\n{text}"
+
+    def write_file(self, ctx: RunContext[object], path: str, content: str) -> str:
+        """Write a text file into this server's workspace, whole; what was there is replaced. A person has to accept it.
+
+        Args:
+            path: The file's path inside the workspace, for example notes/today.txt. Folders are made as needed.
+            content: The whole new content.
+        """
+        data = _encoded(content)
+        workspace, info = self._workspace(ctx), call_info(ctx)
+        seen = info.operands.get(path) if info else None
+        if seen is None and ctx.tool_call_approved:
+            raise _ask_again(path)  # accepted, but nobody knows what the file was like then
+        try:
+            with _in_words(path):
+                before = workspace.write(path, data, seen)
+        except Changed:
+            raise _ask_again(path) from None
+        if before.digest == digest_of(data):
+            return f"Nothing to do: {path} has exactly this content already ({len(data)} bytes)."
+        was = "a new file" if before.digest == ABSENT else f"before it was {before.size} bytes"
+        return f"Wrote {path}: {len(data)} bytes; {was}."
+
+    async def preview_write(self, ctx: RunContext[object], path: str, content: str) -> Preview:
+        """The diff, and the digest of the file that it was made from. Raises ToolFailed for what would be refused."""
+        return await asyncio.to_thread(self._preview, ctx, path, _encoded(content))
+
+    def _preview(self, ctx: RunContext[object], path: str, data: bytes) -> Preview:
+        with _in_words(path):
+            present = self._workspace(ctx).look(path, LARGEST)
+        return Preview(describe_change(path, present, data), {path: present.digest})
+
+    def _workspace(self, ctx: RunContext[object]) -> Workspace:
+        info = call_info(ctx)
+        if info is None:
+            raise ToolFailed("Refused: nobody says which server this call is for, so there is no workspace for it.")
+        try:
+            return Workspace(self.root, folder_name(info.place, info.asker))
+        except NotTaken as refusal:
+            raise ToolFailed(str(refusal)) from None
+
+
+@contextmanager
+def _in_words(path: str) -> Generator[None]:
+    """Whatever is refused or goes wrong becomes a result that the model can act on."""
+    try:
+        yield
+    except BadPath as refusal:
+        raise ToolFailed(f"Refused: {refusal}.") from None
+    except NotTaken as refusal:
+        raise ToolFailed(str(refusal)) from None
+    except OSError as error:
+        raise ToolFailed(f'"{path}" could not be used: {error.strerror or type(error).__name__}.') from error
+
+
+def _ask_again(path: str) -> ApprovalRequired:
+    summary = f"{path} has changed since it was approved: nothing was written, look at the change again"
+    return ApprovalRequired(metadata={"summary": summary, "path": path})
+
+
+def _encoded(content: str) -> bytes:
+    try:
+        data = content.encode()
+    except UnicodeEncodeError:
+        raise ToolFailed("Not written: the content has a lone surrogate, which is no text.") from None
+    if len(data) > WRITE_AT_MOST:
+        raise ToolFailed(f"Not written: the content is {len(data)} bytes, and {WRITE_AT_MOST} are allowed.")
+    return data
+
+
+def _count(lines: int) -> str:
+    return "1 line" if lines == 1 else f"{lines} lines"
