@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent, DeferredToolRequests, ToolDenied
+from pydantic_ai import Agent, DeferredToolRequests, RunContext, ToolDenied
+from pydantic_ai.usage import RunUsage
 
 from signoff.agent.declared import declaration, is_read_only
 from signoff.agent.demo import demo_model
+from signoff.agent.previews import CallInfo
 from signoff.agent.tools import builtin_tools
-from signoff.approvals.model import Verdict
+from signoff.approvals.model import Actor, Place, Verdict
 from signoff.config import BUILTIN_TOOLS
 
 
@@ -23,6 +26,15 @@ async def call(tool: str, **args: Any) -> str | DeferredToolRequests:
 
 def test_the_names_are_those_of_the_config() -> None:
     assert tuple(tool.name for tool in builtin_tools()) == BUILTIN_TOOLS
+
+
+async def test_the_file_tools_work_where_they_are_told(tmp_path: Path) -> None:
+    [reading, writing] = builtin_tools(("read_file", "write_file"), tmp_path)
+    info = CallInfo(Place("1", "2", "3"), Actor("4", "Ada", "1"))
+    ctx = RunContext[Any](deps=None, model=demo_model(), usage=RunUsage(), tool_call_metadata=info)
+    await writing.function_schema.call({"path": "x.txt", "content": "x"}, ctx)
+    assert await reading.function_schema.call({"path": "x.txt"}, ctx) == "x.txt: 1 line, 1 bytes.\nx"
+    assert (tmp_path / "1/x.txt").read_text() == "x"
 
 
 def test_only_what_is_enabled_is_there() -> None:
@@ -37,8 +49,11 @@ def test_each_declares_what_it_needs() -> None:
         "post_announcement": None,
         "roll_dice": None,
         "current_time": None,
+        "read_file": Verdict.ALLOW,
+        "write_file": Verdict.ASK,
     }
-    assert [t.name for t in builtin_tools() if is_read_only(t.tool_def)] == ["roll_dice", "current_time"]
+    read_only = [t.name for t in builtin_tools() if is_read_only(t.tool_def)]
+    assert read_only == ["roll_dice", "current_time", "read_file"]
 
 
 def test_the_model_is_told_what_each_is_for() -> None:

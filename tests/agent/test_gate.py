@@ -17,7 +17,7 @@ from pydantic_ai.toolsets import AbstractToolset, ExternalToolset, WrapperToolse
 
 from signoff.agent.floor import Floor
 from signoff.agent.runner import AgentRunner, Limits
-from signoff.approvals.desk import Desk
+from signoff.approvals.desk import Click, Desk
 from signoff.approvals.model import Batch, Choice, RequestKind, RequestState, Verdict
 from signoff.approvals.policy import Context, Policy, Rule
 from signoff.errors import StoreError, TurnFailed
@@ -60,7 +60,7 @@ class Bench:
     async def decide(self, step: Step, choice: Choice, target: int | None = None) -> Step:
         assert isinstance(step, Paused)
         where = step.batch.id if target is None else step.batch.requests[target].id
-        await self.desk.decide(where, choice, ADA, PLACE.channel)
+        await self.desk.decide(Click(where, choice, ADA, PLACE.channel))
         return await self.advance()
 
 
@@ -149,8 +149,8 @@ async def test_partial_approval(bench: Bench) -> None:
         [calls(("danger", {"value": "a"}), ("danger", {"value": "b"})), "done"], [protected(bench.box)]
     )
     first, second = batch_of(step).requests
-    await bench.desk.decide(first.id, Choice.ACCEPT, ADA, PLACE.channel)
-    await bench.desk.decide(second.id, Choice.REJECT, ADA, PLACE.channel)
+    await bench.desk.decide(Click(first.id, Choice.ACCEPT, ADA, PLACE.channel))
+    await bench.desk.decide(Click(second.id, Choice.REJECT, ADA, PLACE.channel))
     await bench.advance()
     assert [value for _, value, _ in bench.box.ran] == ["a"]
     assert bench.script.results["call_1"].startswith("Rejected")
@@ -340,7 +340,7 @@ async def test_a_failing_policy_runs_nothing_and_says_so(bench: Bench) -> None:
 
 async def test_a_failing_store_runs_nothing(bench: Bench, store: Store) -> None:
     step = await bench.start([calls(("danger", {})), "done"], [protected(bench.box)])
-    await bench.desk.decide(batch_of(step).id, Choice.ACCEPT, ADA, PLACE.channel)
+    await bench.desk.decide(Click(batch_of(step).id, Choice.ACCEPT, ADA, PLACE.channel))
     turn = await store.run(lambda tx: tx.turn(bench.turn.id))
     assert turn
     assert bench.runner
@@ -425,7 +425,7 @@ async def interrupted(bench: Bench, step: Step) -> None:
     """The process died inside the tool: started is written, done is not."""
     call = batch_of(step).requests[0].call
     record = CallRecord(call.key, call.tool, call.digest, CallState.STARTED, request=batch_of(step).requests[0].id)
-    await bench.desk.decide(batch_of(step).id, Choice.ACCEPT, ADA, PLACE.channel)
+    await bench.desk.decide(Click(batch_of(step).id, Choice.ACCEPT, ADA, PLACE.channel))
     await bench.store.run(lambda tx: tx.put_call(record, bench.turn.id, 0))
 
 
@@ -459,7 +459,7 @@ async def test_run_it_again_is_good_for_one_start(bench: Bench) -> None:
     step = await bench.start([calls(("danger", {"value": "x"})), "done"], [protected(bench.box)])
     await interrupted(bench, step)
     again = batch_of(await bench.advance())
-    await bench.desk.decide(again.id, Choice.RERUN, ADA, PLACE.channel)
+    await bench.desk.decide(Click(again.id, Choice.RERUN, ADA, PLACE.channel))
     call = again.requests[0].call
     used = CallRecord(call.key, call.tool, call.digest, CallState.STARTED, request=again.requests[0].id)
     await bench.store.run(lambda tx: tx.put_call(used, bench.turn.id, 0))
@@ -485,7 +485,7 @@ async def test_a_finished_call_is_not_repeated_after_a_crash(bench: Bench) -> No
 async def test_a_decision_of_another_turn_is_not_ours(bench: Bench, store: Store) -> None:
     step = await bench.start([calls(("danger", {"value": "x"})), "done"], [protected(bench.box)])
     old = batch_of(step)
-    await bench.desk.decide(old.id, Choice.ACCEPT, ADA, PLACE.channel)
+    await bench.desk.decide(Click(old.id, Choice.ACCEPT, ADA, PLACE.channel))
     await store.run(lambda tx: tx.move(bench.turn.id, TurnState.RUNNING, TurnState.FAILED))
     other = Bench(store, bench.clock, bench.desk, bench.box)
     await store.run(lambda tx: tx.save_history(PLACE.conversation, []))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from signoff.approvals.desk import Desk, Modes
+from signoff.approvals.desk import Click, Desk, Modes
 from signoff.approvals.model import Batch, Choice, Outcome, RequestKind, RequestState
 from signoff.errors import AlreadySettled, NotAllowed, StoreError, UnknownRequest
 from signoff.store import Store
@@ -27,7 +27,7 @@ def desk(store: Store, clock: HandClock) -> Desk:
 async def test_accept_settles_every_call_of_the_batch_and_then_wakes_the_future(desk: Desk, store: Store) -> None:
     batch = make_batch(make_request(), make_request())
     future = await opened(desk, batch)
-    outcome = await desk.decide(batch.id, Choice.ACCEPT, ADA, PLACE.channel)
+    outcome = await desk.decide(Click(batch.id, Choice.ACCEPT, ADA, PLACE.channel))
     assert [r.state for r in outcome.batch.requests] == [RequestState.APPROVED] * 2
     woken = await asyncio.wait_for(future, 1)
     assert woken.settled
@@ -39,9 +39,9 @@ async def test_accept_settles_every_call_of_the_batch_and_then_wakes_the_future(
 async def test_second_click_is_told_who_decided(desk: Desk) -> None:
     batch = make_batch()
     await opened(desk, batch)
-    await desk.decide(batch.id, Choice.REJECT, ADA, PLACE.channel)
+    await desk.decide(Click(batch.id, Choice.REJECT, ADA, PLACE.channel))
     with pytest.raises(AlreadySettled) as caught:
-        await desk.decide(batch.id, Choice.ACCEPT, ADA, PLACE.channel)
+        await desk.decide(Click(batch.id, Choice.ACCEPT, ADA, PLACE.channel))
     request = caught.value.batch.requests[0]
     assert request.state is RequestState.REJECTED
     assert request.settlement is not None
@@ -54,7 +54,9 @@ async def test_two_hundred_decisions_at_once_have_one_winner(desk: Desk) -> None
     other = replace(ADA, id="100000000000000009", name="Grace")
     results = await asyncio.gather(
         *(
-            desk.decide(batch.id, Choice.ACCEPT if n % 2 else Choice.REJECT, ADA if n % 4 < 2 else other, PLACE.channel)
+            desk.decide(
+                Click(batch.id, Choice.ACCEPT if n % 2 else Choice.REJECT, ADA if n % 4 < 2 else other, PLACE.channel)
+            )
             for n in range(200)
         ),
         return_exceptions=True,
@@ -88,18 +90,20 @@ async def test_only_whom_the_request_names_may_decide(
     batch = make_batch(make_request(approvers=approvers))
     await opened(desk, batch)
     if allowed:
-        assert (await desk.decide(batch.id, Choice.ACCEPT, actor, PLACE.channel)).batch.settled
+        assert (await desk.decide(Click(batch.id, Choice.ACCEPT, actor, PLACE.channel))).batch.settled
         return
     with pytest.raises(NotAllowed):
-        await desk.decide(batch.id, Choice.ACCEPT, actor, PLACE.channel)
+        await desk.decide(Click(batch.id, Choice.ACCEPT, actor, PLACE.channel))
     assert not (await desk.store.run(lambda tx: tx.batch(batch.id))).settled  # type: ignore[union-attr]
 
 
 async def test_authority_over_one_call_is_not_authority_over_its_siblings(desk: Desk) -> None:
     batch = make_batch(make_request(), make_request(approvers=("asker",)))
     await opened(desk, batch)
+    outcome = await desk.decide(Click(batch.id, Choice.ACCEPT, MAX, PLACE.channel))
+    assert [r.state for r in outcome.batch.requests] == [RequestState.PENDING, RequestState.APPROVED]
     with pytest.raises(NotAllowed):
-        await desk.decide(batch.id, Choice.ACCEPT, MAX, PLACE.channel)
+        await desk.decide(Click(batch.id, Choice.ACCEPT, MAX, PLACE.channel))
 
 
 async def test_forged_foreign_and_misplaced_ids_are_unknown(desk: Desk) -> None:
@@ -112,22 +116,22 @@ async def test_forged_foreign_and_misplaced_ids_are_unknown(desk: Desk) -> None:
         ("' OR 1=1 --", ADA, PLACE.channel),
     ]:
         with pytest.raises(UnknownRequest):
-            await desk.decide(target, Choice.ACCEPT, actor, channel)
+            await desk.decide(Click(target, Choice.ACCEPT, actor, channel))
 
 
 async def test_a_choice_that_does_not_fit_the_request_is_unknown(desk: Desk) -> None:
     batch = make_batch()
     await opened(desk, batch)
     with pytest.raises(UnknownRequest):
-        await desk.decide(batch.id, Choice.RERUN, ADA, PLACE.channel)
+        await desk.decide(Click(batch.id, Choice.RERUN, ADA, PLACE.channel))
 
 
 async def test_accepting_a_mixed_card_leaves_what_may_have_run_open(desk: Desk) -> None:
     batch = make_batch(make_request(), make_request(kind=RequestKind.MAY_HAVE_RUN))
     await opened(desk, batch)
-    outcome = await desk.decide(batch.id, Choice.ACCEPT, ADA, PLACE.channel)
+    outcome = await desk.decide(Click(batch.id, Choice.ACCEPT, ADA, PLACE.channel))
     assert [r.state for r in outcome.batch.requests] == [RequestState.APPROVED, RequestState.PENDING]
-    outcome = await desk.decide(batch.requests[1].id, Choice.SKIP, ADA, PLACE.channel)
+    outcome = await desk.decide(Click(batch.requests[1].id, Choice.SKIP, ADA, PLACE.channel))
     assert outcome.batch.settled
 
 
@@ -135,9 +139,9 @@ async def test_partial_decisions_leave_the_others_open(desk: Desk) -> None:
     batch = make_batch(make_request(), make_request())
     future = await opened(desk, batch)
     first, second = batch.requests
-    await desk.decide(first.id, Choice.ACCEPT, ADA, PLACE.channel)
+    await desk.decide(Click(first.id, Choice.ACCEPT, ADA, PLACE.channel))
     assert not future.done()
-    outcome = await desk.decide(second.id, Choice.REJECT, ADA, PLACE.channel)
+    outcome = await desk.decide(Click(second.id, Choice.REJECT, ADA, PLACE.channel))
     assert [r.state for r in outcome.batch.requests] == [RequestState.APPROVED, RequestState.REJECTED]
     assert future.done()
 
@@ -161,7 +165,7 @@ async def test_a_click_at_the_deadline_finds_it_expired_and_settles_it(desk: Des
     future = await opened(desk, batch)
     clock.at = batch.deadline
     with pytest.raises(AlreadySettled) as caught:
-        await desk.decide(batch.id, Choice.ACCEPT, ADA, PLACE.channel)
+        await desk.decide(Click(batch.id, Choice.ACCEPT, ADA, PLACE.channel))
     assert caught.value.batch.requests[0].state is RequestState.EXPIRED
     assert future.done()
     assert await desk.expire_due() == []
@@ -172,7 +176,7 @@ async def test_a_batch_of_an_earlier_process_wakes_the_callback(store: Store, cl
     await opened(Desk(store, clock), batch)
     woken: list[str] = []
     later = Desk(store, clock, unattended=lambda settled: woken.append(settled.id))
-    await later.decide(batch.id, Choice.ACCEPT, ADA, PLACE.channel)
+    await later.decide(Click(batch.id, Choice.ACCEPT, ADA, PLACE.channel))
     assert woken == [batch.id]
 
 
@@ -222,7 +226,7 @@ async def test_every_decision_is_announced_and_a_broken_subscriber_changes_nothi
     desk.subscribers.extend([broken, events.append])
     batch = make_batch(make_request(), make_request())
     await opened(desk, batch)
-    await desk.decide(batch.id, Choice.ACCEPT, ADA, PLACE.channel)
+    await desk.decide(Click(batch.id, Choice.ACCEPT, ADA, PLACE.channel))
     assert [(e["event"], e["tool"], e["approved"], e["by"]) for e in events] == [
         ("tool_approval", "delete_file", True, ADA.id)
     ] * 2
@@ -234,7 +238,7 @@ async def test_a_failing_store_approves_nothing(desk: Desk, store: Store) -> Non
     future = await opened(desk, batch)
     await store.close()
     with pytest.raises(StoreError):
-        await desk.decide(batch.id, Choice.ACCEPT, ADA, PLACE.channel)
+        await desk.decide(Click(batch.id, Choice.ACCEPT, ADA, PLACE.channel))
     assert not future.done()
 
 
@@ -252,6 +256,6 @@ async def test_a_click_notes_the_card_that_it_was_made_on(desk: Desk, store: Sto
     # The click may be here before the posting of its card is written down, and the process may end in between.
     batch = make_batch()
     await opened(desk, batch)
-    outcome = await desk.decide(batch.id, Choice.ACCEPT, ADA, PLACE.channel, card="555")
+    outcome = await desk.decide(Click(batch.id, Choice.ACCEPT, ADA, PLACE.channel, card="555"))
     assert outcome.batch.card == "555"
     assert [b.id for b in await store.run(lambda tx: tx.unfinished_cards())] == [batch.id]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signoff.approvals.model import Verdict
-from signoff.approvals.policy import Context, Policy, Rule
-from tests.conftest import MAX, PLACE, make_call
+from signoff.approvals.approvers import may_decide
+from signoff.approvals.model import Actor, Ruling, Verdict
+from signoff.approvals.policy import Context, Layer, Policy, Rule
+from tests.conftest import MAX, PLACE, make_batch, make_call, make_request
 
 CONTEXT = Context(PLACE, MAX)
 ALLOW, ASK, DENY = Verdict.ALLOW, Verdict.ASK, Verdict.DENY
@@ -97,24 +99,107 @@ async def test_a_loosening_pattern_needs_every_item_of_a_list() -> None:
     assert await verdict(policy, {"path": []}) is ASK
 
 
-LOOSENESS = {DENY: 0, ASK: 1, ALLOW: 2}
-rules = st.builds(
-    Rule,
-    st.sampled_from(["*", "write_*", "read_*", "write_file"]),
-    st.sampled_from(list(Verdict)),
-    when=st.dictionaries(st.sampled_from(["path", "n"]), st.tuples(st.sampled_from(["*", "a*", "1"])), max_size=2),
-    unless=st.dictionaries(st.sampled_from(["path", "n"]), st.tuples(st.sampled_from(["*", "b*", "2"])), max_size=1),
-)
+STRICT = {DENY: 2, ASK: 1, ALLOW: 0}
+globs = st.sampled_from(["*", "a*", "1", "[ab]"])
+approvers = st.none() | st.sampled_from([("asker",), ("role:1",), ("role:1", "user:2"), ("manage_server",)])
+asking = {
+    "approvers": approvers,
+    "timeout": st.none() | st.sampled_from([1.0, 60.0, 600.0]),
+    "quorum": st.integers(1, 3),
+    "four_eyes": st.booleans(),
+    "reminder": st.none() | st.sampled_from([0.5, 30.0]),
+    "ping": st.booleans(),
+}
+matching = {
+    "tool": st.sampled_from(["*", "write_*", "read_*", "write_file"]),
+    "when": st.dictionaries(st.sampled_from(["path", "n"]), st.tuples(globs), max_size=2),
+    "unless": st.dictionaries(st.sampled_from(["path", "n"]), st.tuples(globs), max_size=1),
+}
+asks = st.builds(Rule, verdict=st.just(ASK), **matching, **asking)
+tightening = asks | st.builds(Rule, verdict=st.just(DENY), **matching)
+rules = tightening | st.builds(Rule, verdict=st.just(ALLOW), **matching)
+relaxables = asks.map(lambda rule: replace(rule, relaxable=True))
 arguments = st.dictionaries(st.sampled_from(["path", "n"]), st.sampled_from(["a", "b", 1, 2, None, ["a", "b"]]))
+declarations = st.sampled_from([None, ASK, ALLOW, lambda args, context: "path" in args])
+people = [
+    replace(MAX, roles=frozenset(roles), manages_server=manages, id=user)
+    for roles in ((), ("1",))
+    for manages in (False, True)
+    for user in ("2", MAX.id)
+]
 
 
-@given(st.lists(rules, max_size=5), rules.filter(lambda r: r.verdict is not ALLOW), arguments, st.integers(0, 5))
-async def test_an_added_ask_or_deny_never_loosens_what_rules_decide(
-    before: list[Rule], added: Rule, args: dict[str, Any], at: int
+def may_accept(ruling: Ruling, person: Actor) -> bool:
+    request = make_request(approvers=ruling.approvers or ("manage_server",), four_eyes=ruling.four_eyes)
+    return may_decide(person, request, make_batch(request))
+
+
+def assert_not_looser(new: Ruling, old: Ruling) -> None:
+    """In the verdict; and where both ask, in every term that was said."""
+    assert STRICT[new.verdict] >= STRICT[old.verdict]
+    if not new.verdict is old.verdict is ASK:
+        return
+    assert new.quorum >= old.quorum
+    assert new.four_eyes >= old.four_eyes
+    assert old.timeout is None or (new.timeout is not None and new.timeout <= old.timeout)
+    if old.approvers is not None:
+        assert all(may_accept(old, person) for person in people if may_accept(new, person))
+
+
+@given(st.lists(rules, max_size=5), tightening, st.lists(rules, max_size=3), arguments, st.integers(0, 5), declarations)
+async def test_an_added_ask_or_deny_never_loosens(
+    before: list[Rule], added: Rule, server: list[Rule], args: dict[str, Any], at: int, declared: Any
 ) -> None:
-    tightened = [*before[:at], added, *before[at:]]
-    old = Policy(tuple(before)).ruling_by_rule(make_call("write_file", args))
-    new = Policy(tuple(tightened)).ruling_by_rule(make_call("write_file", args))
-    if old is not None:
-        assert new is not None
-        assert LOOSENESS[new.verdict] <= LOOSENESS[old.verdict]
+    call = make_call("write_file", args)
+    operators, servers = [*before[:at], added, *before[at:]], [*server[:at], added, *server[at:]]
+    old = await Policy(tuple(before)).decide(call, declared, CONTEXT, Layer(tuple(server)))
+    assert_not_looser(await Policy(tuple(operators)).decide(call, declared, CONTEXT, Layer(tuple(server))), old)
+    assert_not_looser(await Policy(tuple(before)).decide(call, declared, CONTEXT, Layer(tuple(servers))), old)
+
+
+@given(st.lists(rules, max_size=5), st.lists(rules, max_size=5), arguments, declarations)
+async def test_a_servers_rules_never_loosen_the_operators_floor(
+    floor: list[Rule], server: list[Rule], args: dict[str, Any], declared: Any
+) -> None:
+    call = make_call("write_file", args)
+    alone = await Policy(tuple(floor)).decide(call, declared, CONTEXT)
+    assert_not_looser(await Policy(tuple(floor)).decide(call, declared, CONTEXT, Layer(tuple(server))), alone)
+
+
+@given(st.lists(rules | relaxables, max_size=4), st.lists(rules, max_size=4), arguments, declarations)
+async def test_only_what_is_marked_relaxable_gets_looser_and_never_a_deny(
+    floor: list[Rule], server: list[Rule], args: dict[str, Any], declared: Any
+) -> None:
+    call = make_call("write_file", args)
+    alone = await Policy(tuple(floor)).decide(call, declared, CONTEXT)
+    both = await Policy(tuple(floor)).decide(call, declared, CONTEXT, Layer(tuple(server)))
+    if STRICT[both.verdict] < STRICT[alone.verdict]:
+        assert alone.verdict is ASK
+        assert alone.relaxable
+
+
+async def test_a_server_loosens_what_the_operator_marked() -> None:
+    floor = Policy((Rule("write_file", ASK, relaxable=True),))
+    own = [Rule("write_file", ALLOW, when={"path": ("notes/*",)})]
+    for path, expected in (("notes/a", ALLOW), ("etc/a", ASK)):
+        assert (
+            await floor.decide(make_call("write_file", {"path": path}), None, CONTEXT, Layer(tuple(own)))
+        ).verdict is expected
+    strict = Policy((Rule("write_file", ASK),))
+    assert (
+        await strict.decide(make_call("write_file", {"path": "notes/a"}), None, CONTEXT, Layer(tuple(own)))
+    ).verdict is ASK
+
+
+async def test_ask_rules_that_match_together_count_together() -> None:
+    policy = Policy(
+        (
+            Rule("write_*", ASK, approvers=("role:1",), timeout=600, quorum=2, reason="writes", message="one"),
+            Rule("*", ASK, approvers=("manage_server",), timeout=60, four_eyes=True, reminder=5, message="two"),
+        )
+    )
+    ruling = await policy.decide(make_call("write_file", {}), None, CONTEXT)
+    assert ruling.approvers == ("role:1&manage_server",)
+    assert (ruling.timeout, ruling.quorum, ruling.four_eyes, ruling.reminder) == (60, 2, True, 5)
+    assert ruling.reason == "writes; a rule for * says ask"
+    assert ruling.message == "one\ntwo"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,16 +14,29 @@ from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
 from signoff.agent.declared import declaration
 from signoff.agent.floor import Floor
+from signoff.agent.gate import Judge
 from signoff.agent.models import choose_model
-from signoff.agent.plugins import PluginTool, load_plugins
+from signoff.agent.plugins import Listener, PluginTool, load_plugins
 from signoff.agent.runner import AgentRunner, Limits
 from signoff.agent.tools import builtin_tools
-from signoff.approvals.model import Verdict
+from signoff.approvals.model import JsonObject, Terms, Verdict
 from signoff.approvals.policy import Policy, Rule
 from signoff.approvals.ports import Clock
 from signoff.config import Config
 from signoff.errors import ConfigError
 from signoff.turns.ports import TurnStore
+
+Mask = Callable[[JsonObject], JsonObject]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFacts:
+    """A tool that is known before a run, for the start-up lines and the commands."""
+
+    name: str
+    arguments: tuple[str, ...]
+    verdict: str
+    """What a call would meet, in words."""
 
 
 @dataclass(frozen=True)
@@ -34,44 +47,83 @@ class Brain:
     policy: Policy
     verdicts: tuple[str, ...]
     """One line per tool that is known before a run."""
+    tools: tuple[ToolFacts, ...] = ()
+    listeners: tuple[Listener, ...] = ()
+    """What plugins want to be told of every decision."""
 
     @classmethod
     def build(cls, config: Config, model_name: str) -> Brain:
         policy = build_policy(config)
         if config.agent.import_:
-            return cls(import_agent(config), policy, ())
-        tools = build_tools(config)
+            imported = import_agent(config)
+            return cls(imported, policy, (), tuple(facts(imported, policy)))
+        listeners: list[Listener] = []
+        tools = build_tools(config, listeners)
         agent = Agent(
             choose_model(model_name),
             instructions=config.agent.instructions,
             tools=[tool for tool in tools if isinstance(tool, Tool)],
             toolsets=[toolset for toolset in tools if isinstance(toolset, AbstractToolset)],
         )
-        return cls(agent, policy, tuple(verdicts(tools, policy)))
+        return cls(agent, policy, tuple(verdicts(tools, policy)), tuple(facts(agent, policy)), tuple(listeners))
 
-    def runner(self, config: Config, store: TurnStore, clock: Clock) -> AgentRunner:
-        asking, limits = config.approvals, config.limits
+    def runner(self, config: Config, store: TurnStore, clock: Clock, policy: Judge, mask: Mask) -> AgentRunner:
+        limits = config.limits
         return AgentRunner(
             self.agent,
             store,
             clock,
-            self.policy,
-            asking.approvers,
-            asking.timeout,
-            asking.batch == "hold",
+            policy,
+            build_terms(config),
+            config.approvals.batch == "hold",
             Limits(limits.calls_per_response, limits.model_requests_per_turn),
             Floor(limits.tool_seconds),
+            mask,
         )
 
 
 def build_policy(config: Config) -> Policy:
-    rules = tuple(Rule(r.tool, r.verdict, r.when, r.unless, r.approvers, r.timeout, r.reason) for r in config.rules)
+    rules = tuple(
+        Rule(
+            rule.tool,
+            rule.verdict,
+            rule.when,
+            rule.unless,
+            rule.approvers,
+            rule.timeout,
+            rule.reason,
+            rule.quorum,
+            rule.four_eyes,
+            rule.reminder,
+            rule.ping,
+            rule.message,
+            rule.relaxable,
+        )
+        for rule in config.rules
+    )
     return Policy(rules, Verdict(config.tools.undeclared))
 
 
-def build_tools(config: Config) -> list[PluginTool]:
-    own = builtin_tools(config.tools.enable)
-    return [*own, *load_plugins(config.tools.plugins, config.folder, [tool.name for tool in own])]
+def build_terms(config: Config) -> Terms:
+    asking = config.approvals
+    return Terms(asking.approvers, asking.timeout, asking.quorum, asking.four_eyes, asking.reminder, asking.ping)
+
+
+def facts(agent: AbstractAgent[Any, Any], policy: Policy) -> list[ToolFacts]:
+    """The function tools of an agent; those of other toolsets are known when they run."""
+    found: list[ToolFacts] = []
+    for toolset in agent.toolsets:
+        if isinstance(toolset, FunctionToolset):
+            for tool in toolset.tools.values():
+                arguments = tuple(tool.function_schema.json_schema.get("properties", {}))
+                found.append(ToolFacts(tool.name, arguments, _verdict(tool, policy).partition(": ")[2]))
+    return found
+
+
+def build_tools(config: Config, listeners: list[Listener] | None = None) -> list[PluginTool]:
+    own = builtin_tools(config.tools.enable, config.workspace)
+    names = [tool.name for tool in own]
+    return [*own, *load_plugins(config.tools.plugins, config.folder, names, listeners)]
 
 
 def import_agent(config: Config) -> AbstractAgent[Any, Any]:

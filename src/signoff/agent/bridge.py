@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pydantic_ai import DeferredToolRequests
@@ -22,7 +23,7 @@ from pydantic_ai.messages import (
 )
 
 from signoff.approvals.approvers import effective
-from signoff.approvals.model import ApprovalRequest, Batch, Choice, RequestKind, RequestState
+from signoff.approvals.model import ApprovalRequest, Batch, Choice, RequestKind, RequestState, Terms
 from signoff.approvals.policy import Said
 from signoff.errors import TurnFailed
 from signoff.turns.model import CallRecord, CallState, Turn
@@ -38,27 +39,33 @@ def build_batch(
     words: str,
     *,
     now: float,
-    approvers: tuple[str, ...],
-    timeout: float,
+    terms: Terms,
 ) -> Batch:
     """One batch with a request for every deferred call, in the order in which the model made them."""
     drafts = [gate.drafts.get(call.tool_call_id) for call in requests.approvals]
     if requests.calls or None in drafts:
         raise TurnFailed("A tool call was deferred past the gate. Nothing was run. Please tell the operator.")
+    rulings = [terms.fill(draft.ruling) for draft in drafts if draft]
     asked = tuple(
         ApprovalRequest(
             id=secrets.token_hex(8),
             call=draft.call,
-            why=draft.ruling.reason,
-            approvers=effective(approvers if draft.ruling.approvers is None else draft.ruling.approvers, turn.place),
+            why=ruling.reason,
+            approvers=effective(ruling.approvers or (), turn.place),
             kind=draft.kind,
             metadata=draft.metadata,
+            quorum=ruling.quorum,
+            four_eyes=ruling.four_eyes,
+            message=ruling.message,
+            preview=draft.preview,
+            edit=draft.edit and replace(draft.edit, voided=()),
+            held=ruling.held,
         )
-        for draft in drafts
-        if draft
+        for draft, ruling in zip(filter(None, drafts), rulings, strict=True)
     )
     # The strictest timeout of the calls holds for the card: it has one deadline.
-    seconds = min((d.ruling.timeout for d in drafts if d and d.ruling.timeout), default=timeout)
+    seconds = min(ruling.timeout for ruling in rulings if ruling.timeout)
+    reminder = max((ruling.reminder for ruling in rulings if ruling.reminder), default=seconds)
     position = asked[0].call.key.position
     ran = tuple(tool for key, tool in gate.ran.items() if key.position == position)
     return Batch(
@@ -71,6 +78,8 @@ def build_batch(
         deadline=now + seconds,
         words=words,
         already_ran=ran,
+        remind_at=now + seconds - reminder if reminder < seconds else None,
+        ping=any(ruling.ping for ruling in rulings),
     )
 
 

@@ -1,4 +1,4 @@
-"""Where tools run: how many are running, how long each may take, and how the floor is cleared before leaving."""
+"""Where tools run: how many are running, how long each may take, when none may start, how it is cleared to leave."""
 
 from __future__ import annotations
 
@@ -18,11 +18,23 @@ class Floor:
     running: int = 0
     _closing: bool = False
     _empty: asyncio.Event = field(default_factory=asyncio.Event)
+    _paused: dict[str, asyncio.Event] = field(default_factory=dict[str, asyncio.Event])
 
-    async def wait_open(self) -> None:
-        """Returns at once, or never: a call met while the process is leaving waits for the next start."""
-        if self._closing:
-            await asyncio.Event().wait()
+    def is_shut(self, server: str) -> bool:
+        return self._closing or server in self._paused
+
+    async def wait_open(self, server: str) -> None:
+        """Wait while the server is paused. While the process is leaving: for ever, that is for the next start."""
+        while self.is_shut(server):
+            paused = self._paused.get(server)
+            await (asyncio.Event() if self._closing or paused is None else paused).wait()
+
+    def pause(self, server: str) -> None:
+        self._paused.setdefault(server, asyncio.Event())
+
+    def resume(self, server: str) -> None:
+        if paused := self._paused.pop(server, None):
+            paused.set()
 
     @asynccontextmanager
     async def occupy(self) -> AsyncGenerator[None]:

@@ -1,37 +1,48 @@
 """The gate: every tool call of every kind passes here, with the arguments that would really be used.
 
 It is the outermost layer around all toolsets, so no hook of another capability runs behind it; an innermost seal
-refuses the call if a layer in between changed the arguments after all. It trusts the desk's decision for the call's
-digest and nothing else: the framework's own "approved" flag is neither read nor believed.
+refuses the call if a layer in between changed the arguments after all (see `layers`). It trusts the desk's decision for
+the call's digest and nothing else: the framework's own "approved" flag is neither read nor believed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol, cast
 
-from pydantic_ai import ApprovalRequired, CallDeferred, ModelRetry, RunContext, ToolDefinition, ToolDenied
+from pydantic import ValidationError
+from pydantic_ai import ApprovalRequired, CallDeferred, ModelRetry, RunContext, ToolDefinition, ToolDenied, ToolReturn
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.exceptions import ToolFailed, UserError
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.models import ModelRequestContext
-from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import to_jsonable_python
 
 from signoff.agent.bridge import said, told
 from signoff.agent.declared import declaration, is_read_only
 from signoff.agent.floor import Floor, ToolOverran
-from signoff.agent.journal import Ask, Go, Journal, Replay, Settled
+from signoff.agent.journal import Ask, Edited, Go, Journal, Replay, Settled
+from signoff.agent.layers import GatedToolset, Seal, source_of
+from signoff.agent.previews import CallInfo, Preview, preview
 from signoff.approvals.digest import bind, fingerprint
-from signoff.approvals.model import CallKey, JsonObject, RequestKind, Ruling, ToolCall, Verdict
-from signoff.approvals.policy import Context, Policy
+from signoff.approvals.model import ApprovalRequest, CallKey, Edit, JsonObject, RequestKind, Ruling, ToolCall, Verdict
+from signoff.approvals.policy import Context, Declaration, Said
 from signoff.turns.model import CallState, Turn
 
-CallTool = Callable[[RunContext[Any]], Awaitable[Any]]
+CallTool = Callable[[RunContext[Any], dict[str, Any]], Awaitable[Any]]
 
 INTERRUPTED = "the bot was stopped while this call was running"
 HELD = "it waits with the other calls of the same answer"
+CHANGED = "what it would change is no longer as it was when it was approved"
+
+
+class Judge(Protocol):
+    """The policy as the gate needs it. Whatever it raises means that the call does not run."""
+
+    async def decide(self, call: ToolCall, declaration: Declaration, context: Context) -> Ruling: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +53,30 @@ class Draft:
     ruling: Ruling
     kind: RequestKind = RequestKind.CALL
     metadata: JsonObject = field(default_factory=dict[str, Any])
+    preview: str = ""
+    edit: Edit | None = None
+    """Set where a person had changed the arguments already."""
 
 
 @dataclass
 class Gate(AbstractCapability[Any]):
     """One per run step of a turn: it remembers what this response's calls were ruled to be."""
 
-    policy: Policy
+    policy: Judge
     journal: Journal
     turn: Turn
     floor: Floor
     hold: bool = True
     calls_per_response: int = 10
+    heard: Sequence[Said] | None = None
+    """The conversation, where it is not that of the run itself."""
     drafts: dict[str, Draft] = field(default_factory=dict[str, Draft])
     ran: dict[CallKey, str] = field(default_factory=dict[CallKey, str])
+    declared: dict[str, ToolsetTool[Any]] = field(default_factory=dict[str, "ToolsetTool[Any]"])
+    """The tools of this step as their toolsets declare them."""
+    admitted: dict[str, str] = field(default_factory=dict[str, str])
+    """Fingerprints of the arguments that were let in, for the seal."""
     _rulings: dict[CallKey, Ruling] = field(default_factory=dict[CallKey, Ruling])
-    _admitted: dict[str, str] = field(default_factory=dict[str, str])
-    _declared: dict[str, ToolDefinition] = field(default_factory=dict[str, ToolDefinition])
 
     def get_ordering(self) -> CapabilityOrdering:
         return CapabilityOrdering(position="outermost")
@@ -75,54 +93,90 @@ class Gate(AbstractCapability[Any]):
         if native := request_context.model_request_parameters.native_tools:
             names = ", ".join(sorted(tool.kind for tool in native))
             raise UserError(f"tools that the model's provider executes cannot be gated and are refused: {names}")
+        await self.floor.wait_open(self.turn.place.server)
         return request_context
 
     async def after_tool_validate(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
     ) -> dict[str, Any]:
         # All calls of a response are validated before any runs, so that the batch is known when the first one runs.
-        described = self._describe(tool_def, args, ctx, call.tool_call_id)
+        described = self._describe(tool_def.name, args, ctx, call.tool_call_id)
         self._rulings[described.key] = await self._rule(described, ctx)
         return args
 
-    async def admit(self, ctx: RunContext[Any], tool_def: ToolDefinition, args: dict[str, Any], run: CallTool) -> Any:
+    async def admit(self, ctx: RunContext[Any], name: str, args: dict[str, Any], run: CallTool) -> Any:
         """Let one call run, make it wait, or answer in its place."""
-        ids = [call.tool_call_id for call in _response(ctx).tool_calls]
-        if len(ids) > self.calls_per_response:
-            raise ToolFailed(f"Nothing was run: {len(ids)} calls in one answer, {self.calls_per_response} are allowed.")
-        if ids.count(ctx.tool_call_id or "") != 1:
-            raise ToolFailed("Nothing was run: several calls of one answer have the same id.")
-        if self._declared.get(tool_def.name, tool_def).kind == "external":
-            raise ToolFailed("This tool is not available here: it would have to be executed elsewhere.")
-        call = self._describe(tool_def, args, ctx, ctx.tool_call_id or "")
-        ruling = await self._rule(call, ctx)
-        if ruling.verdict is Verdict.DENY:
-            return ToolDenied(f"Not allowed: {ruling.reason}. The call was not run.")
-        if ruling.verdict is Verdict.ALLOW and self.hold and self._must_wait(call):
-            ruling = replace(ruling, verdict=Verdict.ASK, reason=HELD)
-        await self.floor.wait_open()
-        entry = await self.journal.enter(call, asks=ruling.verdict is Verdict.ASK, read_only=is_read_only(tool_def))
-        match entry:
-            case Ask(RequestKind.MAY_HAVE_RUN):
-                raise self._draft(Draft(call, replace(ruling, reason=INTERRUPTED), entry.kind))
-            case Ask():
-                raise self._draft(Draft(call, ruling))
-            case Settled():
-                return ToolDenied(told(entry.request, changed=entry.changed))
-            case Replay():
-                return self._replay(call, entry)
-            case Go():
-                self._admitted[call.key.call_id] = fingerprint(call.args)
-                return await self._run(call, ruling, run, replace(ctx, tool_call_approved=entry.approved))
+        tool_def = self._refuse_unfit(ctx, name)
+        ctx = replace(ctx, tool_call_metadata=CallInfo(self.turn.place, self.turn.asker))
+        call = self._describe(name, args, ctx, ctx.tool_call_id or "")
+        edit: Edit | None = None
+        while True:
+            ruling = await self._rule(call, ctx)
+            if ruling.verdict is Verdict.DENY:
+                return ToolDenied(f"Not allowed: {ruling.reason}. The call was not run.")
+            if ruling.verdict is Verdict.ALLOW and self.hold and self._must_wait(call):
+                ruling = replace(ruling, verdict=Verdict.ASK, reason=HELD, held=True)
+            asks = ruling.verdict is Verdict.ASK
+            shown = await self._preview(tool_def, ctx, args) if asks else Preview("")
+            call = replace(call, operands=shown.operands)
+            await self.floor.wait_open(self.turn.place.server)
+            match await self.journal.enter(call, asks=asks, read_only=is_read_only(tool_def)):
+                case Ask(RequestKind.MAY_HAVE_RUN as kind):
+                    raise self._draft(Draft(call, replace(ruling, reason=INTERRUPTED, held=False), kind))
+                case Ask(again=again):
+                    ruling = replace(ruling, reason=CHANGED) if again else ruling
+                    raise self._draft(Draft(call, ruling, preview=shown.text, edit=edit))
+                case Settled() as entry:
+                    return ToolDenied(told(entry.request, changed=entry.changed))
+                case Replay() as entry:
+                    return self._replay(call, entry)
+                case Edited() as entry:
+                    args, edit = self._edited(ctx, name, entry.request), entry.request.edit
+                    call = self._describe(name, args, ctx, ctx.tool_call_id or "")
+                    if call.digest != entry.request.call.digest:
+                        return ToolDenied(told(entry.request, changed=True))
+                case Go() as entry:
+                    if not self.floor.is_shut(self.turn.place.server):
+                        return await self._go(call, ruling, args, run, ctx, entry.request)
+                    await self.journal.withdraw(call)  # the server was paused in this very moment
 
-    async def _run(self, call: ToolCall, ruling: Ruling, run: CallTool, ctx: RunContext[Any]) -> Any:
+    async def _go(
+        self,
+        call: ToolCall,
+        ruling: Ruling,
+        args: dict[str, Any],
+        run: CallTool,
+        ctx: RunContext[Any],
+        request: ApprovalRequest | None,
+    ) -> Any:
+        self.admitted[call.key.call_id] = fingerprint(call.args)
+        info = CallInfo(self.turn.place, self.turn.asker, request.call.operands if request else {})
+        ctx = replace(ctx, tool_call_approved=bool(request), tool_call_metadata=info)
+
+        async def noted() -> Any:
+            result = await run(ctx, args)
+            if request is None or request.edit is None:
+                return result
+            return _with_note(result, f"{request.edit.by.name} changed the arguments of this call before it ran")
+
+        try:
+            return await self._run(call, noted)
+        except ApprovalRequired as raised:
+            # What it would do is looked at anew: it may be asking because that has changed.
+            shown = await self._preview(self.declared[call.tool].tool_def, ctx, args)
+            ruling = replace(ruling, reason="the tool itself asks, for these arguments", held=False)
+            call = replace(call, operands=shown.operands)
+            edit = request.edit if request else None
+            draft = Draft(call, ruling, metadata=raised.metadata or {}, preview=shown.text, edit=edit)
+            raise self._draft(draft) from raised
+
+    async def _run(self, call: ToolCall, run: Callable[[], Awaitable[Any]]) -> Any:
         try:
             async with self.floor.occupy():
-                result = await run(ctx)
-        except ApprovalRequired as raised:
+                result = await run()
+        except ApprovalRequired:
             await self.journal.withdraw(call)
-            reason = "the tool itself asks, for these arguments"
-            raise self._draft(Draft(call, replace(ruling, reason=reason), metadata=raised.metadata or {})) from raised
+            raise
         except (ModelRetry, ToolFailed) as failure:
             await self.journal.failed(call, failure.message)
             raise
@@ -150,6 +204,16 @@ class Gate(AbstractCapability[Any]):
         self.drafts[draft.call.key.call_id] = draft
         return ApprovalRequired()
 
+    def _refuse_unfit(self, ctx: RunContext[Any], name: str) -> ToolDefinition:
+        ids = [call.tool_call_id for call in _response(ctx).tool_calls]
+        if len(ids) > self.calls_per_response:
+            raise ToolFailed(f"Nothing was run: {len(ids)} calls in one answer, {self.calls_per_response} are allowed.")
+        if ids.count(ctx.tool_call_id or "") != 1:
+            raise ToolFailed("Nothing was run: several calls of one answer have the same id.")
+        if self.declared[name].tool_def.kind == "external":
+            raise ToolFailed("This tool is not available here: it would have to be executed elsewhere.")
+        return self.declared[name].tool_def
+
     def _must_wait(self, call: ToolCall) -> bool:
         """Whether another call of the same response has to ask."""
         return any(
@@ -158,74 +222,48 @@ class Gate(AbstractCapability[Any]):
         )
 
     async def _rule(self, call: ToolCall, ctx: RunContext[Any]) -> Ruling:
-        declared = declaration(self._declared[call.tool])
-        conversation = said(ctx.messages) if callable(declared) else ()
-        return await self.policy.decide(call, declared, Context(self.turn.place, self.turn.asker, conversation))
+        declared = declaration(self.declared[call.tool].tool_def)
+        heard = said(ctx.messages) if self.heard is None and callable(declared) else self.heard or ()
+        return await self.policy.decide(call, declared, Context(self.turn.place, self.turn.asker, heard))
 
-    def _describe(self, tool_def: ToolDefinition, args: dict[str, Any], ctx: RunContext[Any], call_id: str) -> ToolCall:
+    async def _preview(self, tool_def: ToolDefinition, ctx: RunContext[Any], args: dict[str, Any]) -> Preview:
+        try:
+            return await preview(tool_def, ctx, args)
+        except (ModelRetry, ToolFailed):
+            raise
+        except Exception as error:
+            raise ToolFailed(f"Nothing was run: its preview failed ({type(error).__name__}: {error}).") from error
+
+    def _edited(self, ctx: RunContext[Any], name: str, request: ApprovalRequest) -> dict[str, Any]:
+        """The arguments that a person wrote, as the tool's own validator reads them."""
+        text = json.dumps(dict(request.call.args))
+        try:
+            return self.declared[name].args_validator.validate_json(text, context=ctx.validation_context)
+        except ValidationError as error:
+            raise ToolFailed("Not run: the tool no longer takes the arguments that were approved.") from error
+
+    def _describe(self, name: str, args: dict[str, Any], ctx: RunContext[Any], call_id: str) -> ToolCall:
         position = sum(isinstance(message, ModelResponse) for message in ctx.messages)
         key = CallKey(self.turn.place.conversation, position, call_id)
-        schema = fingerprint({"name": tool_def.name, "parameters": tool_def.parameters_json_schema})
+        tool = self.declared[name]
+        schema = fingerprint(
+            {"name": name, "parameters": tool.tool_def.parameters_json_schema, "source": source_of(tool)}
+        )
         try:
-            call = ToolCall(key, tool_def.name, _as_json(args), schema)
-            return bind(call, self.turn.place)
+            return bind(ToolCall(key, name, as_json(args), schema), self.turn.place)
         except (ValueError, TypeError, RecursionError) as error:
             raise ToolFailed(f"Nothing was run: the arguments cannot be shown to a person ({error}).") from error
 
 
-@dataclass
-class GatedToolset(WrapperToolset[Any]):
-    """The outer layer: every call goes to the gate, and none is classified away before it gets there."""
-
-    gate: Gate
-
-    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        # The framework defers `unapproved` and `external` tools by itself, on arguments that nobody has validated.
-        tools = await super().get_tools(ctx)
-        self.gate._declared.update({name: tool.tool_def for name, tool in tools.items()})  # pyright: ignore[reportPrivateUsage]
-        return {
-            name: replace(tool, tool_def=replace(tool.tool_def, kind="function")) if tool.tool_def.defer else tool
-            for name, tool in tools.items()
-        }
-
-    async def call_tool(
-        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
-    ) -> Any:
-        async def run(approved_ctx: RunContext[Any]) -> Any:
-            return await self.wrapped.call_tool(name, tool_args, approved_ctx, tool)
-
-        return await self.gate.admit(ctx, tool.tool_def, tool_args, run)
+def as_json(args: dict[str, Any]) -> dict[str, Any]:
+    return to_jsonable_python(args, bytes_mode="base64", inf_nan_mode="constants")
 
 
-@dataclass
-class Seal(AbstractCapability[Any]):
-    """The inner layer: what reaches the tool is what the gate let in."""
-
-    gate: Gate
-
-    def get_ordering(self) -> CapabilityOrdering:
-        return CapabilityOrdering(position="innermost")
-
-    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
-        return SealedToolset(toolset, self.gate)
-
-
-@dataclass
-class SealedToolset(WrapperToolset[Any]):
-    gate: Gate
-
-    async def call_tool(
-        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
-    ) -> Any:
-        admitted = self.gate._admitted.get(ctx.tool_call_id or "")  # pyright: ignore[reportPrivateUsage]
-        if admitted is None or admitted != fingerprint(_as_json(tool_args)):
-            raise ToolFailed("Not run: the arguments were changed after the call was let in.")
-        return await super().call_tool(name, tool_args, ctx, tool)
+def _with_note(result: Any, note: str) -> ToolReturn[Any]:
+    """The model's history keeps the arguments that it sent, so the result says that others were used."""
+    returned = cast(ToolReturn[Any], result) if isinstance(result, ToolReturn) else ToolReturn(return_value=result)
+    return replace(returned, return_value={"note": note, "result": returned.return_value})
 
 
 def _response(ctx: RunContext[Any]) -> ModelResponse:
     return next(message for message in reversed(ctx.messages) if isinstance(message, ModelResponse))
-
-
-def _as_json(args: dict[str, Any]) -> dict[str, Any]:
-    return to_jsonable_python(args, bytes_mode="base64", inf_nan_mode="constants")

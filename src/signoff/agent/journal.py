@@ -6,15 +6,17 @@ else lets a call begin. Results are kept, so that a call that is met again after
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
 from pydantic import TypeAdapter
 from pydantic_ai import ToolReturn
 
-from signoff.approvals.model import ApprovalRequest, RequestKind, RequestState, ToolCall
+from signoff.approvals.digest import canonical
+from signoff.approvals.model import ApprovalRequest, JsonObject, RequestKind, RequestState, ToolCall
 from signoff.approvals.ports import Clock
-from signoff.turns.model import CallRecord, CallState
+from signoff.turns.model import CallRecord, CallState, Turn
 from signoff.turns.ports import TurnStore, TurnTx
 
 _returned: TypeAdapter[ToolReturn[Any]] = TypeAdapter(ToolReturn[Any])
@@ -22,9 +24,9 @@ _returned: TypeAdapter[ToolReturn[Any]] = TypeAdapter(ToolReturn[Any])
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """*started* is written: call the tool. `approved` says whether people said yes to this very call."""
+    """*started* is written: call the tool. `request` is what people said yes to, if they had to."""
 
-    approved: bool
+    request: ApprovalRequest | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class Ask:
     """People have to say something first."""
 
     kind: RequestKind
+    again: bool = False
+    """They have said yes, but what the call would touch has changed since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +61,23 @@ class Settled:
     changed: bool = False
 
 
-Entry = Go | Replay | Ask | Settled
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A person changed the arguments of this call and it was approved like that: enter with those."""
+
+    request: ApprovalRequest
+
+
+Entry = Go | Replay | Ask | Settled | Edited
 
 
 @dataclass(frozen=True)
 class Journal:
     store: TurnStore
     clock: Clock
-    turn: str
+    turn: Turn
+    mask: Callable[[JsonObject], JsonObject] = lambda args: args
+    """What the record may see of arguments."""
 
     async def enter(self, call: ToolCall, *, asks: bool, read_only: bool) -> Entry:
         now = self.clock.now()
@@ -83,12 +96,18 @@ class Journal:
             elif request.state is not RequestState.APPROVED:
                 return Settled(request)
             elif request.call.digest != call.digest:
-                data = {"approved": request.call.digest, "found": call.digest, "tool": call.tool}
-                tx.audit("arguments_changed", "", request.id, "signoff", data, now)
+                if request.edit and request.called == call.digest:
+                    return Edited(request)
+                self._record(tx, "arguments_changed", call, now, request.id, approved=request.call.digest)
                 return Settled(request, changed=True)
+            elif asks and request.call.operands != call.operands and request.kind is RequestKind.CALL:
+                self._record(tx, "operands_changed", call, now, request.id)
+                return Ask(RequestKind.CALL, again=True)
             used = request.id if request else ""
-            tx.put_call(CallRecord(call.key, call.tool, call.digest, CallState.STARTED, request=used), self.turn, now)
-            return Go(approved=request is not None)
+            started = CallRecord(call.key, call.tool, call.digest, CallState.STARTED, request=used)
+            tx.put_call(started, self.turn.id, now)
+            self._record(tx, "started", call, now, used)
+            return Go(request)
 
         return await self.store.run(work)
 
@@ -112,7 +131,20 @@ class Journal:
     async def _end(self, call: ToolCall, state: CallState, result: bytes) -> None:
         record = CallRecord(call.key, call.tool, call.digest, state, result)
         now = self.clock.now()
-        await self.store.run(lambda tx: tx.put_call(record, self.turn, now))
+
+        def work(tx: TurnTx) -> None:
+            started = tx.call(call.key)
+            tx.put_call(record, self.turn.id, now)
+            kind = "ran" if state is CallState.DONE else "failed"
+            self._record(tx, kind, call, now, started.request if started else "")
+
+        await self.store.run(work)
+
+    def _record(self, tx: TurnTx, kind: str, call: ToolCall, now: float, request: str = "", **data: str) -> None:
+        found = {"turn": self.turn.id, "request": request, "digest": call.digest, **data}
+        text = canonical(self.mask(call.args))
+        server, subject = self.turn.place.server, request or self.turn.id
+        tx.audit(kind, server, subject, "signoff", found, now, tool=call.tool, text=text)
 
     def _decision(self, tx: TurnTx, call: ToolCall) -> ApprovalRequest | None:
         """The newest request about this call, if it belongs to this turn: an older turn's yes is not ours."""
@@ -120,7 +152,7 @@ class Journal:
         if request is None:
             return None
         batch = tx.batch_of_request(request.id)
-        return request if batch and batch.turn == self.turn else None
+        return request if batch and batch.turn == self.turn.id else None
 
 
 def _packed(result: Any) -> bytes:

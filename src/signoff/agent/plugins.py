@@ -1,5 +1,7 @@
 """Plugins: Python files whose list `tools` holds functions, `pydantic_ai.Tool`s or toolsets, as PydanticAI has them.
 
+A function `on_tool_approval(event)` in such a file is given every decision, as it is written to the record.
+
 A plugin is a module of a package of its own, so `from . import sibling` works anywhere in it. A plain `import sibling`
 works at the top of the file; the sibling then belongs to this plugin alone, so that two plugins may each have a
 `helpers.py`. Whatever is wrong becomes one line with the file, the line and the cause; what a tool may do is the
@@ -28,16 +30,23 @@ from signoff.agent.declared import WORDS
 from signoff.errors import ConfigError
 
 PluginTool = Tool[Any] | AbstractToolset[Any]
+Listener = Callable[[dict[str, Any]], None]
+LISTENER = "on_tool_approval"
 
 
-def load_plugins(paths: Sequence[str], base: Path, taken: Collection[str] = ()) -> list[PluginTool]:
+def load_plugins(
+    paths: Sequence[str], base: Path, taken: Collection[str] = (), listeners: list[Listener] | None = None
+) -> list[PluginTool]:
     """What all files bring, in order. `taken` are the names of tools that are there already. Raises ConfigError."""
     owners = dict.fromkeys(taken, "Signoff itself")
     found: list[PluginTool] = []
     for path in paths:
         source = _Source(path, (base / path).resolve())
         with source.siblings_importable():
-            for number, entry in enumerate(source.load()):
+            module = source.load()
+            if listeners is not None:
+                listeners += source.listener(module)
+            for number, entry in enumerate(source.tools(module)):
                 tool = source.as_tool(number, entry)
                 for known in _tools_of(tool):
                     source.check(number, known, owners)
@@ -54,20 +63,31 @@ class _Source:
     def fail(self, line: int | None, cause: str, todo: str) -> ConfigError:
         return ConfigError(f"{self.name}{f':{line}' if line else ''}: {cause}; {todo}")
 
-    def load(self) -> Sequence[object]:
-        """Run the file and return its list."""
+    def load(self) -> ModuleType:
+        """Run the file."""
         if not self.path.is_file():
             raise self.fail(
                 None, "there is no such file", "correct [tools] plugins; paths are relative to signoff.toml"
             )
         try:
-            module = _run(self.path)
+            return _run(self.path)
         except SyntaxError as error:
             if error.filename != str(self.path):
                 raise self._failed(error) from None
             raise self.fail(error.lineno, f"not valid Python: {error.msg}", "correct this line") from None
         except (Exception, SystemExit) as error:
             raise self._failed(error) from None
+
+    def listener(self, module: ModuleType) -> list[Listener]:
+        found: object = getattr(module, LISTENER, None)
+        if found is None:
+            return []
+        if not callable(found) or inspect.iscoroutinefunction(found):
+            raise self.fail(None, f"{LISTENER} is not a plain function", f"write def {LISTENER}(event): ...")
+        return [cast("Listener", found)]
+
+    def tools(self, module: ModuleType) -> Sequence[object]:
+        """Its list."""
         if not hasattr(module, "tools"):
             raise self.fail(None, "there is no list named tools", "write tools = [my_function] at its end")
         tools: object = module.tools

@@ -7,7 +7,7 @@ for those that were decided or have run. It knows nothing of Discord and nothing
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -18,16 +18,16 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRe
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.usage import UsageLimits
 
-from signoff.agent.bridge import build_batch, close_open_calls, text_of
+from signoff.agent.bridge import build_batch, close_open_calls, said, text_of
 from signoff.agent.explain import explain
 from signoff.agent.floor import Floor
-from signoff.agent.gate import Gate
+from signoff.agent.gate import Gate, Judge
 from signoff.agent.journal import Journal
+from signoff.agent.trial import Trial
 from signoff.agent.writable import writable
-from signoff.approvals.approvers import DEFAULT_APPROVERS
-from signoff.approvals.model import CallKey
+from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, JsonObject, Place, Ruling, Terms
 from signoff.approvals.policy import Policy
-from signoff.approvals.ports import Clock
+from signoff.approvals.ports import Clock, Revised
 from signoff.errors import SignoffError, TurnFailed
 from signoff.turns.model import Finished, HistoryEntry, Paused, Step, Turn
 from signoff.turns.ports import TurnStore, TurnTx
@@ -46,23 +46,31 @@ class AgentRunner:
     agent: AbstractAgent[Any, Any]
     store: TurnStore
     clock: Clock
-    policy: Policy = field(default_factory=Policy)
-    approvers: tuple[str, ...] = DEFAULT_APPROVERS
-    timeout: float = 300.0
+    policy: Judge = field(default_factory=Policy)
+    terms: Terms = field(default_factory=Terms)
     hold: bool = True
     limits: Limits = field(default_factory=Limits)
     floor: Floor = field(default_factory=Floor)
+    mask: Callable[[JsonObject], JsonObject] = lambda args: args
 
     async def quiesce(self, seconds: float) -> None:
         await self.floor.clear(seconds)
 
+    def pause(self, server: str) -> None:
+        self.floor.pause(server)
+
+    def resume(self, server: str) -> None:
+        self.floor.resume(server)
+
     async def advance(self, turn: Turn) -> Step:
-        entries = await self.store.run(lambda tx: tx.history(turn.place.conversation))
-        history = [message for entry in entries for message in ModelMessagesTypeAdapter.validate_json(entry.body)]
+        history = await self._history(turn.place.conversation)
+        if not turn.prompted and history and _final_answer(history) is None:
+            await self._close(turn, "Not run: the turn was stopped.")
+            history = await self._history(turn.place.conversation)
         if turn.prompted and (answer := _final_answer(history)) is not None:
             return Finished(answer)
         saver = Saver(self.store, turn, len(history))
-        journal = Journal(self.store, self.clock, turn.id)
+        journal = Journal(self.store, self.clock, turn, self.mask)
         gate = Gate(self.policy, journal, turn, self.floor, self.hold, self.limits.calls_per_response)
         try:
             result = await self._run(turn, history, gate, saver)
@@ -92,11 +100,23 @@ class AgentRunner:
                     return event.result
         raise TurnFailed("The run ended without a result. Nothing further was run.")
 
+    async def revise(self, batch: Batch, request: ApprovalRequest, args: JsonObject) -> Revised:
+        heard = said(await self._history(batch.place.conversation))
+        trial = Trial(self.agent, self.policy, batch.place, batch.asker, heard)
+        return await trial.call(request.call.tool, args, request.call)
+
+    async def test(self, tool: str, args: JsonObject, place: Place, actor: Actor) -> Ruling:
+        """What would become of such a call, without any of its effects."""
+        heard = said(await self._history(place.conversation))
+        return (await Trial(self.agent, self.policy, place, actor, heard).call(tool, args)).ruling
+
+    async def _history(self, conversation: str) -> list[ModelMessage]:
+        entries = await self.store.run(lambda tx: tx.history(conversation))
+        return [message for entry in entries for message in ModelMessagesTypeAdapter.validate_json(entry.body)]
+
     def _batch(self, result: AgentRunResult[Any], gate: Gate, turn: Turn) -> Any:
         words = next(text_of(m) for m in reversed(result.all_messages()) if isinstance(m, ModelResponse))
-        return build_batch(
-            result.output, gate, turn, words, now=self.clock.now(), approvers=self.approvers, timeout=self.timeout
-        )
+        return build_batch(result.output, gate, turn, words, now=self.clock.now(), terms=self.terms)
 
     async def _close(self, turn: Turn, words: str) -> None:
         """Answer the calls that stay open for good, so that the next mention can continue the conversation."""

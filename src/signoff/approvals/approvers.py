@@ -1,37 +1,67 @@
 """Who may decide a request. Pure: the answer depends on the request, the batch and the person as they are now.
 
-A specification is a tuple of `manage_server`, `asker`, `role:ID` and `user:ID`. An empty one means nobody.
+A specification is a tuple of `manage_server`, `asker`, `role:ID` and `user:ID`, of which one must name the person.
+Parts joined with `&` must all name them. An empty specification means nobody.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, Place
 
 MANAGE_SERVER = "manage_server"
 ASKER = "asker"
 DEFAULT_APPROVERS = (MANAGE_SERVER,)
+FOUR_EYES = "four eyes: whoever asked may not decide"
 
 
 def effective(approvers: tuple[str, ...], place: Place) -> tuple[str, ...]:
     """In a direct conversation nobody manages a server: the listed person answers for themselves."""
     if not place.is_direct:
         return approvers
-    return tuple(dict.fromkeys(ASKER if spec == MANAGE_SERVER else spec for spec in approvers))
+    return tuple(dict.fromkeys(_joined(ASKER if p == MANAGE_SERVER else p for p in parts(s)) for s in approvers))
+
+
+def both(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """A specification that names only those whom both name. None says nothing."""
+    if one is None or other is None:
+        return one if other is None else other
+    return tuple(dict.fromkeys(_joined((*parts(a), *parts(b))) for a in one for b in other))
+
+
+def parts(spec: str) -> list[str]:
+    return spec.split("&")
+
+
+def objection(actor: Actor, request: ApprovalRequest, batch: Batch) -> str | None:
+    """None if this person may decide, here, now. Else why not; empty where they are simply not among those named."""
+    if actor.is_bot or actor.server != batch.place.server:
+        return ""
+    if not any(all(_names(part, actor, batch) for part in parts(spec)) for spec in request.approvers):
+        return ""
+    return FOUR_EYES if request.four_eyes and actor.id == batch.asker.id else None
 
 
 def may_decide(actor: Actor, request: ApprovalRequest, batch: Batch) -> bool:
-    """True only where a specification names this person, here, now."""
-    if actor.is_bot or actor.server != batch.place.server:
-        return False
-    return any(_names(spec, actor, batch) for spec in request.approvers)
+    return objection(actor, request, batch) is None
 
 
-def _names(spec: str, actor: Actor, batch: Batch) -> bool:
-    if spec == MANAGE_SERVER:
+def nobody_left(request: ApprovalRequest) -> bool:
+    """Whether no specification is left that could name anybody."""
+    return not set(request.approvers) - set(request.missing)
+
+
+def _joined(found: Iterable[str]) -> str:
+    return "&".join(dict.fromkeys(found))
+
+
+def _names(part: str, actor: Actor, batch: Batch) -> bool:
+    if part == MANAGE_SERVER:
         return actor.manages_server
-    if spec == ASKER:
+    if part == ASKER:
         return actor.id == batch.asker.id
-    kind, _, identifier = spec.partition(":")
+    kind, _, identifier = part.partition(":")
     if not identifier:
         return False
     if kind == "role":

@@ -1,4 +1,4 @@
-"""The desk: every decision, from a click, a mode or the clock, is settled here, once, in one transaction.
+"""The desk: every decision, from a click, a mode, a grant or the clock, is settled here, once, in one transaction.
 
 First the transaction, then the future: whoever waits is woken only after the decision is durable. A batch that
 nobody in this process waits for, because it was opened before a restart, wakes the `unattended` callback instead.
@@ -8,26 +8,37 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from signoff.approvals.approvers import may_decide
+from signoff.approvals.approvers import nobody_left, objection
+from signoff.approvals.digest import canonical
+from signoff.approvals.grants import Grant, GrantTerms, grant, may_be_remembered, scopes
 from signoff.approvals.model import (
     Actor,
     ApprovalRequest,
     Batch,
     Choice,
+    JsonObject,
     Outcome,
+    Remember,
     RequestKind,
     RequestState,
     Settlement,
+    Vote,
 )
-from signoff.approvals.ports import Clock, DeskTx, RequestStore, Subscriber
-from signoff.errors import AlreadySettled, NotAllowed, UnknownRequest
+from signoff.approvals.ports import Clock, DeskTx, Directory, RequestStore, Subscriber
+from signoff.approvals.rules import must_manage
+from signoff.approvals.votes import Unchecked, count, may_remember
+from signoff.errors import AlreadySettled, AlreadyVoted, NotAllowed, Outdated, Refused, UnknownRequest
 
 log = logging.getLogger(__name__)
 
 Unattended = Callable[[Batch], None]
+Ended = tuple[Batch, Sequence[ApprovalRequest]]
+"""A batch after a change, and the requests that the change settled."""
+Taken = tuple[Batch, list[ApprovalRequest], list[ApprovalRequest], bool]
+"""The batch after a click, what it settled, what it voted for, and whether it came in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,29 +49,65 @@ class Modes:
     on_no_approver: str = "reject"
 
 
+@dataclass(frozen=True, slots=True)
+class Click:
+    """What a person chose, and on what: a request or a whole batch, and the card as they saw it."""
+
+    target: str
+    choice: Choice
+    actor: Actor
+    channel: str
+    card: str | None = None
+    """The message that was clicked: the click may be here before its posting was noted."""
+    note: str = ""
+    remember: Remember = Remember.NONE
+    revision: int | None = None
+    """How often the calls had been edited when the card was drawn."""
+    page: int | None = None
+    """An accept of the whole batch covers the calls of the page that was shown."""
+
+
 @dataclass
 class Desk:
     store: RequestStore
     clock: Clock
     modes: Modes = field(default_factory=Modes)
+    grants: GrantTerms = field(default_factory=GrantTerms)
+    directory: Directory | None = None
+    mask: Callable[[JsonObject], JsonObject] = lambda args: args
+    """What the record and the subscribers may see of arguments."""
     unattended: Unattended = lambda batch: None
     subscribers: list[Subscriber] = field(default_factory=list[Subscriber])
     _futures: dict[str, asyncio.Future[Batch]] = field(default_factory=dict[str, "asyncio.Future[Batch]"])
 
+    # Opening
+
+    async def look_for_approvers(self, batch: Batch) -> Batch:
+        """Note which approvers are gone. To be called before `open`; what cannot be found out is left to the click."""
+        specs = sorted({spec for request in batch.requests for spec in request.approvers})
+        if self.directory is None or batch.place.is_direct:
+            return batch
+        try:
+            gone = set(await self.directory.missing(batch.place.server, specs))
+        except Exception as error:
+            log.warning("could not look whether those who may decide are still there: %s", error)
+            return batch
+        requests = (replace(r, missing=tuple(s for s in r.approvers if s in gone)) for r in batch.requests)
+        return replace(batch, requests=tuple(requests))
+
     def open(self, tx: DeskTx, batch: Batch) -> Batch:
-        """Write a new batch inside the caller's transaction. Modes settle it right there, with nobody asked."""
+        """Write a new batch inside the caller's transaction. Modes and grants settle it right there."""
         tx.insert_batch(batch)
-        tx.audit(
-            "opened",
-            batch.place.server,
-            batch.id,
-            batch.asker.id,
-            {"turn": batch.turn, "digests": [r.call.digest for r in batch.requests], "deadline": batch.deadline},
-            batch.opened,
-        )
-        automatic = [self._without_people(r, batch.opened) for r in batch.requests]
-        settled = [r for r in automatic if r is not None]
-        return self._write(tx, batch, settled) if settled else batch
+        for request in batch.requests:
+            data = {"turn": batch.turn, "kind": request.kind, "why": request.why, "missing": list(request.missing)}
+            self._record(tx, "asked", batch, request, batch.asker, data, batch.opened)
+        settled = [r for r in (self._without_people(tx, r, batch) for r in batch.requests) if r is not None]
+        left = {r.id for r in batch.requests} - {r.id for r in settled}
+        if settled and all(r.held for r in batch.requests if r.id in left):
+            alone = Settlement(Choice.ACCEPT, None, batch.opened, "it needs no approval by itself")
+            held = (r for r in batch.requests if r.id in left)
+            settled += [replace(r, state=RequestState.APPROVED, settlement=alone) for r in held]
+        return self._write(tx, batch, settled)
 
     def watch(self, batch: Batch) -> asyncio.Future[Batch]:
         """To be called once `open` is committed: a future that the settling decision resolves, after its own commit."""
@@ -70,81 +117,140 @@ class Desk:
         self._wake(batch)
         return future
 
-    async def decide(
-        self, target: str, choice: Choice, actor: Actor, channel: str, card: str | None = None, note: str = ""
-    ) -> Outcome:
-        """Settle a request, or every open request of a batch, as this person says.
+    # Deciding
 
-        `card` is the message that was clicked: the click may be here before its posting was noted.
-        """
-        now = self.clock.now()
-
-        def work(tx: DeskTx) -> tuple[Batch, Sequence[ApprovalRequest], bool]:
-            batch = tx.batch(target) or tx.batch_of_request(target)
-            if batch is None or batch.place.channel != channel or batch.place.server != actor.server:
-                raise UnknownRequest("Unknown request.")
-            if card and batch.card not in (None, card):
-                raise UnknownRequest("Unknown request.")
-            if card and batch.card is None:
-                tx.set_card(batch.id, card)
-                batch = replace(batch, card=card)
-            located = [r for r in batch.pending if target in (batch.id, r.id)]
-            if not located:
-                return batch, (), False
-            if now >= batch.deadline:
-                expired = [_ended(r, RequestState.EXPIRED, now) for r in batch.pending]
-                return self._write(tx, batch, expired), expired, False
-            chosen = [r for r in located if r.kind is choice.fits]
-            if not chosen:
-                raise UnknownRequest("Unknown request.")
-            if not all(may_decide(actor, r, batch) for r in chosen):
-                raise NotAllowed(batch)
-            settlement = Settlement(choice, actor, now, note)
-            settled = [replace(r, state=choice.state, settlement=settlement) for r in chosen]
-            return self._write(tx, batch, settled), settled, True
-
-        batch, settled, in_time = await self.store.run(work)
+    async def decide(self, click: Click) -> Outcome:
+        """Settle a request, or every open request of a batch, as this person says; or count their vote."""
+        seen: dict[str, Actor | None] = {}
+        batch, settled, voted, in_time = await self._taken(click, seen)
         self._announce(batch, settled)
         if settled:
             self._wake(batch)
         if not in_time:
             raise AlreadySettled(batch)
-        return Outcome(batch, tuple(settled))
+        return Outcome(batch, tuple(settled), tuple(voted))
+
+    async def _taken(self, click: Click, seen: dict[str, Actor | None]) -> Taken:
+        """One transaction; another one if earlier voters have to be looked at first."""
+        while True:
+            try:
+                return await self.store.run(lambda tx: self._take(tx, click, seen, self.clock.now()))
+            except Unchecked as unchecked:
+                for voter in unchecked.voters:
+                    seen[voter] = await self.directory.person(click.actor.server, voter) if self.directory else None
+
+    async def look(self, target: str, actor: Actor, channel: str, card: str | None) -> Batch:
+        """The batch as it stands, for whoever turns a page or opens a form. Raises UnknownRequest."""
+        return await self.store.run(lambda tx: self.locate(tx, target, actor, channel, card))
+
+    def locate(self, tx: DeskTx, target: str, actor: Actor, channel: str, card: str | None) -> Batch:
+        """The batch that a click or a modal is about, if it belongs to this place and this message."""
+        batch = tx.batch(target) or tx.batch_of_request(target)
+        if batch is None or batch.place.channel != channel or batch.place.server != actor.server:
+            raise UnknownRequest("Unknown request.")
+        if card and batch.card not in (None, card):
+            raise UnknownRequest("Unknown request.")
+        if card and batch.card is None:
+            tx.set_card(batch.id, card)
+            batch = replace(batch, card=card)
+        return batch
+
+    def _take(self, tx: DeskTx, click: Click, seen: Mapping[str, Actor | None], now: float) -> Taken:
+        batch = self.locate(tx, click.target, click.actor, click.channel, click.card)
+        located = [r for r in batch.pending if click.target in (batch.id, r.id)]
+        if not located:
+            return batch, [], [], False
+        if now >= batch.deadline:
+            expired = [_ended(r, RequestState.EXPIRED, now) for r in batch.pending]
+            return self._write(tx, batch, expired), expired, [], False
+        chosen = [r for r in located if r.kind is click.choice.fits]
+        approves = click.choice.state is RequestState.APPROVED
+        if approves and click.page is not None and click.target == batch.id:
+            chosen = [r for r in chosen if r in batch.page(click.page)]
+        if not chosen:
+            raise UnknownRequest("Unknown request.")
+        objections = [objection(click.actor, r, batch) for r in chosen]
+        allowed = [r for r, why in zip(chosen, objections, strict=True) if why is None]
+        if not allowed:
+            raise NotAllowed(batch, next((why for why in objections if why), ""))
+        # What is remembered must be what was shown, whether it is a yes or a no.
+        binding = approves or click.remember is not Remember.NONE
+        if binding and click.revision not in (None, batch.revision):
+            raise Outdated(batch)
+        self._check_remembering(click, batch)
+        if approves:
+            settled, voted = self._vote(tx, click, batch, allowed, seen, now)
+        else:
+            end = Settlement(click.choice, click.actor, now, click.note, click.remember)
+            settled, voted = [replace(r, state=click.choice.state, settlement=end) for r in allowed], []
+        batch = self._write(tx, batch, settled)
+        changed = {r.id: r for r in voted}
+        return replace(batch, requests=tuple(changed.get(r.id, r) for r in batch.requests)), settled, voted, True
+
+    def _vote(
+        self,
+        tx: DeskTx,
+        click: Click,
+        batch: Batch,
+        requests: Sequence[ApprovalRequest],
+        seen: Mapping[str, Actor | None],
+        now: float,
+    ) -> tuple[list[ApprovalRequest], list[ApprovalRequest]]:
+        settled: list[ApprovalRequest] = []
+        voted: list[ApprovalRequest] = []
+        for request in requests:
+            counted = count(Vote(click.actor, now, click.remember), request, batch, seen)
+            for void in counted.void:
+                self._record(tx, "vote_void", batch, request, void.by, {"who": void.by.name}, now)
+            after = replace(request, votes=counted.votes)
+            if counted.complete:
+                end = Settlement(click.choice, click.actor, now, click.note, counted.remember)
+                settled.append(replace(after, state=click.choice.state, settlement=end))
+            elif counted.void or click.actor.id not in {vote.by.id for vote in request.votes}:
+                self._record(tx, "vote", batch, request, click.actor, {"who": click.actor.name}, now)
+                tx.rewrite(after)
+                voted.append(after)
+        if not settled and not voted:
+            raise AlreadyVoted(batch)
+        return settled, voted
+
+    def _check_remembering(self, click: Click, batch: Batch) -> None:
+        if click.remember.reach > self.grants.widest.reach:
+            raise Refused("The operator has not allowed decisions to be remembered that far. Nothing was decided.")
+        if click.remember is Remember.ALWAYS and not may_remember(click.actor, batch):
+            raise Refused('"Always" takes the permission Manage Server. Nothing was decided.')
+
+    # The clock, and what cannot be asked any more
 
     async def expire_due(self) -> Sequence[Batch]:
         """Settle everything whose deadline has passed. The clock's way through the same door."""
         now = self.clock.now()
 
-        def work(tx: DeskTx) -> list[tuple[Batch, list[ApprovalRequest]]]:
-            found: list[tuple[Batch, list[ApprovalRequest]]] = []
-            for batch in tx.due(now):
-                ended = [_ended(r, RequestState.EXPIRED, now) for r in batch.pending]
-                found.append((self._write(tx, batch, ended), ended))
-            return found
+        def work(tx: DeskTx) -> list[Ended]:
+            return [self._end_all(tx, batch, RequestState.EXPIRED, now) for batch in tx.due(now)]
 
-        expired = await self.store.run(work)
-        for batch, ended in expired:
-            self._announce(batch, ended)
-            self._wake(batch)
-        return [batch for batch, _ in expired]
+        return self._tell(await self.store.run(work))
+
+    async def take_reminders(self) -> Sequence[Batch]:
+        now = self.clock.now()
+        return await self.store.run(lambda tx: tx.take_reminders(now))
 
     async def cancel(self, batch_id: str, reason: str) -> Batch | None:
         """End what is still open because it cannot be asked any more. None if nothing was open."""
         now = self.clock.now()
 
-        def work(tx: DeskTx) -> tuple[Batch, list[ApprovalRequest]] | None:
+        def work(tx: DeskTx) -> list[Ended]:
             batch = tx.batch(batch_id)
-            if batch is None or batch.settled:
-                return None
-            ended = [_ended(r, RequestState.CANCELLED, now, reason) for r in batch.pending]
-            return self._write(tx, batch, ended), ended
+            return [] if batch is None or batch.settled else [self.cancel_in(tx, batch, now, reason)]
 
-        done = await self.store.run(work)
-        if done is None:
-            return None
-        self._announce(*done)
-        self._wake(done[0])
-        return done[0]
+        return next(iter(self._tell(await self.store.run(work))), None)
+
+    def cancel_in(self, tx: DeskTx, batch: Batch, now: float, reason: str) -> Ended:
+        """The same inside a caller's transaction; the caller passes what it gets to `cancelled` after the commit."""
+        return self._end_all(tx, batch, RequestState.CANCELLED, now, reason)
+
+    def cancelled(self, ended: Sequence[Ended]) -> None:
+        self._tell(ended)
 
     async def card_lost(self, card: str, reason: str) -> Batch | None:
         """The message that showed a card is gone: nobody can answer it any more."""
@@ -160,39 +266,100 @@ class Desk:
     async def mark_card_final(self, batch_id: str) -> None:
         await self.store.run(lambda tx: tx.set_card_final(batch_id))
 
-    def _without_people(self, request: ApprovalRequest, now: float) -> ApprovalRequest | None:
-        """The request as a mode settles it, or None if people are to be asked."""
+    # Grants
+
+    async def standing_grants(self, server: str) -> Sequence[Grant]:
+        now = self.clock.now()
+        found = await self.store.run(lambda tx: tx.grants_of(server))
+        return [one for one in found if one.stands(now)]
+
+    async def revoke(self, grant_id: str, actor: Actor) -> Grant:
+        must_manage(actor)
+        now = self.clock.now()
+
+        def work(tx: DeskTx) -> Grant:
+            found = tx.revoke_grant(grant_id, actor.server, now)
+            if found is None:
+                raise Refused(f"This server has no grant {grant_id}.")
+            tx.audit("revoked", actor.server, grant_id, actor.id, {"who": actor.name}, now, tool=found.tool)
+            return found
+
+        return await self.store.run(work)
+
+    def _granted(self, tx: DeskTx, request: ApprovalRequest, batch: Batch) -> ApprovalRequest | None:
+        if not may_be_remembered(request):
+            return None
+        found = [one for one in tx.grants_under(scopes(request, batch.place)) if one.stands(batch.opened)]
+        # A remembered no wins over a remembered yes.
+        for one in sorted(found, key=lambda one: one.choice is Choice.ACCEPT):
+            tx.use_grant(one.id)
+            note = f"remembered: grant {one.id} of {one.by.name}"
+            return replace(request, state=one.choice.state, settlement=Settlement(one.choice, None, batch.opened, note))
+        return None
+
+    # Writing
+
+    def _without_people(self, tx: DeskTx, request: ApprovalRequest, batch: Batch) -> ApprovalRequest | None:
+        """The request as a mode or a grant settles it, or None if people are to be asked."""
         fits_call = request.kind is RequestKind.CALL
         yes, no = (Choice.ACCEPT, Choice.REJECT) if fits_call else (Choice.RERUN, Choice.SKIP)
         if self.modes.mode == "auto_deny":
             choice, note = no, "mode auto_deny"
+        elif granted := self._granted(tx, request, batch):
+            return granted
         elif self.modes.mode == "auto_approve" and fits_call:
             choice, note = yes, "mode auto_approve"
-        elif not request.approvers:
+        elif nobody_left(request):
             approve = self.modes.on_no_approver == "approve" and fits_call
             choice, note = (yes if approve else no), "nobody may decide this request"
             log.warning("nobody may decide %s: %s automatically", request.call.tool, choice.state)
         else:
             return None
-        return replace(request, state=choice.state, settlement=Settlement(choice, None, now, note))
+        return replace(request, state=choice.state, settlement=Settlement(choice, None, batch.opened, note))
+
+    def _end_all(self, tx: DeskTx, batch: Batch, state: RequestState, now: float, reason: str = "") -> Ended:
+        ended = [_ended(r, state, now, reason) for r in batch.pending]
+        return self._write(tx, batch, ended), ended
 
     def _write(self, tx: DeskTx, batch: Batch, settled: Sequence[ApprovalRequest]) -> Batch:
-        """Compare-and-set each request, record it, and return the batch as it now stands."""
+        """Compare-and-set each request, record and remember it, and return the batch as it now stands."""
         won: dict[str, ApprovalRequest] = {}
         for request in settled:
-            settlement = request.settlement
-            if settlement is None or not tx.settle(request):
+            end = request.settlement
+            if end is None or not tx.settle(request):
                 continue
             won[request.id] = request
-            actor = settlement.by.id if settlement.by else "signoff"
-            data = {
-                "batch": batch.id,
-                "tool": request.call.tool,
-                "digest": request.call.digest,
-                "note": settlement.note,
-            }
-            tx.audit(request.state, batch.place.server, request.id, actor, data, settlement.at)
+            who = end.by.name if end.by else ""
+            data = {"choice": end.choice or "", "who": who, "note": end.note, "remember": end.remember}
+            self._record(tx, request.state, batch, request, end.by, data, end.at)
+            if end.choice and end.by and end.remember is not Remember.NONE and may_be_remembered(request):
+                made = grant(request, batch, end.remember, end.by, end.choice, end.at, self.grants)
+                tx.insert_grant(made)
+                self._record(tx, "granted", batch, request, end.by, {"grant": made.id, "scope": end.remember}, end.at)
         return replace(batch, requests=tuple(won.get(r.id, r) for r in batch.requests))
+
+    def _record(
+        self,
+        tx: DeskTx,
+        kind: str,
+        batch: Batch,
+        request: ApprovalRequest,
+        by: Actor | None,
+        data: JsonObject,
+        at: float,
+    ) -> None:
+        found = {"batch": batch.id, "digest": request.call.digest, **data}
+        text = canonical(self.mask(request.call.args))
+        actor = by.id if by else "signoff"
+        tx.audit(kind, batch.place.server, request.id, actor, found, at, tool=request.call.tool, text=text)
+
+    # Telling
+
+    def _tell(self, ended: Sequence[Ended]) -> list[Batch]:
+        for batch, settled in ended:
+            self._announce(batch, settled)
+            self._wake(batch)
+        return [batch for batch, _ in ended]
 
     def _wake(self, batch: Batch) -> None:
         if not batch.settled:
@@ -209,7 +376,7 @@ class Desk:
             event = {
                 "event": "tool_approval",
                 "tool": request.call.tool,
-                "arguments": dict(request.call.args),
+                "arguments": dict(self.mask(request.call.args)),
                 "approved": request.state is RequestState.APPROVED,
                 "state": str(request.state),
                 "by": settlement.by.id if settlement and settlement.by else None,

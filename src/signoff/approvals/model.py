@@ -6,11 +6,13 @@ Knows nothing of Discord, PydanticAI or SQL. Ids are strings, times are Unix sec
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal
 
 JsonObject = Mapping[str, Any]
+PAGE = 4
+"""So many calls are on one page of a card."""
 
 DIRECT = "dm"
 """The server of a conversation that takes place in no server."""
@@ -53,6 +55,18 @@ class Choice(StrEnum):
     @property
     def fits(self) -> RequestKind:
         return RequestKind.CALL if self in (Choice.ACCEPT, Choice.REJECT) else RequestKind.MAY_HAVE_RUN
+
+
+class Remember(StrEnum):
+    """How far a decision is to be remembered, narrowest first."""
+
+    NONE = "none"
+    SESSION = "session"
+    ALWAYS = "always"
+
+    @property
+    def reach(self) -> int:
+        return list(Remember).index(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +114,8 @@ class ToolCall:
     """Digest of the tool's name, source and parameter schema."""
     digest: str = ""
     """What a decision is bound to; see `digest.bind`."""
+    operands: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What the call would touch, such as a file, and a digest of how it is now. Looked at again before it runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +126,64 @@ class Ruling:
     reason: str
     approvers: tuple[str, ...] | None = None
     timeout: float | None = None
+    quorum: int = 1
+    four_eyes: bool = False
+    reminder: float | None = None
+    """Seconds before the deadline at which those who may decide are reminded."""
+    ping: bool = False
+    """Whether the reminder pings the approver roles."""
+    message: str = ""
+    """The rule's own words to those who decide."""
+    relaxable: bool = False
+    """Whether a server may loosen it."""
+    held: bool = False
+    """Allowed by itself; it only waits for its siblings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How people are asked where no rule says otherwise. Quorum and four eyes are the least for every card."""
+
+    approvers: tuple[str, ...] = ("manage_server",)
+    timeout: float = 300.0
+    quorum: int = 1
+    four_eyes: bool = False
+    reminder: float | None = None
+    ping: bool = False
+
+    def fill(self, ruling: Ruling) -> Ruling:
+        """The ruling with everything said."""
+        return replace(
+            ruling,
+            approvers=self.approvers if ruling.approvers is None else ruling.approvers,
+            timeout=self.timeout if ruling.timeout is None else ruling.timeout,
+            quorum=max(self.quorum, ruling.quorum),
+            four_eyes=self.four_eyes or ruling.four_eyes,
+            reminder=self.reminder if ruling.reminder is None else ruling.reminder,
+            ping=self.ping or ruling.ping,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One accept of several that are needed."""
+
+    by: Actor
+    at: float
+    remember: Remember = Remember.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The arguments were changed by a person before anything ran."""
+
+    original: JsonObject
+    """What the model sent, however often it was edited since."""
+    original_digest: str
+    by: Actor
+    at: float
+    voided: tuple[Actor, ...] = ()
+    """Whose votes were for the arguments before this edit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +195,8 @@ class Settlement:
     by: Actor | None
     at: float
     note: str = ""
+    remember: Remember = Remember.NONE
+    """How far this decision was remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +213,20 @@ class ApprovalRequest:
     """What the tool itself said when it raised ApprovalRequired: untrusted words."""
     state: RequestState = RequestState.PENDING
     settlement: Settlement | None = None
+    quorum: int = 1
+    """How many people have to accept."""
+    four_eyes: bool = False
+    """Whether the asker is kept from deciding."""
+    message: str = ""
+    """The rule's own words to those who decide: trusted."""
+    preview: str = ""
+    """What the tool says the call would change, such as a diff."""
+    held: bool = False
+    """It needs no approval by itself and only waits for its siblings."""
+    missing: tuple[str, ...] = ()
+    """Those of `approvers` that named nobody when the card was made: a role or a person that is gone."""
+    votes: tuple[Vote, ...] = ()
+    edit: Edit | None = None
 
     @property
     def summary(self) -> str:
@@ -145,6 +235,11 @@ class ApprovalRequest:
             if self.metadata.get(name):
                 return str(self.metadata[name])
         return ""
+
+    @property
+    def called(self) -> str:
+        """The digest of the call as the model made it."""
+        return self.edit.original_digest if self.edit else self.call.digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +261,10 @@ class Batch:
     """The message that shows the card, once it is posted."""
     card_final: bool = False
     """Whether that message shows the settled state."""
+    revision: int = 0
+    """How many edits there were: an accept counts only for the revision that was on the clicked card."""
+    remind_at: float | None = None
+    ping: bool = False
 
     @property
     def pending(self) -> tuple[ApprovalRequest, ...]:
@@ -174,6 +273,22 @@ class Batch:
     @property
     def settled(self) -> bool:
         return not self.pending
+
+    @property
+    def pages(self) -> int:
+        return max(1, -(-len(self.requests) // PAGE))
+
+    def page(self, number: int) -> tuple[ApprovalRequest, ...]:
+        return self.requests[number * PAGE : (number + 1) * PAGE]
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Nothing new starts in this server."""
+
+    server: str
+    by: Actor
+    at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +303,9 @@ class ApprovalDecision:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The answer to one decision: the batch after it, and which requests it settled."""
+    """The answer to one decision: the batch after it, and which requests it settled or voted for."""
 
     batch: Batch
     settled: tuple[ApprovalRequest, ...]
+    voted: tuple[ApprovalRequest, ...] = ()
+    """Accepted by this person, and still short of the quorum."""

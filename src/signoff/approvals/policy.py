@@ -1,21 +1,28 @@
 """What asks: rules, then the tool's own declaration, on validated and defaulted arguments.
 
-Among the rules that match, deny wins over ask and ask over allow. Only when none matches does the declaration count.
-Rules are pure data; a declared predicate may be async, and whatever it raises means that nothing is approved.
+Within a layer deny wins over ask and ask over allow, and all matching ask rules count together: their quorum is the
+highest, their deadline the nearest, and whoever decides must be named by each. Only when no rule matches does the
+declaration count. A server's rules tighten the operator's, and loosen only what the operator marked relaxable. Rules
+are pure data; a declared predicate may be async, and whatever it raises means that nothing is approved.
 """
 
 from __future__ import annotations
 
+import fnmatch
 import inspect
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
+from functools import cached_property, lru_cache, reduce
 from typing import Any, cast
 
+from signoff.approvals.approvers import both
 from signoff.approvals.digest import canonical
 from signoff.approvals.model import Actor, JsonObject, Place, Ruling, ToolCall, Verdict
 
 Patterns = Mapping[str, tuple[str, ...]]
+TOOLS_KNOWN = 1000
+STRICTNESS = {Verdict.ALLOW: 0, Verdict.ASK: 1, Verdict.DENY: 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,46 +58,51 @@ class Rule:
     approvers: tuple[str, ...] | None = None
     timeout: float | None = None
     reason: str = ""
+    quorum: int = 1
+    four_eyes: bool = False
+    reminder: float | None = None
+    ping: bool = False
+    message: str = ""
+    relaxable: bool = False
 
     def names(self, tool: str) -> bool:
-        return fnmatchcase(tool, self.tool)
-
-    def covers(self, call: ToolCall) -> bool:
-        # A list counts as matched for a loosening pattern only if each of its items matches, for a tightening one
-        # if any does: otherwise one harmless item would carry a dangerous one past the rule.
-        loosens = self.verdict is Verdict.ALLOW
-        return (
-            self.names(call.tool)
-            and all(_matches(call.args, name, globs, every=loosens) for name, globs in self.when.items())
-            and not (
-                self.unless and all(_matches(call.args, name, globs, every=True) for name, globs in self.unless.items())
-            )
-        )
+        return self.tool == tool or _pattern((self.tool,))(tool) is not None
 
     def ruling(self) -> Ruling:
-        reason = self.reason or f"a rule for {self.tool} says {self.verdict}"
-        return Ruling(self.verdict, reason, self.approvers, self.timeout)
+        return Ruling(
+            self.verdict,
+            self.reason or f"a rule for {self.tool} says {self.verdict}",
+            self.approvers,
+            self.timeout,
+            self.quorum,
+            self.four_eyes,
+            self.reminder,
+            self.ping,
+            self.message,
+            self.relaxable,
+        )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Policy:
     """The operator's rules and what to do with tools that declare nothing."""
 
     rules: tuple[Rule, ...] = ()
     undeclared: Verdict = Verdict.ALLOW
 
-    def ruling_by_rule(self, call: ToolCall) -> Ruling | None:
-        matching = [rule for rule in self.rules if rule.covers(call)]
-        for verdict in (Verdict.DENY, Verdict.ASK, Verdict.ALLOW):
-            for rule in matching:
-                if rule.verdict is verdict:
-                    return rule.ruling()
-        return None
-
-    async def decide(self, call: ToolCall, declaration: Declaration, context: Context) -> Ruling:
+    async def decide(
+        self, call: ToolCall, declaration: Declaration, context: Context, server: Layer | None = None
+    ) -> Ruling:
         """The ruling on one call. Exceptions of a predicate pass to the caller, who must not run the call."""
-        if ruling := self.ruling_by_rule(call):
-            return ruling
+        floor = self._layer.ruling(call) or await self._declared(call, declaration, context)
+        own = server.ruling(call) if server else None
+        return layered(floor, own) if own else floor
+
+    @cached_property
+    def _layer(self) -> Layer:
+        return Layer(self.rules)
+
+    async def _declared(self, call: ToolCall, declaration: Declaration, context: Context) -> Ruling:
         if declaration is None:
             return Ruling(self.undeclared, "the tool declares nothing and no rule matches")
         if isinstance(declaration, Verdict):
@@ -105,16 +117,110 @@ class Policy:
         return Ruling(Verdict.ASK, "the tool's own condition asks for these arguments")
 
 
-def _matches(args: JsonObject, name: str, globs: tuple[str, ...], *, every: bool) -> bool:
-    if name not in args:
-        return False
-    value = args[name]
+@dataclass(frozen=True)
+class Layer:
+    """The rules of one authority, ready to be asked: a thousand of them must not be felt."""
+
+    rules: tuple[Rule, ...]
+
+    def ruling(self, call: ToolCall) -> Ruling | None:
+        """What they say together; None if none of them matches."""
+        args = {name: _texts(value) for name, value in call.args.items()}
+        found = [ruling for ruling, covers in self._for_tool(call.tool) if covers(args)]
+        if not found:
+            return None
+        strictest = max((ruling.verdict for ruling in found), key=STRICTNESS.__getitem__)
+        alike = [ruling for ruling in found if ruling.verdict is strictest]
+        return together(alike) if strictest is Verdict.ASK else alike[0]
+
+    def _for_tool(self, tool: str) -> list[tuple[Ruling, Covers]]:
+        known = self._by_tool.get(tool)
+        if known is None:
+            known = [(rule.ruling(), _covers(rule)) for rule in self.rules if rule.names(tool)]
+            if len(self._by_tool) < TOOLS_KNOWN:  # a model may make up names without end
+                self._by_tool[tool] = known
+        return known
+
+    @cached_property
+    def _by_tool(self) -> dict[str, list[tuple[Ruling, Covers]]]:
+        return {}
+
+
+def layered(floor: Ruling, own: Ruling) -> Ruling:
+    """The operator's ruling and a server's: the stricter, both together where both ask, the looser only if it may."""
+    difference = STRICTNESS[own.verdict] - STRICTNESS[floor.verdict]
+    if difference > 0 or (difference < 0 and floor.relaxable and floor.verdict is Verdict.ASK):
+        return own
+    return together([floor, own]) if not difference and own.verdict is Verdict.ASK else floor
+
+
+def together(rulings: Sequence[Ruling]) -> Ruling:
+    """Rulings that all ask, as one that is at least as strict as each."""
+    if len(rulings) == 1:
+        return rulings[0]
+    timeouts = [ruling.timeout for ruling in rulings if ruling.timeout is not None]
+    reminders = [ruling.reminder for ruling in rulings if ruling.reminder is not None]
+    named = dict.fromkeys(ruling.approvers for ruling in rulings)
+    return Ruling(
+        Verdict.ASK,
+        "; ".join(dict.fromkeys(ruling.reason for ruling in rulings)),
+        approvers=reduce(both, named),
+        timeout=min(timeouts, default=None),
+        quorum=max(ruling.quorum for ruling in rulings),
+        four_eyes=any(ruling.four_eyes for ruling in rulings),
+        reminder=max(reminders, default=None),
+        ping=any(ruling.ping for ruling in rulings),
+        message="\n".join(dict.fromkeys(ruling.message for ruling in rulings if ruling.message)),
+        relaxable=all(ruling.relaxable for ruling in rulings),
+    )
+
+
+Texts = Mapping[str, list[list[str]]]
+"""Of every argument, every item that it has, in every way in which it may be written."""
+Covers = Callable[[Texts], bool]
+
+
+def _covers(rule: Rule) -> Covers:
+    """The rule's patterns as one function. An absent argument matches no pattern."""
+    # A list counts as matched for a loosening pattern only if each of its items matches, for a tightening one
+    # if any does: otherwise one harmless item would carry a dangerous one past the rule.
+    wanted = all if rule.verdict is Verdict.ALLOW else any
+    when = [(name, _pattern(globs)) for name, globs in rule.when.items()]
+    unless = [(name, _pattern(globs)) for name, globs in rule.unless.items()]
+
+    def matches(args: Texts, patterns: Sequence[tuple[str, Match]], enough: Callable[[list[bool]], bool]) -> bool:
+        for name, match in patterns:
+            items = args.get(name)
+            if not items or not _hit(items, match, enough):
+                return False
+        return True
+
+    def covers(args: Texts) -> bool:
+        return matches(args, when, wanted) and not (unless and matches(args, unless, all))
+
+    return covers
+
+
+Match = Callable[[str], re.Match[str] | None]
+
+
+def _hit(items: list[list[str]], match: Match, enough: Callable[[list[bool]], bool]) -> bool:
+    if len(items) == len(items[0]) == 1:  # nearly always
+        return match(items[0][0]) is not None
+    return enough([any(map(match, texts)) for texts in items])
+
+
+@lru_cache(maxsize=65536)
+def _pattern(globs: tuple[str, ...]) -> Match:
+    return re.compile("|".join(map(fnmatch.translate, globs))).match
+
+
+def _texts(value: Any) -> list[list[str]]:
     items = cast(list[Any], value) if isinstance(value, list) else [value]
-    hits = [any(fnmatchcase(text, glob) for text in _texts(item) for glob in globs) for item in items]
-    return bool(hits) and (all(hits) if every else any(hits))
+    return [_spellings(item) for item in items]
 
 
-def _texts(value: Any) -> list[str]:
+def _spellings(value: Any) -> list[str]:
     """How a value may be written. A default of 100 and a given 100.0 are the same number, so both spellings count."""
     if isinstance(value, str):
         return [value]

@@ -1,11 +1,15 @@
-"""What the desk needs from the outside: a store with transactions, and a clock."""
+"""What the heart needs from the outside: a store with transactions, a clock, people as they are now, and a reviser."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from signoff.approvals.model import ApprovalRequest, Batch, CallKey, JsonObject
+from signoff.approvals.audit import AuditRow
+from signoff.approvals.grants import Grant
+from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, JsonObject, Pause, Ruling, ToolCall
+from signoff.approvals.rules import ServerRule
 
 T = TypeVar("T")
 
@@ -27,9 +31,19 @@ class DeskTx(Protocol):
         """Write the batch and its requests. A batch that is there already is left as it is."""
         ...
 
-    def settle(self, request: ApprovalRequest) -> bool:
-        """Write state and settlement if the row is still pending; False if it was not."""
+    def open_of(self, server: str) -> Sequence[Batch]:
+        """Batches of this server with a pending request, oldest first."""
         ...
+
+    def settle(self, request: ApprovalRequest) -> bool:
+        """Write state, settlement and votes if the row is still pending; False if it was not."""
+        ...
+
+    def rewrite(self, request: ApprovalRequest) -> bool:
+        """Write votes, edit, call and terms of a request that is still pending; False if it was not."""
+        ...
+
+    def set_revision(self, batch_id: str, revision: int) -> None: ...
 
     def set_card(self, batch_id: str, card: str) -> None: ...
 
@@ -40,20 +54,116 @@ class DeskTx(Protocol):
         ...
 
     def next_deadline(self) -> float | None:
-        """The earliest deadline of a batch with a pending request."""
+        """The earliest deadline or reminder of a batch with a pending request."""
+        ...
+
+    def take_reminders(self, now: float) -> Sequence[Batch]:
+        """Batches with a pending request whose reminder is due; each is given once."""
         ...
 
     def request_for(self, key: CallKey) -> ApprovalRequest | None:
         """The newest request about this call."""
         ...
 
-    def audit(self, kind: str, server: str, subject: str, actor: str, data: JsonObject, at: float) -> None: ...
+    def insert_grant(self, grant: Grant) -> None: ...
+
+    def grants_under(self, keys: Sequence[str]) -> Sequence[Grant]: ...
+
+    def grants_of(self, server: str) -> Sequence[Grant]:
+        """Those that were not revoked, newest first."""
+        ...
+
+    def use_grant(self, grant_id: str) -> None:
+        """Count one use down."""
+        ...
+
+    def revoke_grant(self, grant_id: str, server: str, at: float) -> Grant | None:
+        """None if this server has no such grant that stands unrevoked."""
+        ...
+
+    def rules_of(self, server: str) -> Sequence[ServerRule]:
+        """In the order in which they were made."""
+        ...
+
+    def insert_rule(self, rule: ServerRule) -> None: ...
+
+    def drop_rule(self, rule_id: str, server: str) -> ServerRule | None: ...
+
+    def pause_of(self, server: str) -> Pause | None: ...
+
+    def set_pause(self, pause: Pause) -> None: ...
+
+    def clear_pause(self, server: str) -> bool: ...
+
+    def audit(
+        self,
+        kind: str,
+        server: str,
+        subject: str,
+        actor: str,
+        data: JsonObject,
+        at: float,
+        *,
+        tool: str = "",
+        text: str = "",
+    ) -> None:
+        """Add a row to the record. Arguments go into `text`, masked, which retention may prune; never into `data`."""
+        ...
+
+    def audit_page(
+        self,
+        server: str,
+        *,
+        before: int | None = None,
+        limit: int = 50,
+        actor: str | None = None,
+        tool: str | None = None,
+        kind: str | None = None,
+        subject: str | None = None,
+    ) -> Sequence[AuditRow]:
+        """Rows of a server, newest first; `before` is the last number of the page before."""
+        ...
+
+    def audit_text(self, digest: str) -> str | None:
+        """The text with this digest; None if it was pruned."""
+        ...
+
+    def prune_texts(self, before: float, *, at: float | None = None) -> int:
+        """Remove the texts that only rows older than `before` refer to, and record that; how many there were."""
+        ...
 
 
 class RequestStore(Protocol):
     """Runs functions, each in one transaction that is durable when the await returns."""
 
     async def run(self, work: Callable[[DeskTx], T]) -> T: ...
+
+
+class Directory(Protocol):
+    """People and roles as they are now. Raises if that cannot be found out: then nothing is decided."""
+
+    async def person(self, server: str, user: str) -> Actor | None:
+        """None if nobody of that id is there any more."""
+        ...
+
+    async def missing(self, server: str, approvers: Sequence[str]) -> Sequence[str]:
+        """Those specifications that name nobody: a role that was deleted, a person who has left."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Revised:
+    """A call with other arguments, as its tool and the policy see it."""
+
+    call: ToolCall
+    ruling: Ruling
+    preview: str = ""
+
+
+class Reviser(Protocol):
+    async def revise(self, batch: Batch, request: ApprovalRequest, args: JsonObject) -> Revised:
+        """Validate other arguments for a call and put them to the policy. Raises Refused with words for the editor."""
+        ...
 
 
 class Clock(Protocol):
@@ -63,4 +173,4 @@ class Clock(Protocol):
 class Subscriber(Protocol):
     """Receives every settled request as a `tool_approval` event; it cannot change anything."""
 
-    def __call__(self, event: dict[str, Any]) -> None: ...
+    def __call__(self, event: dict[str, Any], /) -> None: ...

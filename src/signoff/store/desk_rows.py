@@ -1,4 +1,4 @@
-"""The desk's rows: batches, requests and audit, with their statements and how a row becomes a dataclass.
+"""The desk's rows: batches and requests, with their statements and how a row becomes a dataclass.
 
 Knows nothing of who may decide or when: it compares, sets and finds.
 """
@@ -12,20 +12,22 @@ from signoff.approvals.model import (
     Batch,
     CallKey,
     Choice,
-    JsonObject,
     Place,
+    Remember,
     RequestKind,
     RequestState,
     Settlement,
     ToolCall,
 )
 from signoff.store.codec import dump_actor, dump_object, dump_strings, load_actor, load_object, load_strings
-from signoff.store.database import Database, Row
+from signoff.store.database import Database, Row, Value
+from signoff.store.vote_codec import dump_edit, dump_votes, load_edit, load_votes
 
 _BATCH = """id, turn, server, channel, conversation, asker_seen, opened, deadline, words, already_ran, card,
-    card_final"""
+    card_final, revision, remind_at, ping"""
 _REQUEST = """id, conversation, position, call_id, tool, args, schema, digest, why, approvers, kind, metadata,
-    state, choice, settled_by, settled_at, note"""
+    quorum, four_eyes, message, preview, held, missing, operands, votes, edit, state, choice, settled_by, settled_at,
+    note, remember"""
 
 BATCHES = f"SELECT {_BATCH} FROM batches WHERE {{where}} ORDER BY {{order}}, id"
 REQUESTS_OF = f"""SELECT batch, {_REQUEST} FROM requests
@@ -34,30 +36,36 @@ BY_ID = "id = ?"
 BY_REQUEST = "id = (SELECT batch FROM requests WHERE id = ?)"
 BY_CARD = "card = ?"
 OPEN_IN = "settled = FALSE AND channel = ?"
+OPEN_OF = "settled = FALSE AND server = ?"
+REMINDING = "settled = FALSE AND remind_at <= ?"
 DUE = "settled = FALSE AND deadline <= ?"
 CARD_MISSING = "settled = FALSE AND card_final = FALSE AND card IS NULL"
 # A settled batch that never had a card (settled by a mode, or the card failed) has nothing left to show.
 CARD_STALE = "settled = TRUE AND card_final = FALSE AND card IS NOT NULL"
 NEXT_DEADLINE = "SELECT MIN(deadline) FROM batches WHERE settled = FALSE"
+NEXT_REMINDER = "SELECT MIN(remind_at) FROM batches WHERE settled = FALSE AND remind_at IS NOT NULL"
+REMINDED = f"UPDATE batches SET remind_at = NULL WHERE {REMINDING}"
 
-INSERT_BATCH = f"""INSERT INTO batches ({_BATCH}, settled) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT_BATCH = f"""INSERT INTO batches ({_BATCH}, settled)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO NOTHING"""
 INSERT_REQUEST = f"""INSERT INTO requests (seq, batch, {_REQUEST})
-    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM requests), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-SETTLE = """UPDATE requests SET state = ?, choice = ?, settled_by = ?, settled_at = ?, note = ?
+    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM requests), {", ".join("?" * 28)})"""
+SETTLE = """UPDATE requests SET votes = ?, state = ?, choice = ?, settled_by = ?, settled_at = ?, note = ?, remember = ?
     WHERE id = ? AND state = 'pending'"""
+REWRITE = """UPDATE requests SET args = ?, digest = ?, why = ?, approvers = ?, quorum = ?, four_eyes = ?, message = ?,
+    preview = ?, held = ?, missing = ?, operands = ?, votes = ?, edit = ? WHERE id = ? AND state = 'pending'"""
+SET_REVISION = "UPDATE batches SET revision = ? WHERE id = ?"
 SETTLE_BATCH = """UPDATE batches SET settled = TRUE WHERE id = (SELECT batch FROM requests WHERE id = ?)
     AND NOT EXISTS (SELECT 1 FROM requests WHERE batch = batches.id AND state = 'pending')"""
 SET_CARD = "UPDATE batches SET card = ? WHERE id = ?"
 SET_CARD_FINAL = "UPDATE batches SET card_final = TRUE WHERE id = ?"
 REQUEST_FOR = f"""SELECT {_REQUEST} FROM requests WHERE conversation = ? AND position = ? AND call_id = ?
     ORDER BY seq DESC LIMIT 1"""
-AUDIT = """INSERT INTO audit (seq, at, kind, server, subject, actor, data)
-    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM audit), ?, ?, ?, ?, ?, ?)"""
 
 
 class DeskRows:
-    """Implements `approvals.ports.DeskTx`."""
+    """Implements `approvals.ports.DeskTx`, but for the record."""
 
     db: Database
 
@@ -72,6 +80,9 @@ class DeskRows:
 
     def open_in(self, channel: str) -> Sequence[Batch]:
         return self._batches(OPEN_IN, channel)
+
+    def open_of(self, server: str) -> Sequence[Batch]:
+        return self._batches(OPEN_OF, server)
 
     def insert_batch(self, batch: Batch) -> None:
         place = batch.place
@@ -89,6 +100,9 @@ class DeskRows:
             dump_strings(batch.already_ran),
             batch.card,
             batch.card_final,
+            batch.revision,
+            batch.remind_at,
+            batch.ping,
             batch.settled,
         )
         if inserted:
@@ -98,10 +112,19 @@ class DeskRows:
     def settle(self, request: ApprovalRequest) -> bool:
         if request.state is RequestState.PENDING:
             raise ValueError("a request cannot be settled as pending")
-        settled = self.db.change(SETTLE, request.state, *_settlement_columns(request.settlement), request.id)
+        columns = _settlement_columns(request.settlement)
+        settled = self.db.change(SETTLE, dump_votes(request.votes), request.state, *columns, request.id)
         if settled:
             self.db.change(SETTLE_BATCH, request.id)
         return settled == 1
+
+    def rewrite(self, request: ApprovalRequest) -> bool:
+        call, terms = request.call, _terms(request)
+        columns = (dump_object(call.args), call.digest, request.why, dump_strings(request.approvers), *terms)
+        return self.db.change(REWRITE, *columns, request.id) == 1
+
+    def set_revision(self, batch_id: str, revision: int) -> None:
+        self._change_batch(SET_REVISION, revision, batch_id)
 
     def set_card(self, batch_id: str, card: str) -> None:
         self._change_batch(SET_CARD, card, batch_id)
@@ -113,8 +136,15 @@ class DeskRows:
         return self._batches(DUE, now, order="deadline")
 
     def next_deadline(self) -> float | None:
-        row = self.db.one(NEXT_DEADLINE)
-        return row[0] if row else None
+        # Two statements: each is one step down an index.
+        rows = (self.db.one(NEXT_DEADLINE), self.db.one(NEXT_REMINDER))
+        return min((row[0] for row in rows if row and row[0] is not None), default=None)
+
+    def take_reminders(self, now: float) -> Sequence[Batch]:
+        found = self._batches(REMINDING, now)
+        if found:
+            self.db.change(REMINDED, now)
+        return found
 
     def unfinished_cards(self) -> Sequence[Batch]:
         # Two statements: each finds its rows by an index, and an OR of the two would read every batch there ever was.
@@ -124,9 +154,6 @@ class DeskRows:
     def request_for(self, key: CallKey) -> ApprovalRequest | None:
         row = self.db.one(REQUEST_FOR, key.conversation, key.position, key.call_id)
         return _request(row) if row else None
-
-    def audit(self, kind: str, server: str, subject: str, actor: str, data: JsonObject, at: float) -> None:
-        self.db.change(AUDIT, at, kind, server, subject, actor, dump_object(data))
 
     def _batches(self, where: str, *params: str | float, order: str = "opened") -> list[Batch]:
         """Two statements, however many batches there are."""
@@ -155,11 +182,12 @@ class DeskRows:
             dump_strings(request.approvers),
             request.kind,
             dump_object(request.metadata),
+            *_terms(request),
             request.state,
             *_settlement_columns(request.settlement),
         )
 
-    def _change_batch(self, sql: str, *params: str) -> None:
+    def _change_batch(self, sql: str, *params: str | int) -> None:
         if not self.db.change(sql, *params):
             raise LookupError(f"there is no batch {params[-1]}")
 
@@ -169,7 +197,8 @@ def _first(batches: Sequence[Batch]) -> Batch | None:
 
 
 def _batch(row: Row, requests: Sequence[ApprovalRequest]) -> Batch:
-    id, turn, server, channel, conversation, asker, opened, deadline, words, already_ran, card, card_final = row
+    id, turn, server, channel, conversation, asker, opened, deadline, words, already_ran, card, *rest = row
+    card_final, revision, remind_at, ping = rest
     return Batch(
         id=id,
         turn=turn,
@@ -182,12 +211,16 @@ def _batch(row: Row, requests: Sequence[ApprovalRequest]) -> Batch:
         already_ran=load_strings(already_ran),
         card=card,
         card_final=bool(card_final),
+        revision=revision,
+        remind_at=remind_at,
+        ping=bool(ping),
     )
 
 
 def _request(row: Row) -> ApprovalRequest:
     id, conversation, position, call_id, tool, args, schema, digest, *rest = row
-    why, approvers, kind, metadata, state, *settlement = rest
+    why, approvers, kind, metadata, quorum, four_eyes, message, preview, held, missing, *rest = rest
+    operands, votes, edit, state, *settlement = rest
     return ApprovalRequest(
         id=id,
         call=ToolCall(
@@ -196,6 +229,7 @@ def _request(row: Row) -> ApprovalRequest:
             args=load_object(args),
             schema=schema,
             digest=digest,
+            operands=load_object(operands),
         ),
         why=why,
         approvers=load_strings(approvers),
@@ -203,19 +237,47 @@ def _request(row: Row) -> ApprovalRequest:
         metadata=load_object(metadata),
         state=RequestState(state),
         settlement=_settlement(*settlement),
+        quorum=quorum,
+        four_eyes=bool(four_eyes),
+        message=message,
+        preview=preview,
+        held=bool(held),
+        missing=load_strings(missing),
+        votes=load_votes(votes),
+        edit=load_edit(edit),
     )
 
 
-def _settlement_columns(settlement: Settlement | None) -> tuple[str | None, str | None, float | None, str | None]:
+def _terms(request: ApprovalRequest) -> tuple[Value, ...]:
+    return (
+        request.quorum,
+        request.four_eyes,
+        request.message,
+        request.preview,
+        request.held,
+        dump_strings(request.missing),
+        dump_object(request.call.operands),
+        dump_votes(request.votes),
+        dump_edit(request.edit),
+    )
+
+
+def _settlement_columns(settlement: Settlement | None) -> tuple[Value, ...]:
     if settlement is None:
-        return None, None, None, None
+        return None, None, None, None, None
     by = dump_actor(settlement.by) if settlement.by else None
-    return settlement.choice, by, settlement.at, settlement.note
+    return settlement.choice, by, settlement.at, settlement.note, settlement.remember
 
 
-def _settlement(choice: str | None, by: str | None, at: float | None, note: str | None) -> Settlement | None:
+def _settlement(
+    choice: str | None, by: str | None, at: float | None, note: str | None, remember: str | None
+) -> Settlement | None:
     if at is None:
         return None
     return Settlement(
-        choice=Choice(choice) if choice else None, by=load_actor(by) if by else None, at=at, note=note or ""
+        choice=Choice(choice) if choice else None,
+        by=load_actor(by) if by else None,
+        at=at,
+        note=note or "",
+        remember=Remember(remember or Remember.NONE),
     )

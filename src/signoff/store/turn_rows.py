@@ -30,13 +30,13 @@ FINISH = "UPDATE turns SET reply = ? WHERE id = ?"
 SET_REPLY_POSTED = "UPDATE turns SET reply_posted = TRUE WHERE id = ?"
 SET_PROMPTED = "UPDATE turns SET prompted = TRUE WHERE id = ?"
 TURNS_IN = f"SELECT {_TURN} FROM turns WHERE state IN ({{states}}) ORDER BY created, seq"
-UNPOSTED = f"""SELECT {_TURN} FROM turns WHERE reply_posted = FALSE AND state IN ('done', 'failed')
+UNPOSTED = f"""SELECT {_TURN} FROM turns WHERE reply_posted = FALSE AND state IN ('done', 'failed', 'stopped')
     ORDER BY created, seq"""
 COUNT = "SELECT COUNT(*) FROM turns WHERE {where}"
 NEXT_STARTABLE = f"""SELECT {_TURN} FROM turns WHERE {_QUEUED}
     AND NOT EXISTS (SELECT 1 FROM turns AS busy WHERE busy.conversation = turns.conversation AND busy.{_ACTIVE})
     AND (SELECT COUNT(*) FROM turns AS mine WHERE mine.asker = turns.asker AND mine.{_ACTIVE}) < ?
-    AND id NOT IN ({{skip}}) ORDER BY created, seq LIMIT 1"""
+    AND server NOT IN (SELECT server FROM pauses) AND id NOT IN ({{skip}}) ORDER BY created, seq LIMIT 1"""
 RESUMABLE = f"""SELECT {_TURN} FROM turns WHERE state = 'waiting'
     AND EXISTS (SELECT 1 FROM batches WHERE batches.id = turns.batch AND batches.settled) ORDER BY created, seq"""
 

@@ -10,13 +10,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from signoff.approvals.approvers import nobody_left
 from signoff.approvals.desk import Desk
-from signoff.approvals.model import Batch, Place
+from signoff.approvals.model import Batch, Pause, Place
 from signoff.approvals.ports import Clock
+from signoff.approvals.retention import Retention
 from signoff.errors import CardFailed, SignoffError, TurnFailed
 from signoff.turns.model import Admission, Finished, HistoryEntry, Paused, Turn, TurnState
 from signoff.turns.ports import FrontEnd, Runner, TurnStore, TurnTx
@@ -47,7 +49,10 @@ class Driver:
     front: FrontEnd
     clock: Clock
     limits: QueueLimits = field(default_factory=QueueLimits)
+    retention: Retention | None = None
     _tasks: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
+    _steps: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, "asyncio.Task[None]"])
+    """The step that each running turn is in."""
     _held: dict[str, str] = field(default_factory=dict[str, str])
     """Turns between `submit` and `go`, and to whom each has promised a start; an empty name promises nothing."""
     _new_deadline: asyncio.Event = field(default_factory=asyncio.Event)
@@ -75,6 +80,8 @@ class Driver:
                     "refused", ahead, "Too much is waiting already. I did not take this one: ask again later."
                 )
             tx.insert_turn(turn)
+            if pause := tx.pause_of(turn.place.server):
+                return Admission("queued", ahead, f"Queued: {pause.by.name} has paused me in this server.")
             if ahead:
                 return Admission("queued", ahead, f"Queued: {ahead} before it in this conversation.")
             if of_person + waiting >= self.limits.per_person:
@@ -121,9 +128,14 @@ class Driver:
             turn = await self.store.run(lambda tx, held=held: claim(tx, held))
             if turn is None:
                 return
-            self._spawn(self._advance(turn))
+            self._step(turn)
 
     # One step
+
+    def _step(self, turn: Turn) -> None:
+        task = self._spawn(self._advance(turn))
+        self._steps[turn.id] = task
+        task.add_done_callback(lambda done: self._steps.pop(turn.id) if self._steps.get(turn.id) is done else None)
 
     async def _advance(self, turn: Turn) -> None:
         """Run a claimed turn to its next stop."""
@@ -143,14 +155,23 @@ class Driver:
                     await self._pause(turn, step)
 
     async def _pause(self, turn: Turn, step: Paused) -> None:
-        def work(tx: TurnTx) -> Batch:
-            batch = self.desk.open(tx, step.batch)
+        asked = await self.desk.look_for_approvers(step.batch)
+
+        def work(tx: TurnTx) -> Batch | None:
+            if not tx.move(turn.id, TurnState.RUNNING, TurnState.WAITING):
+                return None  # it was stopped meanwhile
+            batch = self.desk.open(tx, asked)
             tx.save_history(turn.place.conversation, step.history)
             tx.await_batch(turn.id, batch.id)
-            tx.move(turn.id, TurnState.RUNNING, TurnState.WAITING)
+            if pause := tx.pause_of(turn.place.server):
+                batch, _ = self.desk.cancel_in(tx, batch, self.clock.now(), f"paused by {pause.by.name}")
             return batch
 
         batch = await self.store.run(work)
+        if batch is None:
+            return
+        if words := gone_approvers(batch):
+            await self._say(turn, words)
         self.desk.watch(batch).add_done_callback(lambda future: self._settled(future.result()))
         self._new_deadline.set()
         if not batch.settled:
@@ -177,10 +198,13 @@ class Driver:
 
     async def _continue(self, turn_id: str) -> None:
         def claim(tx: TurnTx) -> Turn | None:
+            turn = tx.turn(turn_id)
+            if turn is None or tx.pause_of(turn.place.server):
+                return None  # `resume` takes it up
             return tx.turn(turn_id) if tx.move(turn_id, TurnState.WAITING, TurnState.RUNNING) else None
 
         if not self._stopping and (turn := await self.store.run(claim)):
-            await self._advance(turn)
+            self._step(turn)
 
     # Cards and replies
 
@@ -229,30 +253,64 @@ class Driver:
                 await self.store.run(lambda tx: tx.set_reply_posted(turn.id))
                 return
 
+    async def _remind(self, batch: Batch) -> None:
+        try:
+            await self.front.remind(batch)
+        except Exception:
+            log.exception("the reminder of %s was not posted", batch.id)
+
+    async def repost(self, batch_id: str) -> bool:
+        """Post an open card once more, at the end of its channel. False if it is no longer open."""
+        batch = await self.store.run(lambda tx: tx.batch(batch_id))
+        if batch is None or batch.settled:
+            return False
+        card = await self.front.repost_card(batch)
+        await self.store.run(lambda tx: tx.set_card(batch_id, card))
+        return True
+
     async def _say(self, turn: Turn, text: str) -> None:
         try:
             await self.front.notice(turn, text)
         except Exception:
             log.exception("could not say to %s: %s", turn.place.channel, text)
 
+    # For `halts`
+
+    async def take_up(self, turns: Sequence[Turn]) -> None:
+        """Go on with what was decided while nothing might start, and with the queue."""
+        for turn in turns:
+            self._spawn(self._continue(turn.id))
+        await self._start_queued()
+
+    async def drop(self, turns: Sequence[Turn], text: str) -> None:
+        """These were stopped: end their steps, say so, and let the next ones start."""
+        for turn in turns:
+            if step := self._steps.get(turn.id):
+                step.cancel()
+            self._spawn(self._post_reply(turn, text))
+        await self._start_queued()
+
     # Start, deadlines, stop
 
     async def recover(self) -> None:
         """Take up what the last process left: runs, decided batches, unposted cards and replies, the queue."""
 
-        def work(tx: TurnTx) -> tuple[list[Turn], list[Turn], list[Batch], list[Turn]]:
+        def work(tx: TurnTx) -> tuple[list[Pause], list[Turn], list[Turn], list[Batch], list[Turn]]:
             return (
+                list(tx.pauses()),
                 list(tx.turns_in(TurnState.RUNNING)),
                 list(tx.resumable()),
                 list(tx.unfinished_cards()),
                 list(tx.unposted_replies()),
             )
 
-        running, decided, cards, replies = await self.store.run(work)
+        pauses, running, decided, cards, replies = await self.store.run(work)
+        for pause in pauses:
+            self.runner.pause(pause.server)
         if running or decided or cards or replies:
             log.info("recovering %d runs, %d decided, %d cards", len(running), len(decided), len(cards))
         for turn in running:
-            self._spawn(self._advance(turn))
+            self._step(turn)
         for turn in decided:
             self._spawn(self._continue(turn.id))
         for batch in cards:
@@ -268,6 +326,10 @@ class Driver:
             pause = SWEEP_AT_LEAST
             try:
                 await self.desk.expire_due()
+                for batch in await self.desk.take_reminders():
+                    self._spawn(self._remind(batch))
+                if self.retention:
+                    await self.retention.prune(self.clock.now())
                 deadline = await self.store.run(lambda tx: tx.next_deadline())
                 if deadline is not None:
                     pause = min(max(deadline - self.clock.now(), 0.0), SWEEP_AT_LEAST)
@@ -289,12 +351,24 @@ class Driver:
         if tasks:
             await asyncio.wait(tasks, timeout=FAREWELL)
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
+        return task
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             log.error("a step failed; its turn is taken up again at the next start", exc_info=error)
+
+
+def gone_approvers(batch: Batch) -> str:
+    """What the admins are told where a role or a person who may decide is gone; empty if nobody is."""
+    gone = sorted({spec for request in batch.requests for spec in request.missing})
+    if not gone:
+        return ""
+    named = f"For the admins: {', '.join(gone)} may decide here by a rule, and is gone."
+    if any(nobody_left(request) for request in batch.requests):
+        return f"{named} So nobody may decide. Change the rule with /signoff protect, or in signoff.toml."
+    return f"{named} Others still may decide. Change the rule with /signoff protect, or in signoff.toml."

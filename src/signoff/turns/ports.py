@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol, TypeVar
 
-from signoff.approvals.model import Batch, CallKey, Place
+from signoff.approvals.model import Batch, CallKey, Pause, Place
 from signoff.approvals.ports import DeskTx
 from signoff.turns.model import CallRecord, HistoryEntry, Step, Turn, TurnState
 
@@ -45,7 +45,7 @@ class TurnTx(DeskTx, Protocol):
         ...
 
     def unposted_replies(self) -> Sequence[Turn]:
-        """Turns that ended (done or failed) and whose reply was not posted yet."""
+        """Turns that ended and whose reply was not posted yet."""
         ...
 
     def unfinished_cards(self) -> Sequence[Batch]:
@@ -59,8 +59,13 @@ class TurnTx(DeskTx, Protocol):
     def queued(self, *, asker: str | None = None, conversation: str | None = None) -> int: ...
 
     def next_startable(self, per_person: int, skip: Collection[str] = ()) -> Turn | None:
-        """The oldest queued turn whose conversation has no active turn and whose asker has fewer than `per_person`."""
+        """The oldest queued turn that may run now.
+
+        Its conversation has no active turn, its asker fewer than `per_person`, and its server is not paused.
+        """
         ...
+
+    def pauses(self) -> Sequence[Pause]: ...
 
     def resumable(self) -> Sequence[Turn]:
         """Waiting turns whose batch is settled: the process ended between the decision and the next step."""
@@ -94,6 +99,12 @@ class Runner(Protocol):
         """Run or resume until done or waiting. Raises TurnFailed with words for the asker."""
         ...
 
+    def pause(self, server: str) -> None:
+        """Let no further tool and no further model request of this server start."""
+        ...
+
+    def resume(self, server: str) -> None: ...
+
     async def quiesce(self, seconds: float) -> None:
         """Let no further tool start, and wait at most so long for those that are running."""
         ...
@@ -108,6 +119,14 @@ class FrontEnd(Protocol):
 
     async def refresh_card(self, batch: Batch) -> None:
         """Make the posted card show the batch as it stands now; nothing happens if the card is gone."""
+        ...
+
+    async def remind(self, batch: Batch) -> None:
+        """Say that an open card is still open, to those who may decide; with a ping if the batch says so."""
+        ...
+
+    async def repost_card(self, batch: Batch) -> str:
+        """Show an open card once more, at the end of its place, instead of where it was; its new message id."""
         ...
 
     async def reply(self, turn: Turn, text: str) -> None:

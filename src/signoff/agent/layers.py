@@ -1,0 +1,81 @@
+"""The two layers around all toolsets: the outer one leads every call to the gate, the inner one checks what comes out.
+
+Neither knows the policy. Where they sit in the framework decides whether the gate holds: see docs/decisions/002.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pydantic_ai import RunContext
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
+from pydantic_core import to_jsonable_python
+
+from signoff.approvals.digest import fingerprint
+
+if TYPE_CHECKING:
+    from signoff.agent.gate import Gate
+
+
+@dataclass
+class GatedToolset(WrapperToolset[Any]):
+    """The outer layer: every call goes to the gate, and none is classified away before it gets there."""
+
+    gate: Gate
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        # The framework defers `unapproved` and `external` tools by itself, on arguments that nobody has validated.
+        tools = await super().get_tools(ctx)
+        self.gate.declared.update(tools)
+        return {
+            name: replace(tool, tool_def=replace(tool.tool_def, kind="function")) if tool.tool_def.defer else tool
+            for name, tool in tools.items()
+        }
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        async def run(approved_ctx: RunContext[Any], args: dict[str, Any]) -> Any:
+            return await self.wrapped.call_tool(name, args, approved_ctx, tool)
+
+        return await self.gate.admit(ctx, tool.tool_def.name, tool_args, run)
+
+
+@dataclass
+class Seal(AbstractCapability[Any]):
+    """The inner layer: what reaches the tool is what the gate let in."""
+
+    gate: Gate
+
+    def get_ordering(self) -> CapabilityOrdering:
+        return CapabilityOrdering(position="innermost")
+
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
+        return SealedToolset(toolset, self.gate)
+
+
+@dataclass
+class SealedToolset(WrapperToolset[Any]):
+    gate: Gate
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        admitted = self.gate.admitted.get(ctx.tool_call_id or "")
+        found = to_jsonable_python(tool_args, bytes_mode="base64", inf_nan_mode="constants")
+        if admitted is None or admitted != fingerprint(found):
+            raise ToolFailed("Not run: the arguments were changed after the call was let in.")
+        return await super().call_tool(name, tool_args, ctx, tool)
+
+
+def source_of(tool: ToolsetTool[Any]) -> str:
+    """Where a tool comes from, the same after every start: a tool of that name from elsewhere is another tool."""
+    while isinstance(inner := getattr(tool, "source_tool", None), ToolsetTool):
+        tool = inner  # pyright: ignore[reportUnknownVariableType]
+    toolset = tool.toolset
+    while isinstance(toolset, WrapperToolset):
+        toolset = toolset.wrapped
+    return toolset.label

@@ -1,0 +1,109 @@
+"""Editing a call before it is accepted: other arguments, judged anew, and every vote for the old ones void.
+
+The edit is bound to the arguments that the editor saw. It is no vote: whoever edits accepts afterwards, like anybody.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from signoff.approvals.approvers import effective, objection
+from signoff.approvals.desk import Desk
+from signoff.approvals.digest import canonical
+from signoff.approvals.model import (
+    Actor,
+    ApprovalRequest,
+    Batch,
+    Edit,
+    JsonObject,
+    Outcome,
+    RequestKind,
+    RequestState,
+    Terms,
+    Verdict,
+)
+from signoff.approvals.ports import DeskTx, Revised, Reviser
+from signoff.errors import AlreadySettled, NotAllowed, Outdated, Refused, UnknownRequest
+
+
+@dataclass(frozen=True)
+class Editor:
+    desk: Desk
+    reviser: Reviser
+    terms: Terms = field(default_factory=Terms)
+
+    async def request(self, request_id: str, actor: Actor, channel: str, card: str | None) -> ApprovalRequest:
+        """The request as it stands, for somebody who may edit it. Raises what a click would raise."""
+        batch = await self.desk.store.run(lambda tx: self._batch(tx, request_id, actor, channel, card))
+        return _of(batch, request_id)
+
+    async def edit(
+        self, request_id: str, args: JsonObject, based_on: str, actor: Actor, channel: str, card: str | None
+    ) -> Outcome:
+        """Put other arguments in place of those with the digest `based_on`. Raises Refused with words to read."""
+        batch = await self.desk.store.run(lambda tx: self._batch(tx, request_id, actor, channel, card))
+        revised = await self.reviser.revise(batch, _of(batch, request_id), args)
+        if revised.ruling.verdict is Verdict.DENY:
+            raise Refused(f"Not changed: with these arguments the call is not allowed ({revised.ruling.reason}).")
+
+        def work(tx: DeskTx) -> Batch:
+            # Everything is looked at again: somebody may have decided while the tool's schema was asked.
+            current = self._batch(tx, request_id, actor, channel, card)
+            request = _of(current, request_id)
+            if request.call.digest != based_on:
+                raise Outdated(current)
+            if revised.call.digest == based_on:
+                raise Refused("Nothing was changed: these are the arguments that are on the card.")
+            return self._write(tx, current, request, revised, actor)
+
+        return Outcome(await self.desk.store.run(work), ())
+
+    def _batch(self, tx: DeskTx, request_id: str, actor: Actor, channel: str, card: str | None) -> Batch:
+        batch = self.desk.locate(tx, request_id, actor, channel, card)
+        request = _of(batch, request_id)
+        if request.state is not RequestState.PENDING or self.desk.clock.now() >= batch.deadline:
+            raise AlreadySettled(batch)
+        if (why := objection(actor, request, batch)) is not None:
+            raise NotAllowed(batch, why)
+        if request.kind is not RequestKind.CALL:
+            raise Refused("A call that may have run cannot be edited.")
+        return batch
+
+    def _write(self, tx: DeskTx, batch: Batch, old: ApprovalRequest, revised: Revised, actor: Actor) -> Batch:
+        now = self.desk.clock.now()
+        original, digest = (
+            (old.edit.original, old.edit.original_digest) if old.edit else (old.call.args, old.call.digest)
+        )
+        edit = Edit(original, digest, actor, now, tuple(vote.by for vote in old.votes))
+        new = replace(old, call=revised.call, preview=revised.preview, votes=(), edit=edit)
+        if revised.ruling.verdict is Verdict.ASK:
+            ruling = self.terms.fill(revised.ruling)
+            new = replace(
+                new,
+                why=ruling.reason,
+                approvers=effective(ruling.approvers or (), batch.place),
+                quorum=ruling.quorum,
+                four_eyes=ruling.four_eyes,
+                message=ruling.message,
+                held=False,
+            )
+        tx.rewrite(new)
+        tx.set_revision(batch.id, batch.revision + 1)
+        data = {
+            "batch": batch.id,
+            "who": actor.name,
+            "before": old.call.digest,
+            "digest": new.call.digest,
+            "votes_void": [vote.by.id for vote in old.votes],
+        }
+        text = canonical(self.desk.mask(new.call.args))
+        tx.audit("edited", batch.place.server, old.id, actor.id, data, now, tool=new.call.tool, text=text)
+        requests = tuple(new if r.id == new.id else r for r in batch.requests)
+        return replace(batch, requests=requests, revision=batch.revision + 1)
+
+
+def _of(batch: Batch, request_id: str) -> ApprovalRequest:
+    found = next((r for r in batch.requests if r.id == request_id), None)
+    if found is None:
+        raise UnknownRequest("Unknown request.")
+    return found

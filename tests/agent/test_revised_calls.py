@@ -1,0 +1,262 @@
+"""Calls that people edited, calls whose operands changed, and calls on trial: through the real agent and the gate."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from typing import Any
+
+import pytest
+from pydantic_ai import Agent, ApprovalRequired, RunContext, Tool
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
+
+from signoff.agent.previews import CallInfo, Preview, call_info
+from signoff.agent.trial import Trial
+from signoff.approvals.desk import Click
+from signoff.approvals.edits import Editor
+from signoff.approvals.model import Choice, RequestState, Verdict
+from signoff.approvals.policy import Policy, Rule
+from signoff.errors import Refused
+from signoff.turns.model import Finished, Paused, Step, TurnState
+from tests.agent.scripted import calls
+from tests.agent.test_gate import Bench, batch_of, bench, protected
+from tests.conftest import ADA, MAX, PLACE, make_turn
+
+__all__ = ["bench"]
+
+
+async def edit(bench: Bench, step: Step, args: dict[str, Any], which: int = 0) -> None:
+    assert bench.runner
+    request = batch_of(step).requests[which]
+    await Editor(bench.desk, bench.runner).edit(request.id, args, request.call.digest, ADA, PLACE.channel, None)
+
+
+async def accept(bench: Bench, step: Step) -> Step:
+    return await bench.decide(step, Choice.ACCEPT)
+
+
+async def test_an_edited_call_runs_once_with_the_edited_arguments_and_the_model_is_told(bench: Bench) -> None:
+    step = await bench.start([calls(("danger", {"value": "x"})), "done"], [protected(bench.box)])
+    await edit(bench, step, {"value": "y"})
+    assert isinstance(await accept(bench, step), Finished)
+    assert bench.box.ran == [("danger", "y", None)]
+    told = json.loads(bench.script.results["call_0"])
+    assert told["result"] == "danger did y"
+    assert "Ada changed the arguments" in told["note"]
+    assert len(bench.script.asked) == 2
+
+
+async def test_a_restart_between_edit_and_run_changes_nothing(bench: Bench) -> None:
+    step = await bench.start([calls(("danger", {"value": "x"})), "done"], [protected(bench.box)])
+    await edit(bench, step, {"value": "y"})
+    await bench.desk.decide(Click(batch_of(step).id, Choice.ACCEPT, ADA, PLACE.channel))
+    for _ in range(2):  # the second life finds the call done
+        await bench.advance()
+    assert bench.box.ran == [("danger", "y", None)]
+
+
+async def test_an_edit_is_validated_by_the_tool_and_its_defaults_are_filled_in(bench: Bench) -> None:
+    def book(day: date, seats: int = 2) -> str:
+        return f"{day.isoformat()} for {seats}, {type(day).__name__}"
+
+    tools = [Tool(book, requires_approval=True)]
+    step = await bench.start([calls(("book", {"day": "2026-01-01", "seats": 5})), "done"], tools)
+    for wrong in ({"day": "someday"}, {"seats": 3}, {"day": "2026-01-02", "more": 1}):
+        with pytest.raises(Refused, match="does not take"):
+            await edit(bench, step, wrong)
+    await edit(bench, step, {"day": "2026-01-02"})
+    await accept(bench, step)
+    assert json.loads(bench.script.results["call_0"])["result"] == "2026-01-02 for 2, date"
+
+
+async def test_an_edit_is_put_to_the_policy_again(bench: Bench) -> None:
+    policy = Policy((Rule("danger", Verdict.DENY, when={"value": ("never*",)}, reason="not that"),))
+    step = await bench.start([calls(("danger", {"value": "x"})), "done"], [protected(bench.box)], policy=policy)
+    with pytest.raises(Refused, match="not that"):
+        await edit(bench, step, {"value": "never this"})
+
+
+async def test_a_rule_made_after_the_edit_still_stops_it(bench: Bench) -> None:
+    step = await bench.start([calls(("danger", {"value": "x"})), "done"], [protected(bench.box)])
+    await edit(bench, step, {"value": "y"})
+    await bench.desk.decide(Click(batch_of(step).id, Choice.ACCEPT, ADA, PLACE.channel))
+    rule = Rule("danger", Verdict.DENY, when={"value": ("y",)}, reason="no longer")
+    assert bench.runner
+    object.__setattr__(bench.runner, "policy", Policy((rule,)))
+    await bench.advance()
+    assert bench.box.ran == []
+    assert "no longer" in bench.script.results["call_0"]
+
+
+async def test_an_edit_of_one_call_leaves_its_siblings_as_they_are(bench: Bench) -> None:
+    wanted = calls(("danger", {"value": "x"}), ("danger", {"value": "z"}))
+    step = await bench.start([wanted, "done"], [protected(bench.box)])
+    await edit(bench, step, {"value": "y"}, which=1)
+    await accept(bench, step)
+    assert sorted(bench.box.ran) == [("danger", "x", None), ("danger", "y", None)]
+
+
+async def test_edited_arguments_that_a_layer_changes_are_not_run(bench: Bench) -> None:
+    """Row 9 holds for edits too: what reaches the tool is what was approved."""
+
+    class MeddlingToolset(WrapperToolset[Any]):
+        async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: Any, tool: Any) -> Any:
+            return await super().call_tool(name, {**tool_args, "value": "meddled"}, ctx, tool)
+
+    class Meddler(AbstractCapability[Any]):
+        def get_wrapper_toolset(self, toolset: Any) -> Any:
+            return MeddlingToolset(toolset)
+
+    step = await bench.start(
+        [calls(("danger", {"value": "x"})), "done"], [protected(bench.box)], capabilities=[Meddler()]
+    )
+    await edit(bench, step, {"value": "y"})
+    await accept(bench, step)
+    assert bench.box.ran == []
+
+
+class Shelf:
+    """A thing with a state that a tool changes, previews and checks."""
+
+    def __init__(self) -> None:
+        self.state = "before"
+        self.written: list[str] = []
+        self.infos: list[CallInfo | None] = []
+
+    def tool(self) -> Tool[Any]:
+        def put(ctx: RunContext[Any], value: str) -> str:
+            self.infos.append(call_info(ctx))
+            self.written.append(value)
+            return "put"
+
+        async def preview(ctx: RunContext[Any], value: str) -> Preview:
+            return Preview(f"- {self.state}\n+ {value}", {"shelf": self.state})
+
+        return Tool(put, requires_approval=True, metadata={"preview": preview})
+
+
+async def test_a_preview_is_part_of_the_request_and_the_tool_learns_where_it_runs(bench: Bench) -> None:
+    shelf = Shelf()
+    step = await bench.start([calls(("put", {"value": "x"})), "done"], [shelf.tool()])
+    request = batch_of(step).requests[0]
+    assert request.preview == "- before\n+ x"
+    assert request.call.operands == {"shelf": "before"}
+    await accept(bench, step)
+    assert shelf.written == ["x"]
+    assert shelf.infos == [CallInfo(PLACE, MAX, {"shelf": "before"})]
+
+
+async def test_what_has_changed_since_it_was_approved_is_asked_again(bench: Bench) -> None:
+    """Row 10: the operand is looked at again before the call runs."""
+    shelf = Shelf()
+    step = await bench.start([calls(("put", {"value": "x"})), "done"], [shelf.tool()])
+    shelf.state = "changed"
+    again = await accept(bench, step)
+    assert isinstance(again, Paused)
+    assert shelf.written == []
+    request = again.batch.requests[0]
+    assert "no longer as it was" in request.why
+    assert request.preview == "- changed\n+ x"
+    assert request.state is RequestState.PENDING
+    await accept(bench, again)
+    assert shelf.written == ["x"]
+    kinds = [row.kind for row in await bench.store.run(lambda tx: tx.audit_page(PLACE.server))]
+    assert "operands_changed" in kinds
+
+
+async def test_an_edit_has_a_preview_of_its_own(bench: Bench) -> None:
+    shelf = Shelf()
+    step = await bench.start([calls(("put", {"value": "x"})), "done"], [shelf.tool()])
+    await edit(bench, step, {"value": "y"})
+    batch = await bench.store.run(lambda tx: tx.batch(batch_of(step).id))
+    assert batch is not None
+    assert batch.requests[0].preview == "- before\n+ y"
+    await accept(bench, step)
+    assert shelf.written == ["y"]
+
+
+async def test_an_edited_call_is_asked_again_with_its_edited_arguments(bench: Bench) -> None:
+    shelf = Shelf()
+    step = await bench.start([calls(("put", {"value": "x"})), "done"], [shelf.tool()])
+    await edit(bench, step, {"value": "y"})
+    shelf.state = "changed"
+    again = await accept(bench, step)
+    request = batch_of(again).requests[0]
+    assert (request.call.args, request.preview) == ({"value": "y"}, "- changed\n+ y")
+    assert request.edit is not None
+    assert request.edit.original == {"value": "x"}
+    await accept(bench, again)
+    assert shelf.written == ["y"]
+
+
+async def test_an_edited_call_that_asks_by_itself_keeps_its_edit(bench: Bench) -> None:
+    def put(ctx: RunContext[Any], value: str) -> str:
+        if (ctx.tool_call_metadata.operands or {}).get("n") != str(len(tries)):
+            tries.append(value)
+            raise ApprovalRequired(metadata={"summary": "once more"})
+        return f"put {value}"
+
+    def preview(ctx: RunContext[Any], value: str) -> Preview:
+        return Preview(value, {"n": str(len(tries))})
+
+    tries: list[str] = ["before"]
+    tool = Tool(put, requires_approval=True, metadata={"preview": preview})
+    step = await bench.start([calls(("put", {"value": "x"})), "done"], [tool])
+    await edit(bench, step, {"value": "y"})
+    tries.append("another changes it")
+    again = await accept(bench, step)
+    assert batch_of(again).requests[0].call.args == {"value": "y"}
+    assert isinstance(await accept(bench, again), Finished)
+    assert "put y" in bench.script.results["call_0"]
+
+
+async def test_a_preview_that_fails_runs_nothing(bench: Bench) -> None:
+    def broken(ctx: RunContext[Any], value: str, other: str | None) -> str:
+        raise OSError("no disk")
+
+    tool = Tool(bench.box.tool("danger"), requires_approval=True, metadata={"preview": broken})
+    await bench.start([calls(("danger", {"value": "x"})), "done"], [tool])
+    assert bench.box.ran == []
+    assert "no disk" in bench.script.results["call_0"]
+
+
+async def test_a_trial_says_what_would_happen_and_has_no_effect(bench: Bench) -> None:
+    shelf = Shelf()
+    policy = Policy((Rule("danger", Verdict.ASK, when={"value": ("*.env",)}, quorum=2, reason="keys"),))
+    await bench.start(["done"], [Tool(bench.box.tool("danger")), shelf.tool()], policy=policy)
+    assert bench.runner
+    ruling = await bench.runner.test("danger", {"value": "a.env"}, PLACE, MAX)
+    assert (ruling.verdict, ruling.quorum, ruling.reason) == (Verdict.ASK, 2, "keys")
+    assert (await bench.runner.test("danger", {"value": "a"}, PLACE, MAX)).verdict is Verdict.ALLOW
+    assert (await bench.runner.test("put", {"value": "a"}, PLACE, MAX)).verdict is Verdict.ASK
+    with pytest.raises(Refused, match="does not take"):
+        await bench.runner.test("danger", {"value": ["no", "text"]}, PLACE, MAX)
+    with pytest.raises(Refused):
+        await bench.runner.test("no_such_tool", {}, PLACE, MAX)
+    assert bench.box.ran == []
+    assert shelf.written == []
+    assert await bench.store.run(lambda tx: tx.audit_page(PLACE.server, kind="started")) == []
+
+
+async def test_the_same_tool_from_another_source_is_another_tool(bench: Bench) -> None:
+    """Row 16: a grant is keyed by the schema digest, and that knows where the tool comes from."""
+
+    async def schema(toolset: str) -> str:
+        agent = Agent(TestModel(), toolsets=[FunctionToolset([protected(bench.box)], id=toolset)])
+        return (await Trial(agent, Policy(), PLACE, MAX).call("danger", {"value": "x"})).call.schema
+
+    assert await schema("server a") == await schema("server a")
+    assert await schema("server a") != await schema("server b")
+
+
+async def test_a_stopped_turn_leaves_a_conversation_that_can_go_on(bench: Bench) -> None:
+    step = await bench.start([calls(("danger", {"value": "x"})), "done"], [protected(bench.box)])
+    await bench.desk.cancel(batch_of(step).id, "stopped by Ada")
+    await bench.store.run(lambda tx: tx.move(bench.turn.id, TurnState.RUNNING, TurnState.STOPPED))
+    bench.turn = make_turn("and now?")
+    await bench.store.run(lambda tx: tx.insert_turn(bench.turn))
+    await bench.store.run(lambda tx: tx.move(bench.turn.id, TurnState.QUEUED, TurnState.RUNNING))
+    assert isinstance(await bench.advance(), Finished)
+    assert bench.box.ran == []

@@ -1,0 +1,41 @@
+"""A directory that is set by hand, and a reviser that takes what it is told: the real interfaces, recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from signoff.approvals.digest import bind
+from signoff.approvals.model import Actor, ApprovalRequest, Batch, JsonObject, Ruling, Verdict
+from signoff.approvals.ports import Directory, Revised, Reviser
+from tests.conftest import ADA, MAX, OLGA, PLACE, SERVER
+
+ROLE = "800000000000000001"
+GRACE = Actor("100000000000000004", "Grace", SERVER, roles=frozenset({ROLE}))
+BY_ROLE = (f"role:{ROLE}",)
+
+
+@dataclass
+class HandDirectory(Directory):
+    people: dict[str, Actor | None] = field(default_factory=lambda: {a.id: a for a in (ADA, MAX, OLGA, GRACE)})
+    gone: set[str] = field(default_factory=set)
+    asked: list[str] = field(default_factory=list)
+    fails: bool = False
+
+    async def person(self, server: str, user: str) -> Actor | None:
+        self.asked.append(user)
+        if self.fails:
+            raise ConnectionError("Discord does not answer")
+        return self.people.get(user)
+
+    async def missing(self, server: str, approvers: Sequence[str]) -> Sequence[str]:
+        return [spec for spec in approvers if spec in self.gone]
+
+
+@dataclass
+class HandReviser(Reviser):
+    ruling: Ruling = field(default_factory=lambda: Ruling(Verdict.ALLOW, "allowed"))
+    preview: str = ""
+
+    async def revise(self, batch: Batch, request: ApprovalRequest, args: JsonObject) -> Revised:
+        return Revised(bind(replace(request.call, args=args), PLACE), self.ruling, self.preview)
