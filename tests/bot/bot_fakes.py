@@ -1,27 +1,34 @@
-"""A desk and a driver that keep everything in memory and record what they were asked: the bot's ports, in full."""
+"""The real desk over rows in memory, and a driver that records what it was asked: the bot's ports, in full."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from signoff.approvals.approvers import may_decide
+from signoff.approvals.desk import Click, Desk
+from signoff.approvals.digest import bind
+from signoff.approvals.grants import Grant
 from signoff.approvals.model import (
     Actor,
     ApprovalRequest,
     Batch,
     CallKey,
     Choice,
+    JsonObject,
     Outcome,
     Place,
     RequestState,
+    Ruling,
     Settlement,
     ToolCall,
+    Verdict,
 )
-from signoff.errors import AlreadySettled, NotAllowed, UnknownRequest
+from signoff.approvals.ports import Revised
+from signoff.errors import Refused
 from signoff.turns.model import Admission, Turn
 
 _numbers = itertools.count(1)
@@ -48,49 +55,113 @@ def settled(batch: Batch, choice: Choice | None, by: Actor | None, note: str = "
     return replace(batch, requests=tuple(replace(r, state=state, settlement=ending) for r in batch.requests))
 
 
-@dataclass
-class RecordingDesk:
-    batches: dict[str, Batch] = field(default_factory=dict)
-    calls: list[tuple[str, Choice, Actor, str]] = field(default_factory=list)
-    lost: list[tuple[str, str]] = field(default_factory=list)
-    final: list[str] = field(default_factory=list)
-    fails_with: Exception | None = None
-    delay: float = 0.0
+class WallClock:
+    def now(self) -> float:
+        return time.time()
 
-    def open(self, batch: Batch) -> Batch:
+
+class MemoryStore:
+    """The desk's rows in a dictionary. A transaction that raises leaves nothing behind."""
+
+    def __init__(self) -> None:
+        self.batches: dict[str, Batch] = {}
+        self.grants: list[Grant] = []
+        self.rows: list[tuple[str, str]] = []
+
+    async def run(self, work: Callable[[Any], Any]) -> Any:
+        before = dict(self.batches), list(self.grants), list(self.rows)
+        try:
+            return work(self)
+        except BaseException:
+            self.batches, self.grants, self.rows = before
+            raise
+
+    def batch(self, batch_id: str) -> Batch | None:
+        return self.batches.get(batch_id)
+
+    def batch_of_request(self, request_id: str) -> Batch | None:
+        return next((b for b in self.batches.values() for r in b.requests if r.id == request_id), None)
+
+    def batch_of_card(self, card: str) -> Batch | None:
+        return next((b for b in self.batches.values() if b.card == card), None)
+
+    def open_in(self, channel: str) -> list[Batch]:
+        return [b for b in self.batches.values() if b.place.channel == channel and not b.settled]
+
+    def settle(self, request: ApprovalRequest) -> bool:
+        return self.rewrite(request)
+
+    def rewrite(self, request: ApprovalRequest) -> bool:
+        batch = self.batch_of_request(request.id)
+        if batch is None or request.id not in {r.id for r in batch.pending}:
+            return False
+        changed = tuple(request if r.id == request.id else r for r in batch.requests)
+        self.batches[batch.id] = replace(batch, requests=changed)
+        return True
+
+    def set_revision(self, batch_id: str, revision: int) -> None:
+        self.batches[batch_id] = replace(self.batches[batch_id], revision=revision)
+
+    def set_card(self, batch_id: str, card: str) -> None:
+        self.batches[batch_id] = replace(self.batches[batch_id], card=card)
+
+    def set_card_final(self, batch_id: str) -> None:
+        self.batches[batch_id] = replace(self.batches[batch_id], card_final=True)
+
+    def insert_grant(self, grant: Grant) -> None:
+        self.grants.append(grant)
+
+    def audit(self, kind: str, server: str, subject: str, *_: Any, **__: Any) -> None:
+        self.rows.append((kind, subject))
+
+
+class RecordingDesk(Desk):
+    """The real desk over rows in memory: records what it was asked, and can be slow or broken."""
+
+    def __init__(self, **fields: Any) -> None:
+        self.memory = MemoryStore()
+        super().__init__(self.memory, WallClock(), **fields)  # pyright: ignore[reportArgumentType]
+        self.calls: list[Click] = []
+        self.lost: list[tuple[str, str]] = []
+        self.final: list[str] = []
+        self.fails_with: Exception | None = None
+        self.delay = 0.0
+
+    @property
+    def batches(self) -> dict[str, Batch]:
+        return self.memory.batches
+
+    def open(self, batch: Batch) -> Batch:  # type: ignore[override]
         self.batches[batch.id] = batch
         return batch
 
-    async def decide(self, target: str, choice: Choice, actor: Actor, channel: str, card: str | None = None) -> Outcome:
-        self.calls.append((target, choice, actor, channel))
+    async def decide(self, click: Click) -> Outcome:
+        self.calls.append(click)
         await asyncio.sleep(self.delay)
         if self.fails_with is not None:
             raise self.fails_with
-        batch = self.batches.get(target)
-        if batch is None or batch.place.channel != channel or batch.place.server != actor.server:
-            raise UnknownRequest("Unknown request.")
-        if batch.settled:
-            raise AlreadySettled(batch)
-        if not all(may_decide(actor, r, batch) for r in batch.requests):
-            raise NotAllowed(batch)
-        done = self.open(settled(batch, choice, actor))
-        return Outcome(done, done.requests)
+        return await super().decide(click)
 
     async def card_lost(self, card: str, reason: str) -> Batch | None:
         self.lost.append((card, reason))
-        found = next((b for b in self.batches.values() if b.card == card and not b.settled), None)
-        if found is None:
-            return None
-        ending = Settlement(None, None, time.time(), reason)
-        ended = [replace(r, state=RequestState.CANCELLED, settlement=ending) for r in found.requests]
-        return self.open(replace(found, requests=tuple(ended)))
-
-    async def place_lost(self, channel: str, reason: str) -> list[Batch]:
-        cards = [b.card for b in self.batches.values() if b.place.channel == channel and b.card]
-        return [lost for card in cards if (lost := await self.card_lost(card, reason))]
+        return await super().card_lost(card, reason)
 
     async def mark_card_final(self, batch_id: str) -> None:
         self.final.append(batch_id)
+        await super().mark_card_final(batch_id)
+
+
+@dataclass
+class EchoReviser:
+    """Takes whatever arguments it gets, but for those it refuses; the policy says `ruling`."""
+
+    ruling: Ruling = field(default_factory=lambda: Ruling(Verdict.ASK, "the tool always asks"))
+    refuses: str = ""
+
+    async def revise(self, batch: Batch, request: ApprovalRequest, args: JsonObject) -> Revised:
+        if self.refuses:
+            raise Refused(self.refuses)
+        return Revised(bind(replace(request.call, args=args, digest=""), batch.place), self.ruling)
 
 
 @dataclass

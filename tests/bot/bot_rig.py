@@ -7,19 +7,24 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
-from bot_fakes import RecordingDesk, RecordingIntake
+from bot_fakes import EchoReviser, RecordingDesk, RecordingIntake
 
+from signoff.approvals.edits import Editor
 from signoff.approvals.model import Actor, Batch, Place
 from signoff.bot.access import Access
 from signoff.bot.client import SignoffClient, run_bot
+from signoff.bot.directory import DiscordDirectory
+from signoff.cards.offers import Offers
 from signoff.sandbox import Person, SandboxClient
 from signoff.sandbox.sight import SeenMessage
 from signoff.turns.model import Turn
 
 TOKEN = "sandbox-token"
+PATIENCE = 60.0
+"""Seconds for what normally takes a fraction of one: these machines are noisy."""
 
 
-async def until(condition: Callable[[], object], timeout: float = 5.0) -> None:
+async def until(condition: Callable[[], object], timeout: float = PATIENCE) -> None:
     async with asyncio.timeout(timeout):
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.005)
@@ -34,15 +39,20 @@ class Rig:
     desk: RecordingDesk = field(default_factory=RecordingDesk)
     intake: RecordingIntake = field(default_factory=RecordingIntake)
     access: Access = field(default_factory=Access)
+    reviser: EchoReviser | None = None
+    """With one, arguments can be edited."""
+    offers: Offers = field(default_factory=Offers)
     client: SignoffClient = field(init=False)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[SignoffClient]:
         self.client = SignoffClient(self.access, guild_ready_timeout=0.05)
-        self.client.serve(self.desk, self.intake)
+        self.desk.directory = DiscordDirectory(self.client)
+        editor = Editor(self.desk, self.reviser) if self.reviser else None
+        self.client.serve(self.desk, self.intake, editor=editor, offers=self.offers)
         task = asyncio.create_task(run_bot(self.client, TOKEN))
         try:
-            await until(lambda: self.client.is_ready() or task.done(), 10)
+            await until(lambda: self.client.is_ready() or task.done())
             if task.done():
                 await task
             yield self.client

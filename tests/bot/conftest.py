@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
-import discord
-import discord.gateway
-import discord.http
 import pytest
+from bot_fakes import EchoReviser
 from bot_rig import Rig
 
-from signoff.bot.client import point_at
-from signoff.sandbox import Person, SandboxClient, SandboxServer
+from signoff.approvals.grants import GrantTerms
+from signoff.approvals.model import Remember
+from signoff.cards.offers import Offers
+from signoff.sandbox import Person, SandboxClient
+from tests.sandboxed import plan, pointed, sandbox, server  # noqa: F401 - fixtures
 
-
-@pytest.fixture
-async def server() -> AsyncIterator[SandboxServer]:
-    async with SandboxServer() as started:
-        yield started
-
-
-@pytest.fixture
-async def sandbox(server: SandboxServer) -> AsyncIterator[SandboxClient]:
-    async with SandboxClient(server.control_url, server.key) as client:
-        yield client
-
-
-@pytest.fixture
-def pointed(server: SandboxServer) -> Iterator[None]:
-    base, gateway = discord.http.Route.BASE, discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY
-    point_at(server.api_url, server.gateway_url)
-    yield
-    discord.http.Route.BASE = base
-    discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = gateway
+# ruff: noqa: F811 - a fixture is asked for by its name
 
 
 @pytest.fixture
@@ -43,6 +25,16 @@ async def idle(sandbox: SandboxClient, pointed: None) -> Rig:
 
 @pytest.fixture
 async def rig(idle: Rig) -> AsyncIterator[Rig]:
+    async with idle.running():
+        yield idle
+
+
+@pytest.fixture
+async def full(idle: Rig) -> AsyncIterator[Rig]:
+    """A rig whose cards offer everything: arguments can be edited, and decisions remembered for always."""
+    idle.reviser = EchoReviser()
+    idle.desk.grants = GrantTerms(Remember.ALWAYS)
+    idle.offers = Offers(grants=idle.desk.grants)
     async with idle.running():
         yield idle
 

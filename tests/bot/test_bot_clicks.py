@@ -23,10 +23,11 @@ async def test_accept_is_answered_with_the_card_itself(rig: Rig, ada: Person) ->
     assert "a.txt" in answer.updated.text
     assert answer.updated.buttons == []
     await until(lambda: rig.desk.final == [batch.id])
-    ((target, choice, actor, channel),) = rig.desk.calls
-    assert (target, choice, channel) == (batch.id, Choice.ACCEPT, batch.place.channel)
-    assert actor.manages_server
-    assert actor.server == rig.server
+    (click,) = rig.desk.calls
+    assert (click.target, click.choice, click.channel) == (batch.id, Choice.ACCEPT, batch.place.channel)
+    assert (click.card, click.revision, click.page) == (str(seen.id), 0, 0)
+    assert click.actor.manages_server
+    assert click.actor.server == rig.server
     assert await rig.sandbox.rest_calls("PATCH") == []
 
 
@@ -153,11 +154,11 @@ async def test_a_failing_desk_is_said_and_decides_nothing(rig: Rig, ada: Person)
 
 async def test_a_slow_desk_still_gets_its_answer_out(rig: Rig, ada: Person, max_: Person) -> None:
     batch, seen = await show(rig, make_batch(await rig.place(), await rig.asker()))
-    await rig.sandbox.settings(interaction_deadline=0.6)
-    rig.client.clicks._patience = 0.1  # pyright: ignore[reportPrivateUsage]
-    rig.desk.delay = 0.8
+    await rig.sandbox.settings(interaction_deadline=2.0)
+    rig.client.clicks.answers.patience = 0.1
+    rig.desk.delay = 2.2
     await ada.click(seen, "Accept", wait=0.3)
-    refused = asyncio.create_task(max_.click(seen, str(seen.buttons[0].custom_id), forged=True, wait=3))
+    refused = asyncio.create_task(max_.click(seen, str(seen.buttons[0].custom_id), forged=True))
     changed = await max_.wait_for_change(seen, lambda m: "APPROVED" in m.text)
     assert changed.buttons == []
     await refused
@@ -204,19 +205,18 @@ async def test_in_a_direct_message_the_listed_person_decides(rig: Rig, max_: Per
     answer = await max_.click(seen, "Accept")
     assert answer.updated is not None
     assert "APPROVED" in answer.updated.text
-    actor = rig.desk.calls[0][2]
+    actor = rig.desk.calls[0].actor
     assert (actor.server, actor.roles, actor.manages_server) == ("dm", frozenset(), False)
 
 
 async def test_a_may_have_run_card_has_its_own_choices(rig: Rig, ada: Person) -> None:
     request = make_request({"path": "a"}, kind=RequestKind.MAY_HAVE_RUN)
     batch = make_batch(await rig.place(), await rig.asker(), request)
-    rig.desk.batches[request.id] = batch
     _, seen = await show(rig, batch)
     assert [button.label for button in seen.buttons] == ["It ran", "Run it again", "Skip"]
     assert render(batch, batch.opened).view.is_persistent()
     await ada.click(seen, "Skip")
-    assert rig.desk.calls[0][:2] == (request.id, Choice.SKIP)
+    assert (rig.desk.calls[0].target, rig.desk.calls[0].choice) == (request.id, Choice.SKIP)
 
 
 async def test_every_route_used_is_one_of_discords(rig: Rig, ada: Person) -> None:

@@ -85,7 +85,7 @@ async def test_a_gateway_that_is_not_there(pointed: None) -> None:
     line = await failure()
     assert "gateway at ws://127.0.0.1:9" in line
     assert "DISCORD_GATEWAY_URL" in line
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < 60
 
 
 async def test_a_gateway_that_is_not_a_gateway(pointed: None, webpage: int) -> None:

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from test_bot_quoting import ATTACKS
 
 from signoff.approvals.model import Actor, Batch, Choice, Place, RequestKind
-from signoff.bot.approval_view import CUSTOM_ID, ApprovalButton, ApprovalView, Rendered, parse, render
+from signoff.bot.approval_view import ApprovalButton, ApprovalView, Rendered, render
+from signoff.bot.locators import CUSTOM_ID, Locator, parse
 from signoff.bot.split import size
-from signoff.errors import CardFailed
+from signoff.cards.model import Verb
 
 PLACE = Place("1", "2", "2")
 MAX = Actor("100", "Max @everyone", "1")
@@ -81,7 +82,7 @@ async def test_any_card_fits_open_and_settled(found: list[Any], words: str, endi
     state = endings(batch)[ending]
     rendered = render(state, batch.opened, can_attach=can_attach)
     within_limits(rendered)
-    assert bool(buttons(rendered)) == (not state.settled)
+    assert rendered.decides == (not state.settled)
 
 
 HEAVY = {
@@ -105,10 +106,11 @@ async def test_a_heavy_card_uses_the_room_and_not_more(kind: str, calls: int) ->
         assert len(rendered.card.files) >= 1
 
 
-async def test_a_card_whose_own_words_are_too_many_is_refused() -> None:
-    many = [make_request({"n": "1"}, tool="`" * 40, why="*" * 60) for _ in range(10)]
-    with pytest.raises(CardFailed, match="characters of text"):
-        render(make_batch(PLACE, MAX, *many), 0.0)
+async def test_a_card_whose_own_words_are_many_still_fits() -> None:
+    many = [make_request({"n": "1"}, tool="`" * 90, why="*" * 500, message="_" * 900, quorum=3) for _ in range(10)]
+    batch = make_batch(PLACE, MAX, *many, words="`" * 3000)
+    for page in range(batch.pages):
+        within_limits(render(batch, 0.0, page=page))
 
 
 @given(st.lists(st.sampled_from([a + "FORGED" + a for a in ATTACKS]), min_size=1, max_size=6), st.booleans())
@@ -155,10 +157,14 @@ async def test_a_settled_card_keeps_its_content() -> None:
     assert "### APPROVED by <@200>" in shown_after
 
 
-async def test_more_than_discord_takes_is_refused_and_not_cut() -> None:
+async def test_fourteen_calls_that_may_have_run_are_paged_and_each_can_be_decided() -> None:
     many = [make_request({"n": str(n)}, kind=RequestKind.MAY_HAVE_RUN) for n in range(14)]
-    with pytest.raises(CardFailed, match="does not fit"):
-        render(make_batch(PLACE, MAX, *many), 0.0)
+    batch = make_batch(PLACE, MAX, *many)
+    pages = [render(batch, 0.0, page=page) for page in range(batch.pages)]
+    for rendered in pages:
+        within_limits(rendered)
+    offered = [(action.verb, action.target) for rendered in pages for action in rendered.card.buttons]
+    assert all((Verb.SKIP, request.id) in offered for request in many)
 
 
 async def test_the_view_never_mixes_kinds_of_items_and_never_times_out() -> None:
@@ -177,7 +183,9 @@ async def test_the_view_never_mixes_kinds_of_items_and_never_times_out() -> None
 @pytest.mark.parametrize("target", ["0123456789abcdef", "b" * 40, "a1b2c3d4"])
 @pytest.mark.parametrize("choice", list(Choice))
 def test_a_custom_id_says_choice_and_target(choice: Choice, target: str) -> None:
-    assert parse(f"signoff:{choice}:{target}") == (choice, target)
+    assert parse(f"signoff:{choice}:{target}") == Locator(Verb(choice), target)
+    assert parse(f"signoff:{choice}:{target}:3") == Locator(Verb(choice), target, 3)
+    assert parse(f"signoff:{choice}:{target}:3:12") == Locator(Verb(choice), target, 3, 12)
 
 
 @pytest.mark.parametrize(
@@ -196,6 +204,14 @@ def test_a_custom_id_says_choice_and_target(choice: Choice, target: str) -> None
         "signoff:accept:0123456789abcdef\n",
         "\nsignoff:accept:0123456789abcdef",
         "signoff:accept:0123456789abcdef:more",
+        "signoff:accept:0123456789abcdef:",
+        "signoff:accept:0123456789abcdef:01",
+        "signoff:accept:0123456789abcdef:-1",
+        "signoff:accept:0123456789abcdef:٣",
+        "signoff:accept:0123456789abcdef:1000000",
+        "signoff:accept:0123456789abcdef:1:100",
+        "signoff:accept:0123456789abcdef:1:2:3",
+        "signoff:accept_forever:0123456789abcdef",
         "signoff:ACCEPT:0123456789abcdef",
         "signoff:approve:0123456789abcdef",
         "signoff:accept:٠١٢٣٤٥٦٧",
@@ -214,7 +230,7 @@ def test_a_malformed_custom_id_is_nothing(custom_id: object) -> None:
 def test_no_text_is_taken_for_an_id_by_accident(text: str) -> None:
     for candidate in (text, f"signoff:accept:{text}"):
         located = parse(candidate)
-        assert located is None or re.fullmatch("[0-9a-z]{8,40}", located[1])
+        assert located is None or re.fullmatch("[0-9a-z]{8,40}", located.target)
 
 
 def test_the_library_uses_the_whole_pattern() -> None:

@@ -19,7 +19,7 @@ from signoff.approvals.model import (
     Settlement,
     ToolCall,
 )
-from signoff.cards.build import build_card
+from signoff.cards.build import ADDED, EDITED, ORIGINAL, REMOVED, build_card
 from signoff.cards.files import ARGUMENTS
 from signoff.cards.model import Card, CardCall, CardFile, Line, Person
 from signoff.cards.visible import unescape
@@ -75,6 +75,7 @@ def trusted_strings(card: Card) -> Iterator[str]:
     yield card.title
     lines = [*card.lead, card.footer, *([card.status] if card.status else [])]
     lines += [call.why for call in card.calls] + [call.outcome for call in card.calls if call.outcome]
+    lines += [fact for call in card.calls for fact in call.facts]
     yield from (inline for line in lines for inline in line if isinstance(inline, str))
     for call in card.calls:
         yield from call.warnings
@@ -82,7 +83,7 @@ def trusted_strings(card: Card) -> Iterator[str]:
     if card.words:
         yield card.words.note
         yield card.words.label
-    yield from (action.label for action in card.actions)
+    yield from (action.label for action in card.buttons)
     yield from (file.name for file in card.files)
 
 
@@ -106,9 +107,11 @@ def arguments_of_quotes(call: CardCall) -> dict[str, Any]:
     """What a careful reader would say the arguments are, from labels, texts and notes alone."""
     found: dict[str, Any] = {}
     for quote in call.quotes:
-        if quote.label == "Tool's words" or quote.label.startswith("Reason given"):
+        if quote.label in ("Tool's words", "Tool's preview") or quote.label.startswith("Reason given"):
             continue
-        name = unescape(quote.label)
+        if quote.label.endswith((ORIGINAL, REMOVED)):
+            continue
+        name = unescape(quote.label.removesuffix(EDITED).removesuffix(ADDED))
         name = json.loads(name) if name.startswith('"') else name
         is_string = not quote.note.startswith(("null", "true or false", "number", "list of", "object of"))
         found[name] = unescape(quote.text) if is_string else json.loads(unescape(quote.text), strict=False)

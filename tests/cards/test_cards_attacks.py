@@ -88,13 +88,13 @@ def test_the_tail_of_a_long_argument_is_shown_and_the_whole_is_attached() -> Non
     assert file.name in card.calls[0].warnings[0]
     assert file.sha256[:16] in card.calls[0].warnings[0]
     assert arguments_of_file(file) == {"command": command}
-    assert [a.label for a in card.actions] == ["Accept", "Reject"]
+    assert [a.label for a in card.actions] == ["Accept", "Reject", "Reject with a reason…"]
 
 
 def test_accept_is_not_offered_for_what_cannot_be_shown() -> None:  # row 7
     batch = make_batch(make_request(args={"command": "x" * 9000}))
     card = card_of(batch, can_attach=False)
-    assert [a.label for a in card.actions] == ["Reject"]
+    assert [a.label for a in card.actions] == ["Reject", "Reject with a reason…"]
     assert card.files == ()
     assert ("Accept is not offered: not all of this fits here, and no file can be attached",) in card.lead
     again = card_of(make_batch(replace(may_have_run(), call=batch.requests[0].call)), can_attach=False)

@@ -17,7 +17,7 @@ from cards_factory import (
     settle,
 )
 
-from signoff.approvals.model import Actor, Batch, Choice, RequestState
+from signoff.approvals.model import PAGE, Actor, Batch, Choice, RequestState
 from signoff.cards.build import fit_card
 from signoff.cards.model import Style, Tone
 from signoff.cards.room import measure
@@ -31,6 +31,7 @@ def test_an_open_card_offers_accept_and_reject_for_the_batch() -> None:
     assert [(a.choice, a.target, a.label, a.style) for a in card.actions] == [
         (Choice.ACCEPT, "b0" * 8, "Accept", Style.GOOD),
         (Choice.REJECT, "b0" * 8, "Reject", Style.BAD),
+        (None, "01" * 8, "Reject with a reason…", Style.PLAIN),
     ]
     assert as_text(card.footer) == "Request b0b0b0b0 · digest 010101010101"
 
@@ -62,7 +63,11 @@ def test_siblings_that_ran_are_named() -> None:
     [
         (settle(make_batch()), Tone.APPROVED, "APPROVED by <Person 200>"),
         (settle(make_batch(), Choice.REJECT), Tone.REJECTED, "REJECTED by <Person 200>"),
-        (settle(make_batch(), Choice.REJECT, None, "mode"), Tone.REJECTED, "REJECTED automatically"),
+        (
+            settle(make_batch(), Choice.REJECT, None, "mode auto_deny"),
+            Tone.REJECTED,
+            "REJECTED automatically: mode auto_deny",
+        ),
         (settle(make_batch(), None, None), Tone.EXPIRED, "TIMEOUT - Request expired"),
         (
             settle(make_batch(), None, None, "the server was paused", RequestState.CANCELLED),
@@ -84,7 +89,7 @@ def test_a_settled_card_keeps_its_content_and_its_files() -> None:
     before, after = card_of(batch), card_of(settle(batch, Choice.REJECT, note="no"))
     assert before.files == after.files
     assert before.words == after.words
-    assert before.calls[0] == after.calls[0]
+    assert replace(before.calls[0], actions=()) == after.calls[0]
     assert after.calls[1].quotes[:-1] == before.calls[1].quotes
 
 
@@ -109,13 +114,14 @@ def test_a_partly_settled_card_stays_open_and_says_what_is_settled() -> None:
     card = card_of(make_batch(*done, may_have_run(2)))
     assert (card.tone, card.status) == (Tone.OPEN, None)
     assert [as_text(c.outcome) for c in card.calls] == ["SKIPPED by <Person 200>", ""]
-    assert {a.target for a in card.actions} == {"02" * 8}
+    assert card.actions == card.calls[0].actions == ()
+    assert {a.target for a in card.buttons} == {"02" * 8}
 
 
 def test_may_have_run_asks_per_call() -> None:
     card = card_of(make_batch(may_have_run(1), may_have_run(2)))
     assert card.title == "These calls may have run"
-    assert [(a.label, a.target[:2]) for a in card.actions] == [
+    assert [(a.label, a.target[:2]) for a in card.buttons] == [
         (label, target) for target in ("01", "02") for label in ("It ran", "Run it again", "Skip")
     ]
     assert any(as_text(line).startswith("Skipped automatically") for line in card.lead)
@@ -128,18 +134,25 @@ def test_ten_calls_with_thirty_hostile_arguments_fit() -> None:
     args = {f"{i:02}\u202e" + "n" * 200: "\u202e\n`" * 300 for i in range(30)}
     requests = [make_request(i, args, tool="t" * 500, metadata={"summary": "s" * 5000}) for i in range(1, 11)]
     batch = make_batch(*requests, words="w" * 5000, already_ran=("r" * 90,) * 20)
-    card = fit_card(batch, now=NOW, limit=4000, size=measure)
-    assert measure(card) <= 3600, "leaves a front end some room for markup"
-    assert len(card.files) == 10
-    assert all("values only there" in call.warnings[0] for call in card.calls)
-    assert measure(fit_card(settle(batch, note="n" * 4000), now=NOW, limit=4000, size=measure)) <= 4000
+    seen: list[str] = []
+    for page in range(batch.pages):
+        card = fit_card(batch, now=NOW, limit=4000, size=measure, page=page)
+        assert measure(card) <= 3600, "leaves a front end some room for markup"
+        assert len(card.files) == len(card.calls) <= PAGE
+        assert all("values only there" in call.warnings[0] for call in card.calls)
+        seen += [call.request for call in card.calls]
+        done = settle(batch, note="n" * 4000)
+        assert measure(fit_card(done, now=NOW, limit=4000, size=measure, page=page)) <= 4000
+    assert seen == [request.id for request in requests], "nothing is dropped"
 
 
 def test_ten_ordinary_calls_are_shown_whole() -> None:
     requests = [make_request(i, {"path": f"notes/{i}.txt", "content": "hello"}) for i in range(1, 11)]
-    card = fit_card(make_batch(*requests, words="I will write ten notes."), now=NOW, limit=4000, size=measure)
-    assert card.files == ()
-    assert all(len(call.quotes) == 2 for call in card.calls)
+    batch = make_batch(*requests, words="I will write ten notes.")
+    for page in range(batch.pages):
+        card = fit_card(batch, now=NOW, limit=4000, size=measure, page=page)
+        assert card.files == ()
+        assert all(len(call.quotes) == 2 for call in card.calls)
 
 
 def test_fitting_does_not_depend_on_the_decision() -> None:

@@ -18,7 +18,9 @@ def draw(card: Card) -> str:
         out += ["", f"tool {call.tool}", f"  {_line(call.why)}"]
         out += [f"  warning: {warning}" for warning in call.warnings]
         out += [line for quote in call.quotes for line in _quote(quote)]
+        out += [f"  {_line(fact)}" for fact in call.facts]
         out += [f"  -> {_line(call.outcome)}"] if call.outcome else []
+        out += [" ".join(f"[{action.label}]" for action in call.actions)] if call.actions else []
     out += ["", *(_quote(card.words) if card.words else []), *([_line(card.status)] if card.status else [])]
     out += [_line(card.footer), *(f"file {file.name}" for file in card.files)]
     return "\n".join([*out, " ".join(f"[{action.label}]" for action in card.actions)])
@@ -76,7 +78,7 @@ tool write_file
   Model's words (not checked):
     | I will save your list.
 Request b0b0b0b0 · digest 010101010101
-[Accept] [Reject]\
+[Accept] [Reject] [Reject with a reason…]\
 """)
 
 
@@ -105,7 +107,7 @@ tool shell
 
 Request b0b0b0b0 · digest 010101010101
 file request-01010101.txt
-[Accept] [Reject]\
+[Accept] [Reject] [Reject with a reason…]\
 """)
 
 
@@ -155,7 +157,7 @@ tool shell
 
 Request b0b0b0b0 · digest 010101010101
 file request-01010101.txt
-[Accept] [Reject]\
+[Accept] [Reject] [Reject with a reason…]\
 """)
     assert draw(build_card(batch, now=NOW, room=420, can_attach=False)) == snapshot("""\
 Tool Approval Required [open]
@@ -175,7 +177,7 @@ tool shell
     |  word1991 word1992 word1993 word1994 word1995 word1996 word1997 word1998 word1999; rm -rf /
 
 Request b0b0b0b0 · digest 010101010101
-[Reject]\
+[Reject] [Reject with a reason…]\
 """)
 
 

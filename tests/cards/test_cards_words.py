@@ -26,7 +26,7 @@ def test_a_timeout_is_told_apart_from_a_person() -> None:
     cancelled = settle(make_batch(), None, None, "stopped", RequestState.CANCELLED)
     assert as_text(already_settled(cancelled)).startswith("No longer open: CANCELLED - stopped")
     automatic = settle(make_batch(), Choice.REJECT, None, "mode auto_deny")
-    assert as_text(already_settled(automatic)).startswith("Already decided: REJECTED automatically")
+    assert as_text(already_settled(automatic)).startswith("Already decided: REJECTED automatically: mode auto_deny")
 
 
 def test_a_click_on_one_call_is_told_about_that_call() -> None:

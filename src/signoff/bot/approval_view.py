@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 import discord
 from discord import ui
 
-from signoff.approvals.model import Batch, Choice
+from signoff.approvals.model import Batch
 from signoff.bot import quoting
+from signoff.bot.locators import CUSTOM_ID, Locator, custom_id, located
 from signoff.bot.split import size
 from signoff.cards.build import fit_card
-from signoff.cards.model import Action, Card, CardCall, Quote, Style, Tone
+from signoff.cards.model import Action, Card, CardCall, Quote, Style, Tone, Verb
+from signoff.cards.offers import Offers
 from signoff.errors import CardFailed
 
 MAX_TEXT = 4000
@@ -28,7 +30,6 @@ MAX_COMPONENTS = 40
 MAX_LABEL = 80
 MAX_FILES = 10
 
-CUSTOM_ID = re.compile(r"signoff:(?P<choice>accept|reject|ran|rerun|skip):(?P<target>[0-9a-z]{8,40})\Z")
 CLAIMED = "signoff:claimed"
 """Set on an interaction once a button has taken it, so that the fallback stays silent."""
 
@@ -48,7 +49,7 @@ _STYLES = {
 
 
 class TakesClicks(Protocol):
-    async def click(self, interaction: discord.Interaction[Any], choice: Choice, target: str) -> None: ...
+    async def click(self, interaction: discord.Interaction[Any], locator: Locator) -> None: ...
 
 
 class HasClicks(Protocol):
@@ -56,28 +57,22 @@ class HasClicks(Protocol):
     def clicks(self) -> TakesClicks: ...
 
 
-def parse(custom_id: object) -> tuple[Choice, str] | None:
-    """What a button's id says, or None if it is not one of ours to the letter."""
-    found = CUSTOM_ID.fullmatch(custom_id) if isinstance(custom_id, str) else None
-    return (Choice(found["choice"]), found["target"]) if found else None
-
-
 class ApprovalButton(ui.DynamicItem[ui.Button[Any]], template=CUSTOM_ID):
-    """One choice about one request or batch."""
+    """One button of a card or a panel."""
 
-    def __init__(self, button: ui.Button[Any], choice: Choice, target: str) -> None:
+    def __init__(self, button: ui.Button[Any], locator: Locator) -> None:
         super().__init__(button)
-        self.choice = choice
-        self.target = target
+        self.locator = locator
 
     @classmethod
     def of(cls, action: Action) -> ApprovalButton:
         button = ui.Button[Any](
             label=action.label[:MAX_LABEL],
             style=_STYLES[action.style],
-            custom_id=f"signoff:{action.choice}:{action.target}",
+            custom_id=custom_id(action),
+            disabled=action.disabled,
         )
-        return cls(button, action.choice, action.target)
+        return cls(button, Locator(action.verb, action.target, action.revision, action.page))
 
     @classmethod
     async def from_custom_id(
@@ -85,11 +80,11 @@ class ApprovalButton(ui.DynamicItem[ui.Button[Any]], template=CUSTOM_ID):
     ) -> ApprovalButton:
         # No await before this line: the library's fallback event is handled right after this task's first step.
         interaction.extras[CLAIMED] = True
-        return cls(cast(ui.Button[Any], item), Choice(match["choice"]), match["target"])
+        return cls(cast(ui.Button[Any], item), located(match))
 
     async def callback(self, interaction: discord.Interaction[Any]) -> None:
         # Clicks never raise; whatever escaped from here would only be logged by the library.
-        await cast(HasClicks, interaction.client).clicks.click(interaction, self.choice, self.target)
+        await cast(HasClicks, interaction.client).clicks.click(interaction, self.locator)
 
 
 class ApprovalView(ui.LayoutView):
@@ -118,13 +113,20 @@ class Rendered:
     card: Card
     view: ApprovalView
 
+    @property
+    def decides(self) -> bool:
+        """Whether anything on it can still be decided."""
+        return any(action.verb is not Verb.PAGE for action in self.card.buttons)
+
     def files(self) -> list[discord.File]:
         return [discord.File(io.BytesIO(file.data), filename=file.name, spoiler=False) for file in self.card.files]
 
 
-def render(batch: Batch, now: float, *, can_attach: bool = True) -> Rendered:
-    """The batch's card within Discord's limits. What does not fit is left to the card's own file, never cut here."""
-    card = fit_card(batch, now=now, limit=MAX_TEXT, size=_measure, can_attach=can_attach)
+def render(
+    batch: Batch, now: float, *, can_attach: bool = True, page: int = 0, offers: Offers | None = None
+) -> Rendered:
+    """A page of the batch's card within Discord's limits. What does not fit is left to its file, never cut here."""
+    card = fit_card(batch, now=now, limit=MAX_TEXT, size=_measure, can_attach=can_attach, page=page, offers=offers)
     try:
         view = ApprovalView(card)
         problem = view.overflow()
@@ -139,33 +141,38 @@ def render(batch: Batch, now: float, *, can_attach: bool = True) -> Rendered:
 
 def _measure(card: Card) -> int:
     """What Discord counts: the text with all its markup."""
-    return sum(size(text) for text in (_head(card), *_bodies(card), *_tail(card)))
+    calls = (_call(call) for call in card.calls)
+    return sum(size(text) for text in (_head(card), *calls, _words(card), *_tail(card)))
 
 
 def _items(card: Card) -> Iterator[ui.Item[Any]]:
     yield ui.TextDisplay[Any](_head(card))
-    for text in _bodies(card):
+    for call in card.calls:
         yield ui.Separator[Any]()
-        yield ui.TextDisplay[Any](text)
+        yield ui.TextDisplay[Any](_call(call))
+        yield from rows(call.actions)
+    if card.words:
+        yield ui.Separator[Any]()
+        yield ui.TextDisplay[Any](_words(card))
     for file in card.files:
         yield ui.File[Any](f"attachment://{file.name}")
     yield ui.Separator[Any]()
     for text in _tail(card):
         yield ui.TextDisplay[Any](text)
-    for start in range(0, len(card.actions), 5):
-        yield ui.ActionRow[Any](*(ApprovalButton.of(action) for action in card.actions[start : start + 5]))
+    yield from rows(card.actions)
+
+
+def rows(actions: Sequence[Action]) -> Iterator[ui.ActionRow[Any]]:
+    for start in range(0, len(actions), 5):
+        yield ui.ActionRow[Any](*(ApprovalButton.of(action) for action in actions[start : start + 5]))
 
 
 def _head(card: Card) -> str:
     return "\n".join([f"## {quoting.trusted(card.title)}", *(quoting.line(line) for line in card.lead)])
 
 
-def _bodies(card: Card) -> list[str]:
-    """A text of its own per call, so that no call can reach into another; joined only where components run out."""
-    bodies = [_call(call) for call in card.calls]
-    if 2 * len(bodies) + len(card.files) + len(card.actions) > MAX_COMPONENTS - 12:
-        bodies = ["\n".join(bodies)]
-    return bodies + (["\n".join(_quote(card.words))] if card.words else [])
+def _words(card: Card) -> str:
+    return "\n".join(_quote(card.words)) if card.words else ""
 
 
 def _tail(card: Card) -> Iterator[str]:
@@ -179,16 +186,17 @@ def _call(call: CardCall) -> str:
     parts = [f"### {quoting.code(call.tool)}"]
     if call.why:
         parts.append(quoting.line(call.why))
+    parts += [quoting.line(fact) for fact in call.facts]
     for quote in call.quotes:
         parts += _quote(quote)
     parts += [f"**Warning:** {quoting.trusted(warning)}" for warning in call.warnings]
     if call.outcome:
-        parts.append(quoting.line(call.outcome))
+        parts.append(f"**{quoting.line(call.outcome)}**")
     return "\n".join(parts)
 
 
 def _quote(quote: Quote) -> Iterator[str]:
-    text, said = quoting.block(quote.text)
+    text, said = quoting.block(quote.text, "diff" if quote.diff else "")
     label = " ".join(quote.label.split())
     # An argument's name is one word and reads best as code; labels of ours are words.
     yield f"**{quoting.escape(label)}**" if " " in label else quoting.code(label)

@@ -1,153 +1,204 @@
-"""What a click on a card leads to: the desk decides, and whoever clicked gets an answer within Discord's three seconds.
+"""What a press on a button of ours leads to: a decision, another page, a private panel or a form.
 
-Knows how to answer, not who may decide. Nothing raised here goes further: the library would swallow it, and the person
-would see Discord's "This interaction failed" without a word why.
+Knows how to answer, not who may decide: the desk judges that, every time. Nothing raised here goes further: the library
+would swallow it, and the person would see Discord's "This interaction failed" without a word why.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Any
 
 import discord
 
-from signoff.approvals.model import Batch, Choice
-from signoff.bot import people, quoting
-from signoff.bot.approval_view import CLAIMED, parse, render
-from signoff.bot.delivery import NOBODY, Failure
-from signoff.bot.ports import Desk, Now
+from signoff.approvals.approvers import objection
+from signoff.approvals.desk import Click
+from signoff.approvals.model import ApprovalRequest, Batch, Choice, RequestState
+from signoff.bot import modals, panels
+from signoff.bot.answers import PATIENCE, Answers, Refresh, Visit, refusal, tell, visit
+from signoff.bot.approval_view import CLAIMED, render
+from signoff.bot.delivery import Failure
+from signoff.bot.forms import Forms
+from signoff.bot.locators import Locator, parse, parse_form
+from signoff.bot.ports import Desk, Editor, Now
 from signoff.cards import words
-from signoff.cards.model import Line
-from signoff.errors import AlreadySettled, CardFailed, NotAllowed, SignoffError, UnknownRequest
+from signoff.cards.forms import form_for
+from signoff.cards.model import Line, Verb
+from signoff.cards.offers import Offers, remember_actions
+from signoff.errors import UnknownRequest
 
 log = logging.getLogger(__name__)
 
-PATIENCE = 2.0
-"""Seconds to wait for the desk before asking Discord for more time; its own limit is three."""
-
-BOTS: Line = ("Bots cannot decide.",)
-
-Refresh = Callable[[Batch], Awaitable[None]]
+NO_EDIT = "Edit is not offered: {why}."
+NO_REMEMBER: Line = ("Remember is not offered for this call. Nothing was decided.",)
 
 
 class Clicks:
-    """Answers every click on a button of ours."""
+    """Answers every press on a button of ours, and every form of ours."""
 
-    def __init__(self, desk: Desk, refresh: Refresh, now: Now, patience: float = PATIENCE) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        refresh: Refresh,
+        now: Now,
+        patience: float = PATIENCE,
+        *,
+        editor: Editor | None = None,
+        offers: Offers | None = None,
+    ) -> None:
         self._desk = desk
-        self._refresh = refresh
+        self._editor = editor
+        self._offers = offers or Offers()
         self._now = now
-        self._patience = patience
+        self.answers = Answers(desk, refresh, now, self._offers, patience)
+        self._forms = Forms(desk, editor, self._offers, self.answers)
 
-    async def click(self, interaction: discord.Interaction[Any], choice: Choice, target: str) -> None:
+    async def click(self, interaction: discord.Interaction[Any], locator: Locator) -> None:
         try:
-            await self._click(interaction, choice, target)
+            found = visit(interaction)
+            if isinstance(found, Visit):
+                await self._press(interaction, found, locator)
+            else:
+                await tell(interaction, found)
         except Failure as error:
-            log.warning("a click by %s on %s got no answer: %s", interaction.user, target, error)
+            log.warning("a click by %s on %s got no answer: %s", interaction.user, locator.target, error)
         except Exception:
-            log.exception("a click on %s failed", target)
+            log.exception("a click on %s failed", locator.target)
 
     async def unclaimed(self, interaction: discord.Interaction[Any]) -> None:
-        """The fallback for components that no button took: gone from the message meanwhile, forged, or very old.
+        """The fallback: forms, and components that no button took, being gone from the message, forged, or very old."""
+        if interaction.extras.get(CLAIMED):
+            return
+        found = (interaction.data or {}).get("custom_id")
+        if interaction.type is discord.InteractionType.modal_submit:
+            if (form := parse_form(found)) is not None:
+                await self._forms.submit(interaction, form)
+        elif interaction.type is discord.InteractionType.component:
+            await self._absent(interaction, parse(found))
 
-        An id that reads as one of ours goes through the desk like any other: it says who decided, or that it knows of
-        no such request. But where the card still has buttons and this is none of them, it was not offered.
-        """
-        if interaction.type is not discord.InteractionType.component or interaction.extras.get(CLAIMED):
-            return
-        located = parse((interaction.data or {}).get("custom_id"))
-        if located is not None and not _has_buttons(interaction.message):
-            await self.click(interaction, *located)
-            return
+    async def _absent(self, interaction: discord.Interaction[Any], locator: Locator | None) -> None:
+        """A press on a button that is not on the message. It may have been there a moment ago, so it is heard; but
+        what would run something must still be offered, word for word, by the card as it stands."""
+        refused: Line | None = words.UNKNOWN_REQUEST
+        found = visit(interaction)
+        if locator is not None and isinstance(found, Visit):
+            refused = await self._not_offered(found, locator)
+            if refused is None:
+                await self.click(interaction, locator)
+                return
         try:
-            await _tell(interaction, words.UNKNOWN_REQUEST)
+            await tell(interaction, refused or words.UNKNOWN_REQUEST)
         except Failure as error:
             log.info("an unknown component was not answered: %s", error)
 
-    async def _click(self, interaction: discord.Interaction[Any], choice: Choice, target: str) -> None:
-        result = await self._decide(interaction, choice, target)
-        if isinstance(result, Batch):
-            await self._show(interaction, result)
-        else:
-            await _tell(interaction, result)
-
-    async def _decide(self, interaction: discord.Interaction[Any], choice: Choice, target: str) -> Batch | Line:
-        """The batch as this click left it, or what to tell the person if it did not count."""
-        actor = people.clicker(interaction)
-        if actor is None or interaction.channel_id is None:
-            return words.UNKNOWN_REQUEST
-        if actor.is_bot:
-            return BOTS
+    async def _not_offered(self, visit: Visit, locator: Locator) -> Line | None:
+        choice = locator.verb.choice
+        if choice is None or choice.state is not RequestState.APPROVED:
+            return None
         try:
-            card = str(interaction.message.id) if interaction.message else None
-            decision = self._desk.decide(target, choice, actor, str(interaction.channel_id), card)
-            deciding = asyncio.ensure_future(decision)
-            await self._keep_open(interaction, deciding)
-            return (await deciding).batch
-        except AlreadySettled as error:
-            return words.already_settled(error.batch, target)
-        except NotAllowed as error:
-            return words.not_allowed(error.batch, target)
-        except UnknownRequest:
-            return words.UNKNOWN_REQUEST
-        except Exception:
-            log.exception("the desk failed on a click by %s on %s", actor.id, target)
-            return words.NOT_SAVED
+            batch = await self._desk.look(locator.target, visit.actor, visit.channel, visit.card)
+            is_open = any(locator.target in (batch.id, r.id) for r in batch.pending)
+            # The desk itself has the words for what is settled or out of date.
+            heard = not is_open or locator.revision not in (None, batch.revision) or self._offered(batch, locator)
+        except Exception as error:
+            return refusal(error, visit, locator.target)
+        return None if heard else words.LOOK_AGAIN
 
-    async def _keep_open(self, interaction: discord.Interaction[Any], deciding: asyncio.Future[Any]) -> None:
-        """Ask for more time if the desk is slow. The decision itself is never given up: it may be on its way."""
-        done, _ = await asyncio.wait({deciding}, timeout=self._patience)
-        if not done:
-            try:
-                await interaction.response.defer()
-            except Failure as error:
-                log.warning("could not ask for more time: %s", error)
-
-    async def _show(self, interaction: discord.Interaction[Any], batch: Batch) -> None:
-        """Answer the click that counted with the card as it now stands; by a plain edit if that is refused."""
-        try:
-            await self._edit(interaction, batch)
-        except (*Failure, CardFailed) as error:
-            log.warning("the answer to the deciding click failed, editing the card instead: %s", error)
-            # A click may come before the store has heard which message the card became.
-            clicked = str(interaction.message.id) if interaction.message else None
-            await self._refresh(replace(batch, card=batch.card or clicked))
-        if batch.settled:
-            try:
-                await self._desk.mark_card_final(batch.id)
-            except SignoffError:
-                # The decision stands; recovery will look at the card once more.
-                log.exception("card of %s not marked as final", batch.id)
-
-    async def _edit(self, interaction: discord.Interaction[Any], batch: Batch) -> None:
-        rendered = render(batch, self._now())
-        changes: dict[str, Any] = {"view": rendered.view, "allowed_mentions": NOBODY}
-        if rendered.card.files:
-            # Sent again, byte for byte, because a component may only show a file that came with the same answer.
-            changes["attachments"] = rendered.files()
-        if interaction.response.is_done():
-            await interaction.edit_original_response(**changes)
+    def _offered(self, batch: Batch, locator: Locator) -> bool:
+        if locator.verb.remember.reach:
+            requests = [r for r in batch.pending if r.id == locator.target]
+            actions = [a for r in requests for a in remember_actions(batch, r, self._offers, locator.page)]
         else:
-            await interaction.response.edit_message(**changes)
+            card = render(batch, self._now(), page=locator.page or 0, offers=self._offers).card
+            # Whether this page's files are with the message cannot be seen from here.
+            actions = [] if card.files else [*card.buttons]
+        drawn = (locator.verb, locator.target, locator.revision, locator.page)
+        return any((a.verb, a.target, a.revision, a.page) == drawn for a in actions)
+
+    async def _press(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
+        choice = locator.verb.choice
+        if choice is not None:
+            await self._decide(interaction, visit, locator, choice)
+        elif locator.verb is Verb.PAGE:
+            await self._turn(interaction, visit, locator)
+        elif locator.verb is Verb.EDIT:
+            await self._open_edit(interaction, visit, locator)
+        else:
+            await self._open(interaction, visit, locator)
+
+    async def _decide(
+        self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator, choice: Choice
+    ) -> None:
+        click = Click(
+            locator.target,
+            choice,
+            visit.actor,
+            visit.channel,
+            visit.card,
+            remember=locator.verb.remember,
+            revision=locator.revision,
+            page=locator.page,
+        )
+        try:
+            outcome = await self.answers.in_time(interaction, self._desk.decide(click))
+        except Exception as error:
+            await tell(interaction, refusal(error, visit, locator.target))
+        else:
+            await self.answers.show(interaction, visit, outcome.batch, locator.target, locator.page)
+
+    async def _turn(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
+        try:
+            batch = await self.answers.in_time(interaction, self._look(visit, locator))
+        except Exception as error:
+            await tell(interaction, refusal(error, visit, locator.target))
+        else:
+            await self.answers.show(interaction, visit, batch, locator.target, locator.page)
+
+    async def _open(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
+        """A panel, or the form for a reason: only for whoever may decide the call, so that nobody fills it in vain."""
+        try:
+            batch = await self.answers.at_once(self._look(visit, locator))
+            request = _decidable(batch, locator.target)
+        except Exception as error:
+            await tell(interaction, refusal(error, visit, locator.target))
+            return
+        why = objection(visit.actor, request, batch)
+        if request.state is not RequestState.PENDING:
+            await tell(interaction, words.already_settled(batch, request.id))
+        elif why is not None:
+            await tell(interaction, words.not_allowed(batch, request.id, why))
+        elif locator.verb is Verb.REASON:
+            await interaction.response.send_modal(modals.reason_form(request, locator.page or 0))
+        elif locator.verb is Verb.MORE:
+            await self.answers.panel(interaction, visit, panels.more(batch, request, self._offers, locator.page))
+        elif not self._offers.may_remember(request):
+            await tell(interaction, NO_REMEMBER)
+        else:
+            panel = panels.remember(batch, request, self._offers, locator.page, self._now())
+            await self.answers.panel(interaction, visit, panel)
+
+    async def _open_edit(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
+        if self._editor is None:
+            await tell(interaction, words.UNKNOWN_REQUEST)
+            return
+        asked = self._editor.request(locator.target, visit.actor, visit.channel, visit.card)
+        try:
+            request = await self.answers.at_once(asked)
+        except Exception as error:
+            await tell(interaction, refusal(error, visit, locator.target))
+            return
+        form = form_for(request.call.args)
+        if (why := self._offers.why_no_edit(request)) or form is None:
+            await tell(interaction, (NO_EDIT.format(why=why),))
+        else:
+            await interaction.response.send_modal(modals.edit_form(request, form, locator.page or 0))
+
+    async def _look(self, visit: Visit, locator: Locator) -> Batch:
+        return await self._desk.look(locator.target, visit.actor, visit.channel, visit.card)
 
 
-def _has_buttons(message: discord.Message | None) -> bool:
-    waiting: list[object] = list(message.components) if message else []
-    while waiting:
-        component = waiting.pop()
-        if isinstance(component, discord.Button):
-            return True
-        waiting += getattr(component, "children", [])
-    return False
-
-
-async def _tell(interaction: discord.Interaction[Any], said: Line) -> None:
-    """Say something that only the person who clicked can see."""
-    text = quoting.line(said)
-    if interaction.response.is_done():
-        await interaction.followup.send(text, ephemeral=True, allowed_mentions=NOBODY, suppress_embeds=True)
-    else:
-        await interaction.response.send_message(text, ephemeral=True, allowed_mentions=NOBODY, suppress_embeds=True)
+def _decidable(batch: Batch, target: str) -> ApprovalRequest:
+    found = next((r for r in batch.requests if r.id == target), None)
+    if found is None:
+        raise UnknownRequest("Unknown request.")
+    return found

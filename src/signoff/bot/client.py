@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 from typing import Any
 
 import discord
 
 from signoff.bot.access import Access
+from signoff.bot.admin.record import Record, RecordButton
+from signoff.bot.admin.tree import AdminTree
 from signoff.bot.approval_view import ApprovalButton
 from signoff.bot.chat import Chat
 from signoff.bot.clicks import Clicks
@@ -21,7 +24,8 @@ from signoff.bot.delivery import NOBODY
 from signoff.bot.front_end import DiscordFrontEnd
 from signoff.bot.gone import GoneChannels
 from signoff.bot.lost_cards import LostCards
-from signoff.bot.ports import Desk, Intake, Now
+from signoff.bot.ports import Desk, Editor, Intake, Now, Orders
+from signoff.cards.offers import Offers
 
 __all__ = ["SignoffClient", "point_at", "run_bot"]
 
@@ -38,6 +42,7 @@ class SignoffClient(discord.Client):
     clicks: Clicks
     chat: Chat
     lost: LostCards
+    record: Record
 
     def __init__(self, access: Access, now: Now = time.time, **options: Any) -> None:
         # We never join a voice channel, so what is missing for that is nobody's concern.
@@ -48,20 +53,41 @@ class SignoffClient(discord.Client):
         self._now = now
         self._gone = GoneChannels()
         self._intake: Intake | None = None
+        self.tree: AdminTree | None = None
         self.front_end = DiscordFrontEnd(self, self._gone, now)
 
-    def serve(self, desk: Desk, intake: Intake) -> None:
-        """Say whom to ask about clicks and whom to give mentions. Before `run_bot`."""
+    def serve(
+        self,
+        desk: Desk,
+        intake: Intake,
+        *,
+        orders: Orders | None = None,
+        editor: Editor | None = None,
+        offers: Offers | None = None,
+    ) -> None:
+        """Say whom to ask about clicks and whom to give mentions. Before `run_bot`.
+
+        Without `orders` there are no commands. `offers` is what cards offer beyond accept and reject, and the masker of
+        arguments on cards and in lists; editing takes an `editor`.
+        """
         self._intake = intake
-        self.clicks = Clicks(desk, self.front_end.refresh_card, self._now)
+        offers = replace(offers or Offers(), edit=editor is not None)
+        self.front_end.offers = offers
+        self.clicks = Clicks(desk, self.front_end.refresh_card, self._now, editor=editor, offers=offers)
         self.chat = Chat(self, intake, self._access, self._now)
         self.lost = LostCards(self, desk, self._gone)
+        if orders is not None:
+            self.tree = AdminTree(self, orders, offers.masker, self._now)
+            self.record = self.tree.record
 
     async def setup_hook(self) -> None:
         """Logged in, not yet connected: buttons are known before the first click, and stored work is taken up."""
         if self._intake is None:
             raise RuntimeError("serve() comes before run_bot()")
         self.add_dynamic_items(ApprovalButton)
+        if self.tree is not None:
+            self.add_dynamic_items(RecordButton)
+            self.tree.register()
         await self._intake.recover()
 
     async def on_ready(self) -> None:

@@ -96,14 +96,15 @@ async def send(
     view: discord.ui.LayoutView | None = None,
     files: Callable[[], list[discord.File]] | None = None,
     answers: str | None = None,
+    pings: discord.AllowedMentions = NOBODY,
 ) -> discord.Message:
-    """Post to a channel, with no pings and no link previews. `answers` is the message to show it as a reply to."""
+    """Post to a channel, with no link previews, and no pings but `pings`. `answers`: to be shown as a reply to it."""
     target = client.get_partial_messageable(int(channel))
 
     async def post(**more: Any) -> discord.Message:
         # Files are used up by each attempt. Embeds are suppressed for texts only: a card has no links to unfold.
         attached = {"files": files()} if files else {}
-        return await target.send(nonce=key, allowed_mentions=NOBODY, **attached, **more)
+        return await target.send(nonce=key, allowed_mentions=pings, **attached, **more)
 
     if view is not None:
         return await post(view=view)

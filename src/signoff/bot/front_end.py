@@ -10,18 +10,22 @@ import io
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import discord
 
 from signoff.approvals.model import Batch, Place
-from signoff.bot import delivery
+from signoff.bot import delivery, panels, quoting
 from signoff.bot.approval_view import Rendered, render
 from signoff.bot.delivery import ARCHIVED, NOBODY, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Failure, NotDelivered, nonce
 from signoff.bot.gone import GoneChannels
 from signoff.bot.places import UNTITLED, origin, title
 from signoff.bot.ports import Now
+from signoff.bot.reminders import pings
 from signoff.bot.split import LIMIT, MAX_PARTS, sendable, split
+from signoff.cards.model import Line, Person, RoleRef
+from signoff.cards.offers import Offers
+from signoff.cards.words import reminder
 from signoff.errors import CardFailed
 from signoff.turns.model import Turn
 
@@ -34,6 +38,7 @@ TYPING_EVERY = 8.0
 
 SILENT = "I have finished, with nothing to say."
 AS_FILE = "My answer is too long for messages, so it is attached."
+MOVED: Line = ("This card was posted again below.",)
 ELSEWHERE = "I could not post my answer where you asked: {reason}. Here it is."
 
 
@@ -42,10 +47,43 @@ class DiscordFrontEnd:
         self._client = client
         self._gone = gone
         self._now = now
+        self.offers = Offers()
+        """What cards offer beyond accept and reject; set once, before anything is shown."""
 
     async def post_card(self, batch: Batch) -> str:
-        key = nonce("card", batch.turn, batch.id)
-        rendered = render(batch, self._now())
+        return await self._post(batch, nonce("card", batch.turn, batch.id))
+
+    async def repost_card(self, batch: Batch) -> str:
+        """Repeated for the same old card, it posts nothing new. The old message stays, without content or buttons:
+        were it deleted, its deletion would cancel the batch."""
+        posted = await self._post(batch, nonce("card", batch.turn, batch.id, "instead of", batch.card))
+        if batch.card is not None and batch.card != posted:
+            try:
+                await self._message(batch, batch.card).edit(
+                    view=panels.said(MOVED), attachments=[], allowed_mentions=NOBODY
+                )
+            except Failure as error:
+                log.info("the old card of %s could not be emptied: %s", batch.id, error)
+        return posted
+
+    async def remind(self, batch: Batch) -> None:
+        """Nothing depends on it, so a reminder that cannot be posted is only logged."""
+        whom = pings(batch) if batch.ping else ()
+        text = " ".join([quoting.line(reminder(batch)) + ".", *(quoting.line((one,)) for one in whom)])
+        mentions = discord.AllowedMentions(
+            everyone=False,
+            replied_user=False,
+            users=[discord.Object(int(one.id)) for one in whom if isinstance(one, Person)],
+            roles=[discord.Object(int(one.id)) for one in whom if isinstance(one, RoleRef)],
+        )
+        key = nonce("reminder", batch.id)
+        try:
+            await delivery.send(self._client, batch.place.channel, text, key=key, answers=batch.card, pings=mentions)
+        except Failure as error:
+            log.warning("no reminder of %s: %s", batch.id, error)
+
+    async def _post(self, batch: Batch, key: str) -> str:
+        rendered = render(batch, self._now(), offers=self.offers)
         try:
             message = await self._post_card(batch, rendered, key)
         except Failure as error:
@@ -53,16 +91,17 @@ class DiscordFrontEnd:
                 raise CardFailed(delivery.reason(error)) from error
             log.info("card of %s is posted without its files: %s", batch.id, error)
             try:
-                message = await self._post_card(batch, render(batch, self._now(), can_attach=False), key)
+                without = render(batch, self._now(), can_attach=False, offers=self.offers)
+                message = await self._post_card(batch, without, key)
             except Failure as again:
                 raise CardFailed(delivery.reason(again)) from again
         return str(message.id)
 
-    async def refresh_card(self, batch: Batch) -> None:
+    async def refresh_card(self, batch: Batch, page: int = 0) -> None:
         if batch.card is None:
             return
         try:
-            await self._edit_card(batch, batch.card)
+            await self._edit_card(batch, batch.card, page)
         except discord.HTTPException as error:
             if error.code not in (UNKNOWN_CHANNEL, UNKNOWN_MESSAGE):
                 raise NotDelivered(delivery.reason(error)) from error
@@ -142,17 +181,16 @@ class DiscordFrontEnd:
             await asyncio.sleep(delay)
         return await self._in_place(batch.place, batch.turn, UNTITLED, post)
 
-    async def _edit_card(self, batch: Batch, card: str) -> None:
-        channel = self._client.get_partial_messageable(int(batch.place.channel))
-        message = channel.get_partial_message(int(card))
+    def _message(self, batch: Batch, card: str) -> discord.PartialMessage:
+        return self._client.get_partial_messageable(int(batch.place.channel)).get_partial_message(int(card))
+
+    async def _edit_card(self, batch: Batch, card: str, page: int) -> None:
+        message = self._message(batch, card)
 
         async def edit(*, can_attach: bool = True) -> bool:
-            rendered = render(batch, self._now(), can_attach=can_attach)
-            changes: dict[str, Any] = {"view": rendered.view, "allowed_mentions": NOBODY}
-            if rendered.card.files:
-                changes["attachments"] = rendered.files()
+            rendered = render(batch, self._now(), can_attach=can_attach, page=page, offers=self.offers)
             try:
-                await message.edit(**changes)
+                await message.edit(view=rendered.view, allowed_mentions=NOBODY, attachments=rendered.files())
             except discord.HTTPException as error:
                 if can_attach and rendered.card.files and _may_be_about_files(error):
                     return False

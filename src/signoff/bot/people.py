@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import discord
@@ -16,13 +17,19 @@ def asker(message: discord.Message, server: str) -> Actor:
     # A message of a server that is not cached yet gives a Member without a guild, whatever the type says.
     if server == DIRECT or message.guild is None or not isinstance(author, discord.Member):
         return Actor(id=str(author.id), name=author.display_name, server=server, is_bot=is_bot)
+    return replace(member(author), server=server, is_bot=is_bot)
+
+
+def member(found: discord.Member) -> Actor:
+    """A member, with the rights that their roles give them."""
+    rights = found.guild_permissions
     return Actor(
-        id=str(author.id),
-        name=author.display_name,
-        server=server,
-        roles=_roles(author),
-        manages_server=author.guild_permissions.manage_guild,
-        is_bot=is_bot,
+        id=str(found.id),
+        name=found.display_name,
+        server=str(found.guild.id),
+        roles=_roles(found),
+        manages_server=rights.manage_guild or rights.administrator,
+        is_bot=found.bot,
     )
 
 

@@ -68,8 +68,8 @@ def code(text: str) -> str:
     return f"`{flat}`" if flat.strip() else "`(blank)`"
 
 
-def block(text: str) -> tuple[str, str]:
-    """A quoted text as a code block, and what must be said about it, if anything."""
+def block(text: str, language: str = "") -> tuple[str, str]:
+    """A quoted text as a code block, and what must be said about it, if anything. The language is a word of ours."""
     if not text:
         return "*(empty)*", ""
     body = text.strip("\n")
@@ -85,7 +85,7 @@ def block(text: str) -> tuple[str, str]:
     inert = _RUN.sub(lambda run: "".join("`" if i % 3 < 2 else BACKTICK for i in range(len(run[0]))), body)
     if inert != body:
         notes.append(BACKTICK_NOTE)
-    return f"{FENCE}\n{inert}\n{FENCE}", " ".join(notes)
+    return f"{FENCE}{language}\n{inert}\n{FENCE}", " ".join(notes)
 
 
 def _breaks(count: int) -> str:

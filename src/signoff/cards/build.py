@@ -6,29 +6,42 @@ reported here, once, for every front end. Knows no medium: it neither fences nor
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from signoff.approvals.model import ApprovalRequest, Batch, Choice, RequestKind, RequestState
+from signoff.approvals.model import ApprovalRequest, Batch, RequestKind, RequestState
 from signoff.cards.files import file_name, request_file, short_id
 from signoff.cards.findings import Finding, argument_place, findings_in, fit_findings
-from signoff.cards.model import Action, Card, CardCall, CardFile, Inline, Line, Moment, Quote, Style, Tone
+from signoff.cards.masking import mask_batch, masks_of, note_of
+from signoff.cards.model import Action, Card, CardCall, CardFile, Inline, Line, Moment, Quote, Tone, Verb
+from signoff.cards.offers import Offers, card_actions, turning
 from signoff.cards.quotes import beginning, quote_values, share
-from signoff.cards.room import DIGEST_ROOM, OUTCOME_ROOM, ROOM, Sizes, settled_overhead
-from signoff.cards.values import Quoted, Value, arguments, cost, strings_in
+from signoff.cards.room import DIGEST_ROOM, OUTCOME_ROOM, ROOM, Sizes, reserve
+from signoff.cards.values import SHORT, Quoted, Value, argument, cost, strings_in
 from signoff.cards.visible import clip, plain, visible
-from signoff.cards.words import NAME_ROOM, deciders, may_decide_line, outcome, person, status
+from signoff.cards.words import (
+    NAME_ROOM,
+    differ_by_call,
+    edit_lines,
+    gone_line,
+    may_decide,
+    may_decide_line,
+    outcome,
+    person,
+    status,
+    votes_line,
+)
 from signoff.errors import CardFailed
 
 TITLE = "Tool Approval Required"
 TOOLS_WORDS = "Tool's words"
 MODELS_WORDS = "Model's words"
-_MAY_HAVE_RUN = (
-    (Choice.RAN, "It ran", Style.PLAIN),
-    (Choice.RERUN, "Run it again", Style.BAD),
-    (Choice.SKIP, "Skip", Style.PLAIN),
-)
+PREVIEW = "Tool's preview"
+ORIGINAL, EDITED, REMOVED, ADDED = " (original, does not run)", " (edited)", " (original, removed)", " (added)"
+"""An argument's name is one word or in quotation marks, so none can end like this."""
+REMEMBER = "Remember covers this tool with exactly these arguments, and nothing else"
 
 MOST = 500_000
 """More characters than this, in all calls together, are not put to people: nobody could review them."""
@@ -41,60 +54,107 @@ class _Draft:
     batch: Batch
     request: ApprovalRequest
     values: tuple[Value, ...]
+    masked: bool = False
 
     @cached_property
     def found(self) -> tuple[Finding, ...]:
         args = self.request.call.args
-        found = findings_in("tool name", [self.request.call.tool])
+        found = masks_of(self.request) if self.masked else []
+        found += findings_in("tool name", [self.request.call.tool])
         for name in sorted(args):
             found += findings_in("argument name", [name])
             found += findings_in(argument_place(name), strings_in(args[name]))
-        return (*found, *findings_in("tool's words", [self.request.summary]))
+        found += findings_in("tool's words", [self.request.summary])
+        return (*found, *findings_in("tool's preview", [self.request.preview]))
 
     @cached_property
     def file(self) -> CardFile:
-        return request_file(self.batch, self.request, self.found)
+        return request_file(self.batch, self.request, self.found, masked=self.masked)
 
 
-def build_card(batch: Batch, *, now: float, room: int = ROOM, can_attach: bool = True) -> Card:
-    """The card for this batch as it stands.
+@dataclass(frozen=True)
+class _Page:
+    """One page of a card before room is divided."""
 
-    `room` is for quoted parts, with their labels and notes, of all calls together; all else is bounded by
+    drafts: Sequence[_Draft]
+    number: int
+    can_attach: bool
+    offers: Offers
+    sizes: Sizes
+
+
+def build_card(
+    batch: Batch,
+    *,
+    now: float,
+    room: int = ROOM,
+    can_attach: bool = True,
+    page: int = 0,
+    offers: Offers | None = None,
+) -> Card:
+    """A page of the card for this batch as it stands.
+
+    `room` is for quoted parts, with their labels and notes, of all calls of the page together; all else is bounded by
     `overhead`. Raises CardFailed if there is nothing to show, or it is not JSON.
     """
-    return _compose(batch, _drafts(batch), now, room, can_attach)
+    offers = offers or Offers()
+    batch = _as_shown(batch, offers)
+    return _compose(batch, _page(batch, page, can_attach, offers), now, room)
 
 
 def fit_card(
-    batch: Batch, *, now: float, limit: int, size: Callable[[Card], int], can_attach: bool = True, room: int = 20_000
-) -> Card:
-    """The card with the most quoted text, up to `room`, that stays within `limit` by the front end's own count.
-
-    `size` renders a card and measures it, markup included. The room is found for the open card, with a reserve for
-    what a decision adds, so the settled card shows the same text and the same files.
-    """
-    drafts = _drafts(batch)
-    pending = tuple(replace(r, state=RequestState.PENDING, settlement=None) for r in batch.requests)
-    asked = replace(batch, requests=pending)
-    reserve = settled_overhead(len(pending))
-    room = _fitting(drafts, asked, batch.opened, min(room, limit), limit - reserve, size, can_attach)
-    # The reserve knows nothing of markup. Should it not be enough, a card with less text is better than none.
-    room = _fitting(drafts, batch, now, room, limit, size, can_attach)
-    return _compose(batch, drafts, now, room, can_attach)
-
-
-def _fitting(
-    drafts: Sequence[_Draft],
     batch: Batch,
+    *,
     now: float,
-    room: int,
     limit: int,
     size: Callable[[Card], int],
-    can_attach: bool,
-) -> int:
+    can_attach: bool = True,
+    room: int = 20_000,
+    page: int = 0,
+    offers: Offers | None = None,
+) -> Card:
+    """The page with the most quoted text, up to `room`, that stays within `limit` by the front end's own count.
+
+    `size` renders a card and measures it, markup included. The room is found for the open card, with a reserve for
+    what decisions add, so the settled card shows the same text and the same files.
+    """
+    offers = offers or Offers()
+    batch = _as_shown(batch, offers)
+    roomy = _page(batch, page, can_attach, offers)
+    tight = replace(roomy, sizes=replace(roomy.sizes, tight=True))
+    asked = replace(batch, requests=tuple(_as_asked(r) for r in batch.requests))
+    kept = reserve(len(roomy.drafts))
+    for shape in (roomy, tight):
+        if shape is roomy and size(_compose(asked, shape, batch.opened, 0)) > limit - kept:
+            continue
+        found = _fitting(asked, shape, batch.opened, min(room, limit), limit - kept, size)
+        # The reserve knows nothing of markup. Should it not be enough, a card with less text is better than none.
+        found = _fitting(batch, shape, now, found, limit, size)
+        card = _compose(batch, shape, now, found)
+        if size(card) <= limit:
+            break
+    return card
+
+
+def _as_shown(batch: Batch, offers: Offers) -> Batch:
+    """With its secrets masked. From here on nothing else is known of them, so nothing can leak."""
+    if offers.masker is None:
+        return batch
+    _drafts(batch)  # refuses what is too long or no JSON
+    try:
+        return mask_batch(batch, offers.masker)
+    except (ValueError, RecursionError) as error:
+        raise CardFailed("The arguments cannot be shown with their secrets masked.") from error
+
+
+def _as_asked(request: ApprovalRequest) -> ApprovalRequest:
+    return replace(request, state=RequestState.PENDING, settlement=None, votes=())
+
+
+def _fitting(batch: Batch, page: _Page, now: float, room: int, limit: int, size: Callable[[Card], int]) -> int:
     """The room, at most `room`, with which this card stays within `limit`; 0 if none does."""
     while room > 0:
-        card = _compose(batch, drafts, now, room, can_attach)
+        card = _compose(batch, page, now, room)
         excess = size(card) - limit
         if excess <= 0:
             return room
@@ -103,32 +163,49 @@ def _fitting(
     return 0
 
 
-def _compose(batch: Batch, drafts: Sequence[_Draft], now: float, room: int, can_attach: bool) -> Card:
-    wants = [sum(value.wants for value in draft.values) for draft in drafts]
+def _compose(batch: Batch, page: _Page, now: float, room: int) -> Card:
+    wants = [sum(value.wants for value in draft.values) for draft in page.drafts]
     *given, for_words = share([*wants, len(visible(batch.words).text)], max(room, 0))
-    quoted = [quote_values(draft.values, part) for draft, part in zip(drafts, given, strict=True)]
-    words, words_whole = _models_words(batch, for_words)
+    quoted = [quote_values(draft.values, part) for draft, part in zip(page.drafts, given, strict=True)]
+    words, words_whole = _models_words(batch, page, for_words)
 
     calls: list[CardCall] = []
     files: list[CardFile] = []
-    for index, (draft, parts) in enumerate(zip(drafts, quoted, strict=True)):
+    shown: set[str] = set()
+    current = {r.id: r for r in batch.requests}
+    for index, (draft, parts) in enumerate(zip(page.drafts, quoted, strict=True)):
         # The first file also answers for the model's words, which every file holds.
-        call, file = _call(batch, draft, parts, whole=words_whole or index > 0, can_attach=can_attach)
+        whole = words_whole or index > 0
+        call, file = _call(batch, current[draft.request.id], draft, parts, page, whole=whole)
         calls.append(call)
         files += [file] if file else []
-    shown = can_attach or not files
+        shown |= {call.request} if page.can_attach or file is None else set()
     tone, closing = status(batch)
+    actions, own = (
+        ([], {}) if batch.settled or now >= batch.deadline else card_actions(batch, page.number, page.offers, shown)
+    )
+    ended = _with_endings(batch, page, calls, apart=tone in (Tone.MIXED, Tone.OPEN))
     return Card(
         title=_title(batch),
         tone=tone,
-        lead=tuple(_lead(batch, now, shown)),
-        calls=_with_endings(batch, calls, apart=tone in (Tone.MIXED, Tone.OPEN)),
+        lead=tuple(_lead(batch, page, now, all_shown=len(shown) == len(calls), actions=actions)),
+        calls=tuple(replace(call, actions=tuple(own.get(call.request, ()))) for call in ended),
         words=words,
-        files=tuple(files) if can_attach else (),
+        files=tuple(files) if page.can_attach else (),
         status=closing,
-        footer=_footer(batch),
-        actions=tuple(_actions(batch, shown)) if not batch.settled and now < batch.deadline else (),
+        footer=_footer(batch, page),
+        actions=tuple(actions or turning(batch, page.number)),
+        page=page.number,
+        pages=batch.pages,
     )
+
+
+def _page(batch: Batch, number: int, can_attach: bool, offers: Offers) -> _Page:
+    number = min(max(number, 0), batch.pages - 1)
+    here = {r.id for r in batch.page(number)}
+    masked = offers.masker is not None
+    drafts = [replace(draft, masked=masked) for draft in _drafts(batch) if draft.request.id in here]
+    return _Page(drafts, number, can_attach, offers, Sizes(len(drafts)))
 
 
 def _drafts(batch: Batch) -> list[_Draft]:
@@ -144,19 +221,48 @@ def _drafts(batch: Batch) -> list[_Draft]:
 
 def _draft(batch: Batch, request: ApprovalRequest) -> _Draft:
     try:
-        values = arguments(request.call.args)
+        values = _arguments(request)
     except (TypeError, ValueError, RecursionError) as error:
         tool = plain(request.call.tool, 64)
         raise CardFailed(f"The arguments of {tool} cannot be shown: they are not plain JSON.") from error
     words = [Value(TOOLS_WORDS, request.summary)] if request.summary else []
-    return _Draft(batch, request, (*words, *values))
+    preview = [Value(PREVIEW, request.preview)] if request.preview else []
+    return _Draft(batch, request, (*words, *values, *preview))
+
+
+def _arguments(request: ApprovalRequest) -> list[Value]:
+    """Short ones first, so that a long one cannot push them away; then by name, whatever order the store keeps.
+
+    What a person edited stands beside what it was before; what is the same stands once.
+    """
+    now = request.call.args
+    before = request.edit.original if request.edit else now
+    groups: list[list[Value]] = []
+    for name in sorted({*now, *before}):
+        same = name in now and name in before and _written(now[name]) == _written(before[name])
+        if same:
+            groups.append([argument(name, now[name])])
+            continue
+        old = [_labelled(argument(name, before[name]), ORIGINAL if name in now else REMOVED)] if name in before else []
+        new = [_labelled(argument(name, now[name]), EDITED if name in before else ADDED)] if name in now else []
+        groups.append([*old, *new])
+    groups.sort(key=lambda group: any("\n" in value.text or len(value.text) > SHORT for value in group))
+    return [value for group in groups for value in group]
+
+
+def _written(value: object) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _labelled(value: Value, ending: str) -> Value:
+    return replace(value, label=value.label + ending)
 
 
 def _call(
-    batch: Batch, draft: _Draft, parts: Quoted, *, whole: bool, can_attach: bool
+    batch: Batch, request: ApprovalRequest, draft: _Draft, parts: Quoted, page: _Page, *, whole: bool
 ) -> tuple[CardCall, CardFile | None]:
     """One call, and the file it needs if anything of it is not on the card."""
-    request, sizes = draft.request, Sizes(len(batch.requests))
+    sizes = page.sizes
     tool, tool_cut = clip(request.call.tool, sizes.tool)
     # Words of ours, so that nobody can forge the sign of a cut; they do not run, so they need no file.
     reason, _ = clip(f"Why: {request.why or 'it needs approval'}", sizes.why)
@@ -164,11 +270,25 @@ def _call(
     file = None
     if tool_cut or more or not whole or not parts.complete:
         file = draft.file
-        warnings = (_left_out(file if can_attach else None, parts, len(draft.values), sizes), *warnings)
+        warnings = (_left_out(file if page.can_attach else None, parts, len(draft.values), sizes), *warnings)
     why: Line = (reason,)
-    if len({r.approvers for r in batch.requests}) > 1:
-        why = (reason, "; may decide: ", *deciders(request.approvers, batch, named_at_most=sizes.deciders))
-    return CardCall(tool, request.id, why, parts.quotes, warnings), file
+    if differ_by_call(batch):
+        why = (reason, "; may decide: ", *may_decide(request, batch, named_at_most=sizes.deciders))
+    quotes = tuple(replace(quote, diff=quote.label == PREVIEW and _is_diff(quote.text)) for quote in parts.quotes)
+    return CardCall(tool, request.id, why, quotes, warnings, facts=tuple(_facts(request, sizes))), file
+
+
+def _is_diff(text: str) -> bool:
+    return text.startswith(("--- ", "@@ ")) or "\n@@ " in text
+
+
+def _facts(request: ApprovalRequest, sizes: Sizes) -> list[Line]:
+    facts: list[Line] = []
+    if request.message:
+        facts.append((clip(f"Note: {request.message}", sizes.message)[0],))
+    # Once approved, the outcome names those who voted.
+    votes = votes_line(request) if request.state is not RequestState.APPROVED else ()
+    return [*facts, *(line for line in (gone_line(request), *edit_lines(request), votes) if line)]
 
 
 def _left_out(file: CardFile | None, parts: Quoted, values: int, sizes: Sizes) -> str:
@@ -181,16 +301,18 @@ def _left_out(file: CardFile | None, parts: Quoted, values: int, sizes: Sizes) -
     return f"Whole call: {file.name}, {counts}{only}"
 
 
-def _models_words(batch: Batch, room: int) -> tuple[Quote | None, bool]:
+def _models_words(batch: Batch, page: _Page, room: int) -> tuple[Quote | None, bool]:
     if not batch.words:
         return None, True
     value = Value(MODELS_WORDS, batch.words)
     text, whole = beginning(value, room)
     notes = ["not checked"]
     if not whole:
-        notes.append(f"{len(batch.words)} characters in all, the others in {file_name(batch, batch.requests[0])}")
+        notes.append(f"{len(batch.words)} characters in all, the others in {file_name(batch, page.drafts[0].request)}")
     if findings_in("", [batch.words]):
         notes.append("odd characters")
+    if page.offers.masker and (masks := note_of(batch.words)):
+        notes.append(masks)
     return Quote(MODELS_WORDS, text, "; ".join(notes)), whole
 
 
@@ -200,10 +322,10 @@ def _title(batch: Batch) -> str:
     return TITLE
 
 
-def _lead(batch: Batch, now: float, shown: bool) -> list[Line]:
+def _lead(batch: Batch, page: _Page, now: float, *, all_shown: bool, actions: Sequence[Action]) -> list[Line]:
     lead: list[Line] = [("Asked by ", person(batch.asker)), may_decide_line(batch)]
     if batch.already_ran:
-        named = Sizes(len(batch.requests)).already_ran
+        named = page.sizes.already_ran
         names = ", ".join(plain(tool, NAME_ROOM) for tool in batch.already_ran[:named])
         more = len(batch.already_ran) - named
         lead.append((f"Already ran: {names}{f' and {more} more' if more > 0 else ''}",))
@@ -212,31 +334,45 @@ def _lead(batch: Batch, now: float, shown: bool) -> list[Line]:
         verb = "Skipped" if again else "Rejected"
         open_until: Line = (f"{verb} automatically ", Moment(batch.deadline))
         lead.append(open_until if now < batch.deadline else ("The deadline has passed",))
-        if not shown:
+        if not all_shown:
             label = "Run it again" if again else "Accept"
             lead.append((f"{label} is not offered: not all of this fits here, and no file can be attached",))
+        if _offers_remember(batch, page, actions):
+            lead.append((REMEMBER,))
+    if batch.pages > 1:
+        first = batch.requests.index(batch.page(page.number)[0]) + 1
+        lead.append((f"Calls {first} to {first + len(page.drafts) - 1} of {len(batch.requests)}",))
     return lead
 
 
-def _with_endings(batch: Batch, calls: Sequence[CardCall], *, apart: bool) -> tuple[CardCall, ...]:
+def _offers_remember(batch: Batch, page: _Page, actions: Sequence[Action]) -> bool:
+    if len(batch.requests) == 1:
+        return any(action.verb is Verb.REMEMBER for action in actions)
+    return any(r.state is RequestState.PENDING and page.offers.may_remember(r) for r in batch.page(page.number))
+
+
+def _with_endings(batch: Batch, page: _Page, calls: Sequence[CardCall], *, apart: bool) -> list[CardCall]:
     """Add each call's outcome where they may differ, and the reasons that people gave."""
-    notes = [
-        r.settlement.note if r.settlement and r.state is not RequestState.CANCELLED else "" for r in batch.requests
-    ]
-    sizes = Sizes(len(calls))
-    if not apart and len(set(notes)) == 1:
-        label = "Reason given" if len(calls) == 1 else "Reason given for all calls"
-        added = (_reason(label, notes[0], sizes.reason),) if notes[0] else ()
-        return (*calls[:-1], replace(calls[-1], quotes=(*calls[-1].quotes, *added)))
+    notes = {r.id: _given_reason(r) for r in batch.requests}
+    sizes = page.sizes
+    if not apart and len(set(notes.values())) == 1:
+        label = "Reason given" if len(notes) == 1 else "Reason given for all calls"
+        note = next(iter(notes.values()))
+        added = (_reason(label, note, sizes.reason),) if note else ()
+        return [*calls[:-1], replace(calls[-1], quotes=(*calls[-1].quotes, *added))]
     ended: list[CardCall] = []
-    for request, call, note in zip(batch.requests, calls, notes, strict=True):
-        own = outcome(request, cancel_room=OUTCOME_ROOM - 12)
-        if note and sizes.few:
+    for request, call in zip(batch.page(page.number), calls, strict=True):
+        own = outcome(request, cancel_room=OUTCOME_ROOM - 24)
+        if note := notes[request.id]:
             call = replace(call, quotes=(*call.quotes, _reason("Reason given", note, sizes.own_reason)))
-        elif note:
-            own = (*own, ", reason in the audit record")
         ended.append(replace(call, outcome=own or None))
-    return tuple(ended)
+    return ended
+
+
+def _given_reason(request: ApprovalRequest) -> str:
+    """What a person said. Where nobody decided, the outcome itself has the words."""
+    end = request.settlement
+    return end.note if end and end.by and request.state is not RequestState.CANCELLED else ""
 
 
 def _reason(label: str, note: str, room: int) -> Quote:
@@ -244,24 +380,7 @@ def _reason(label: str, note: str, room: int) -> Quote:
     return Quote(label, text, "" if whole else f"{len(note)} characters in all")
 
 
-def _footer(batch: Batch) -> Line:
-    digests = [plain(r.call.digest[:DIGEST_ROOM], DIGEST_ROOM) or "none" for r in batch.requests]
+def _footer(batch: Batch, page: _Page) -> Line:
+    digests = [plain(r.call.digest[:DIGEST_ROOM], DIGEST_ROOM) or "none" for r in batch.page(page.number)]
     footer: list[Inline] = [f"Request {short_id(batch.id)}", f" · digest {', '.join(digests)}"]
     return tuple(footer)
-
-
-def _actions(batch: Batch, shown: bool) -> list[Action]:
-    """Nothing is offered that would run what could not be shown."""
-    actions: list[Action] = []
-    if any(r.kind is RequestKind.CALL for r in batch.pending):
-        accept = Action(Choice.ACCEPT, batch.id, "Accept", Style.GOOD)
-        actions += [accept] if shown else []
-        actions.append(Action(Choice.REJECT, batch.id, "Reject", Style.BAD))
-    for request in batch.pending:
-        if request.kind is RequestKind.MAY_HAVE_RUN:
-            actions += [
-                Action(choice, request.id, label, style)
-                for choice, label, style in _MAY_HAVE_RUN
-                if shown or choice is not Choice.RERUN
-            ]
-    return actions

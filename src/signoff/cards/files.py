@@ -15,14 +15,18 @@ from typing import Any
 from signoff.approvals.model import ApprovalRequest, Batch
 from signoff.cards.findings import Finding
 from signoff.cards.model import CardFile
-from signoff.cards.values import SHORT
+from signoff.cards.secrets import count_masks
+from signoff.cards.values import SHORT, strings_in
 from signoff.cards.visible import visible
 
 ARGUMENTS = "Arguments, exactly as they will run (JSON; all but plain ASCII is written as \\uXXXX):"
 """The last line of ours: what follows, to the end of the file, is one JSON object."""
+MASKED_ARGUMENTS = "Arguments as they will run, but for masks (JSON; all but plain ASCII is written as \\uXXXX):"
+"""The same where secrets are masked."""
 
 
-def request_file(batch: Batch, request: ApprovalRequest, found: Sequence[Finding]) -> CardFile:
+def request_file(batch: Batch, request: ApprovalRequest, found: Sequence[Finding], *, masked: bool = False) -> CardFile:
+    """`masked`: the request was made by `masking.mask_batch`."""
     call = request.call
     lines = [
         "Signoff: one request, whole",
@@ -36,12 +40,19 @@ def request_file(batch: Batch, request: ApprovalRequest, found: Sequence[Finding
         lines.append(f"tool's words: {_ascii(request.summary)}")
     if batch.words:
         lines.append(f"model's words: {_ascii(batch.words)}")
+    if request.edit:
+        lines.append(f"edited by: {_ascii(request.edit.by.name)} ({_ascii(request.edit.by.id)})")
+        lines.append(f"arguments before the edit, which do not run: {_ascii(dict(request.edit.original))}")
     lines += [f"warning: {finding.text}" for finding in found]
+    if request.preview:
+        count = request.preview.count("\n") + 1
+        lines += ["", f"Preview, made by the tool, to read, {count} lines:", *_numbered(request.preview)]
     for name in sorted(call.args):
         value = call.args[name]
         if isinstance(value, str) and ("\n" in value or len(value) > SHORT):
             lines += ["", f"Argument {_ascii(name)}, to read, {value.count(chr(10)) + 1} lines:", *_numbered(value)]
-    lines += ["", ARGUMENTS, _ascii(dict(call.args), indent=2), ""]
+    heading = MASKED_ARGUMENTS if masked and count_masks(strings_in(call.args)) else ARGUMENTS
+    lines += ["", heading, _ascii(dict(call.args), indent=2), ""]
     data = "\n".join(lines).encode("utf-8")
     return CardFile(file_name(batch, request), data, hashlib.sha256(data).hexdigest())
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from signoff.approvals.model import Choice
+from signoff.approvals.model import Choice, Remember
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ class Quote:
     text: str
     note: str = ""
     """Trusted words about the text, such as how much of it is shown and where the rest is."""
+    diff: bool = False
+    """The text is a diff, which a medium may colour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,10 @@ class CardCall:
     """Trusted words about hidden characters, look-alike letters and the like."""
     outcome: Line | None = None
     """How this call was settled, where that differs from the card's status."""
+    facts: tuple[Line, ...] = ()
+    """Trusted: the rule's own words, who has accepted, who edited, whose vote is void, which approver is gone."""
+    actions: tuple[Action, ...] = ()
+    """This call's own buttons, where the card has several calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +89,53 @@ class Style(StrEnum):
     PLAIN = "plain"
 
 
+class Verb(StrEnum):
+    """What a button asks for: a choice, a remembered choice, or a way to something else."""
+
+    ACCEPT = "accept"
+    REJECT = "reject"
+    RAN = "ran"
+    RERUN = "rerun"
+    SKIP = "skip"
+    ACCEPT_HERE = "accept_here"
+    ACCEPT_ALWAYS = "accept_always"
+    REJECT_HERE = "reject_here"
+    REJECT_ALWAYS = "reject_always"
+    REASON = "reason"
+    EDIT = "edit"
+    REMEMBER = "remember"
+    MORE = "more"
+    PAGE = "page"
+
+    @property
+    def choice(self) -> Choice | None:
+        """None for what decides nothing by itself."""
+        word = self.value.partition("_")[0]
+        return Choice(word) if word in set(Choice) else None
+
+    @property
+    def remember(self) -> Remember:
+        scopes = {"here": Remember.SESSION, "always": Remember.ALWAYS}
+        return scopes.get(self.value.partition("_")[2], Remember.NONE)
+
+
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A button: what it says and which request or batch it locates. It grants nothing by itself."""
+    """A button: what it says, which request or batch it locates, and what was shown. It grants nothing by itself."""
 
-    choice: Choice
+    verb: Verb
     target: str
     label: str
     style: Style
+    revision: int | None = None
+    """How often the calls had been edited when this was drawn."""
+    page: int | None = None
+    """The page that this was drawn on; for `page`, the one to turn to."""
+    disabled: bool = False
+
+    @property
+    def choice(self) -> Choice | None:
+        return self.verb.choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +152,11 @@ class Card:
     footer: Line
     """Short id and digest."""
     actions: tuple[Action, ...]
+    """The buttons for the whole card; those of one call among several are with the call."""
+    page: int = 0
+    pages: int = 1
+
+    @property
+    def buttons(self) -> tuple[Action, ...]:
+        """Every button, in reading order."""
+        return (*(action for call in self.calls for action in call.actions), *self.actions)

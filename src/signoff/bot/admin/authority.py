@@ -1,0 +1,33 @@
+"""Who may give orders here: asked anew for every command, every suggestion and every paging click.
+
+Discord hides the commands from others, but that is only a hint which a server can change.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import discord
+
+from signoff.approvals.model import Actor, Place
+from signoff.bot import people
+from signoff.errors import Refused
+
+NOT_ADMIN = "This takes the permission Manage Server in this server, and you do not have it. Nothing was done."
+NO_SERVER = "This works in a server only, not in a direct conversation."
+
+
+def admin_of(interaction: discord.Interaction[Any]) -> Actor:
+    """Who is asking, as they are at this moment. Raises Refused for everybody without Manage Server."""
+    actor = people.clicker(interaction)
+    if actor is None or interaction.guild_id is None or interaction.channel_id is None:
+        raise Refused(NO_SERVER)
+    if actor.is_bot or not actor.manages_server:
+        raise Refused(NOT_ADMIN)
+    return actor
+
+
+def place_of(interaction: discord.Interaction[Any], actor: Actor) -> Place:
+    """Where they are: a conversation has the id of its channel or thread."""
+    here = str(interaction.channel_id)
+    return Place(actor.server, here, here)

@@ -1,0 +1,102 @@
+"""What Discord suggests while somebody types: tools, their arguments, rules and grants. Nothing to anybody but admins.
+
+A suggestion is only an offer: whatever is sent in the end is checked as if nothing had been suggested.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from typing import Any
+
+import discord
+from discord import app_commands
+
+from signoff.approvals.policy import Rule, Verdict
+from signoff.approvals.rules import described
+from signoff.bot.admin.authority import admin_of
+from signoff.bot.admin.listing import Mask, masked
+from signoff.bot.ports import Orders
+from signoff.bot.split import size
+from signoff.cards.visible import clip
+from signoff.errors import Refused
+
+log = logging.getLogger(__name__)
+
+MOST = 25
+ROOM = 100
+"""Discord's limits, for the number of suggestions and for both sides of each."""
+PATIENCE = 2.0
+
+Offer = tuple[str, str]
+"""What is sent, and what is shown for it."""
+Find = Callable[[discord.Interaction[Any], str], Awaitable[Sequence[Offer]]]
+Suggest = Callable[[discord.Interaction[Any], str], Coroutine[Any, Any, list[app_commands.Choice[str]]]]
+
+
+class Suggestions:
+    """Functions as the library wants them, made per option."""
+
+    def __init__(self, orders: Orders, mask: Mask) -> None:
+        self._orders = orders
+        self._mask = mask
+
+    def tools(self) -> Suggest:
+        async def find(interaction: discord.Interaction[Any], typed: str) -> Sequence[Offer]:
+            return [(tool.name, tool.name) for tool in self._orders.tools()]
+
+        return _safely(find)
+
+    def arguments(self) -> Suggest:
+        async def find(interaction: discord.Interaction[Any], typed: str) -> Sequence[Offer]:
+            wanted: object = interaction.namespace.tool
+            rule = Rule(wanted[:ROOM] if isinstance(wanted, str) else "*", Verdict.ASK)
+            tools = [tool for tool in self._orders.tools() if rule.names(tool.name)]
+            return [(name, name) for name in dict.fromkeys(name for tool in tools for name in tool.arguments)]
+
+        return _safely(find)
+
+    def rules(self) -> Suggest:
+        async def find(interaction: discord.Interaction[Any], typed: str) -> Sequence[Offer]:
+            found = await self._orders.rules(admin_of(interaction).server)
+            return [(one.id, f"{one.id}: {described(one.rule)}") for one in reversed(found)]
+
+        return _safely(find)
+
+    def grants(self) -> Suggest:
+        async def find(interaction: discord.Interaction[Any], typed: str) -> Sequence[Offer]:
+            found = await self._orders.grants(admin_of(interaction).server)
+            return [(one.id, f"{one.id}: {one.tool} {masked(one.args, self._mask)}") for one in found]
+
+        return _safely(find)
+
+
+def offered(found: Iterable[Offer], typed: str) -> list[app_commands.Choice[str]]:
+    """Those that hold what was typed, those that begin with it first, within Discord's limits."""
+    wanted = typed.casefold()
+    fitting = [(value, shown) for value, shown in found if wanted in shown.casefold() and 0 < size(value) <= ROOM]
+    fitting.sort(key=lambda offer: not offer[0].casefold().startswith(wanted))
+    return [app_commands.Choice(name=_label(shown), value=value) for value, shown in fitting[:MOST]]
+
+
+def _label(shown: str) -> str:
+    label = clip(shown, ROOM)[0]
+    return label if size(label) <= ROOM else clip(shown, ROOM // 2)[0]
+
+
+def _safely(find: Find) -> Suggest:
+    async def suggest(interaction: discord.Interaction[Any], typed: str) -> list[app_commands.Choice[str]]:
+        try:
+            admin_of(interaction)
+            async with asyncio.timeout(PATIENCE):
+                return offered(await find(interaction, typed), typed)
+        except Refused:
+            return []
+        except TimeoutError:
+            log.info("suggestions took too long and were left out")
+        except Exception:
+            log.exception("suggestions failed")
+        return []
+
+    return suggest

@@ -1,0 +1,184 @@
+"""The words of the commands: rules, tools, rulings, grants and open cards, as Discord markdown.
+
+Everything that somebody else chose, from a tool's name to a pattern, is quoted as code. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+from signoff.approvals.approvers import ASKER, MANAGE_SERVER, parts
+from signoff.approvals.digest import canonical
+from signoff.approvals.grants import Grant
+from signoff.approvals.model import Actor, Batch, Choice, JsonObject, Pause, Ruling, Verdict
+from signoff.approvals.policy import Rule
+from signoff.approvals.rules import ServerRule
+from signoff.bot import audit_words, quoting
+from signoff.bot.admin.answers import inert
+from signoff.bot.ports import ToolSeen
+from signoff.cards import words
+from signoff.cards.model import Moment, RoleRef
+from signoff.cards.model import Person as PersonRef
+from signoff.cards.visible import visible
+
+Mask = Callable[[JsonObject], JsonObject]
+"""What people may see of arguments."""
+
+QUOTED = 1000
+"""The longest pattern that a rule of a server can have."""
+UNREADABLE = "(not readable)"
+_UNITS = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
+_VERDICTS = {Verdict.ASK: "asks", Verdict.DENY: "is refused", Verdict.ALLOW: "runs without asking"}
+
+
+def quoted(text: str, room: int = QUOTED) -> str:
+    return audit_words.quoted(text, room)
+
+
+def span(seconds: float) -> str:
+    """`10 minutes`, in the largest unit that leaves nothing over."""
+    size, unit = next(((s, u) for s, u in _UNITS if seconds >= s and seconds % s == 0), (1, "second"))
+    count = seconds / size
+    return f"{count:g} {unit}{'' if count == 1 else 's'}"
+
+
+def who(actor: Actor) -> str:
+    return quoting.line((words.person(actor),))
+
+
+def when(at: float) -> str:
+    return quoting.line((Moment(at),))
+
+
+def deciders(approvers: tuple[str, ...] | None) -> str:
+    if approvers is None:
+        return "those whom the operator has named for every card"
+    return " or ".join(" and ".join(_decider(part) for part in parts(spec)) for spec in approvers) or "nobody"
+
+
+def rule_line(rule: Rule) -> str:
+    """One rule on one line."""
+    line = f"**{rule.verdict}** {quoted(rule.tool)}"
+    for word, patterns in (("when", rule.when), ("unless", rule.unless)):
+        entries = [f"{quoted(name)} is {' or '.join(map(quoted, globs))}" for name, globs in patterns.items()]
+        if entries:
+            line += f" {word} {' and '.join(entries)}"
+    terms = [f"decided by {deciders(rule.approvers)}"] if rule.approvers is not None else []
+    terms += _terms(rule.quorum, rule.four_eyes, rule.timeout, rule.reminder, rule.ping)
+    terms += [f"says {quoted(text)}" for text in (rule.message, rule.reason) if text]
+    terms += ["relaxable"] if rule.relaxable else []
+    return ", ".join([line, *terms])
+
+
+def effect(rule: Rule) -> str:
+    match rule.verdict:
+        case Verdict.ASK:
+            return f"From the next call on, every call that matches waits for {deciders(rule.approvers)}."
+        case Verdict.DENY:
+            return "From the next call on, every call that matches is refused, and the model is told so."
+        case Verdict.ALLOW:
+            return "From the next call on, calls that match run without asking, where that may be loosened."
+
+
+def server_rule_line(one: ServerRule) -> str:
+    return f"{quoted(one.id)} by {who(one.by)} {when(one.at)}: {rule_line(one.rule)}"
+
+
+def policy_text(
+    floor: Sequence[Rule], own: Sequence[ServerRule], tools: Sequence[ToolSeen], pause: Pause | None
+) -> str:
+    lines = [f"**Paused** by {who(pause.by)} {when(pause.at)}: nothing starts here.", ""] if pause else []
+    lines += ["**The operator's rules**: this server may add to them, and loosen only what is relaxable."]
+    lines += [f"- {rule_line(rule)}" for rule in floor] or ["None: each tool's own declaration counts."]
+    lines += ["", "**This server's rules**"]
+    lines += [f"- {server_rule_line(one)}" for one in own] or ["None. Add one with /signoff protect."]
+    lines += ["", "**Tools**"]
+    lines += [f"- {_tool_line(tool)}" for tool in tools] or ["None."]
+    return "\n".join(lines)
+
+
+def ruling_text(tool: str, ruling: Ruling, pause: Pause | None) -> str:
+    """What would happen to a call."""
+    lines = [f"{quoted(tool)} with these arguments **{_VERDICTS[ruling.verdict]}**.", f"Why: {inert(ruling.reason)}"]
+    if ruling.verdict is Verdict.ASK:
+        people = "1 person has to accept" if ruling.quorum == 1 else f"{ruling.quorum} people have to accept"
+        time = "as long as the operator has set" if ruling.timeout is None else span(ruling.timeout)
+        lines += [f"May decide: {deciders(ruling.approvers)}", f"Needed: {people}", f"Time to decide: {time}"]
+        more = _terms(1, ruling.four_eyes, None, ruling.reminder, ruling.ping)
+        lines += [f"Also: {', '.join(more)}"] if more else []
+        lines += [f"Its card says: {quoted(ruling.message)}"] if ruling.message else []
+    if pause:
+        lines.append("This server is paused, so at the moment nothing starts at all.")
+    return "\n".join([*lines, "Nothing was run, asked or recorded."])
+
+
+def masked(args: str, mask: Mask) -> str:
+    """Stored arguments as people may see them; on one line."""
+    try:
+        return canonical(mask(json.loads(args)))
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return UNREADABLE
+
+
+def grants_text(grants: Sequence[Grant], mask: Mask) -> str:
+    if not grants:
+        return "No decision is remembered in this server."
+    lines = [f"**{len(grants)} remembered decision{'s' if len(grants) > 1 else ''}**"]
+    for one in grants:
+        block, note = quoting.block(visible(masked(one.args, mask)).text)
+        lines += ["", f"{quoted(one.id)}: {grant_line(one)}", block, *([f"-# {note}"] if note else [])]
+    return "\n".join(lines)
+
+
+def grant_line(one: Grant) -> str:
+    verb = "accepts" if one.choice is Choice.ACCEPT else "rejects"
+    scope = _channel(one.conversation) if one.conversation else "every conversation of this server"
+    return (
+        f"{verb} {quoted(one.tool)} in {scope}, by {who(one.by)}, expires {when(one.expires)}, "
+        f"{one.uses_left} use{'' if one.uses_left == 1 else 's'} left"
+    )
+
+
+def pending_text(batches: Sequence[Batch], notes: dict[str, str]) -> str:
+    """The open cards, with what became of posting each of them again."""
+    if not batches:
+        return "No card is open in this server."
+    lines = [f"**{len(batches)} open card{'s' if len(batches) > 1 else ''}**, the nearest deadline first"]
+    for batch in batches:
+        tools = ", ".join(quoted(tool, 64) for tool in dict.fromkeys(r.call.tool for r in batch.pending))
+        place = batch.place
+        link = f"https://discord.com/channels/{place.server}/{place.channel}/{batch.card}"
+        where = link if batch.card and batch.card.isdecimal() else f"in {_channel(place.channel)}, not posted yet"
+        note = f" ({notes[batch.id]})" if batch.id in notes else ""
+        lines.append(f"- {where} {tools} for {who(batch.asker)}, ends {when(batch.deadline)}{note}")
+    return "\n".join(lines)
+
+
+def _terms(quorum: int, four_eyes: bool, timeout: float | None, reminder: float | None, ping: bool) -> list[str]:
+    terms = [f"{quorum} people have to accept"] if quorum > 1 else []
+    terms += ["not by whoever asked"] if four_eyes else []
+    terms += [f"within {span(timeout)}"] if timeout is not None else []
+    if reminder is not None:
+        terms.append(f"reminder {span(reminder)} before the end{' with a ping' if ping else ''}")
+    return terms
+
+
+def _tool_line(tool: ToolSeen) -> str:
+    arguments = f" ({', '.join(quoted(name, 64) for name in tool.arguments)})" if tool.arguments else ""
+    return f"{quoted(tool.name)}{arguments}: {inert(tool.verdict)}"
+
+
+def _decider(part: str) -> str:
+    if part == MANAGE_SERVER:
+        return "members with Manage Server"
+    if part == ASKER:
+        return "whoever asked"
+    kind, _, identifier = part.partition(":")
+    if kind == "role":
+        return quoting.line((RoleRef(identifier),))
+    return quoting.line((PersonRef(identifier, identifier),)) if kind == "user" else quoted(part)
+
+
+def _channel(identifier: str) -> str:
+    return f"<#{identifier}>" if identifier.isdecimal() and identifier.isascii() else quoted(identifier)

@@ -1,0 +1,196 @@
+"""From the options of `/signoff protect` to a rule: everything checked, and each problem said so that it can be mended.
+
+Pure. Options may hold anything at all, whatever Discord's own client would have let through. Knows rules and tools, and
+nothing of interactions.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import TypeAdapter, ValidationError
+
+from signoff.approvals.model import Verdict
+from signoff.approvals.policy import Patterns, Rule
+from signoff.bot.ports import ToolSeen
+from signoff.cards.visible import visible
+from signoff.config import Duration
+from signoff.errors import Refused
+
+TOOL_ROOM = 100
+ARGUMENT_ROOM = 100
+PATTERN_ROOM = 1000
+"""For all patterns of one option together."""
+MESSAGE_ROOM = 500
+MOST_PATTERNS = 20
+MOST_PEOPLE = 10
+DURATION_HINT = 'such as "90s", "10m" or "1h", from 0.1 seconds to 30 days'
+
+RELAXABLE = "allow has effect only where the operator's own rule asks and is marked relaxable."
+NONE_RELAXABLE = "No such rule names this tool at the moment, so nothing changes."
+
+_BAR = re.compile(r"(?<!\\)\|")
+_JOINED = {"\ufe0f", "\u200d"}
+"""Parts of ordinary emoji: fine in a message, and nowhere else."""
+_duration: TypeAdapter[float] = TypeAdapter(Duration)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The options as they came in; ids for the role and the person."""
+
+    tool: str
+    verdict: str = "ask"
+    argument: str | None = None
+    pattern: str | None = None
+    unless_argument: str | None = None
+    unless_pattern: str | None = None
+    role: str | None = None
+    person: str | None = None
+    quorum: int | None = None
+    four_eyes: bool | None = None
+    timeout: str | None = None
+    reminder: str | None = None
+    ping: bool | None = None
+    message: str | None = None
+
+
+def build_rule(asked: Asked) -> Rule:
+    """Raises Refused with words for whoever typed it."""
+    verdict = _verdict(asked.verdict)
+    tool = checked_text("tool", asked.tool, TOOL_ROOM)
+    _compile("tool", tool)
+    quorum = _quorum(asked)
+    timeout, reminder = _seconds("timeout", asked.timeout), _seconds("reminder", asked.reminder)
+    message = "" if asked.message is None else checked_text("message", asked.message, MESSAGE_ROOM, allowed=_JOINED)
+    if verdict is not Verdict.ASK:
+        _nobody_is_asked(asked, verdict)
+    if asked.ping and reminder is None:
+        raise Refused("ping belongs to a reminder: say how long before the end with reminder, or leave ping out.")
+    if timeout is not None and reminder is not None and reminder >= timeout:
+        raise Refused("The reminder must be shorter than the timeout: it comes that long before the end.")
+    return Rule(
+        tool,
+        verdict,
+        when=_patterns("argument", asked.argument, "pattern", asked.pattern),
+        unless=_patterns("unless_argument", asked.unless_argument, "unless_pattern", asked.unless_pattern),
+        approvers=_approvers(asked),
+        timeout=timeout,
+        reason=message if verdict is Verdict.DENY else "",
+        quorum=quorum,
+        four_eyes=bool(asked.four_eyes),
+        reminder=reminder,
+        ping=bool(asked.ping),
+        message=message if verdict is Verdict.ASK else "",
+    )
+
+
+def remarks(rule: Rule, tools: Sequence[ToolSeen], floor: Sequence[Rule]) -> list[str]:
+    """What is not wrong and yet good to know, in trusted words."""
+    known = [tool for tool in tools if rule.names(tool.name)]
+    said: list[str] = []
+    if not known:
+        said.append("No tool of that name is known at the moment. The rule is kept and counts once there is one.")
+    for name in dict.fromkeys((*rule.when, *rule.unless)) if known else ():
+        if not any(name in tool.arguments for tool in known):
+            said.append("No matching tool has one of these arguments at the moment, and what is absent never matches.")
+            break
+    names = [tool.name for tool in known] or [rule.tool]
+    asking = [one for one in floor if one.verdict is Verdict.ASK and any(map(one.names, names))]
+    if rule.verdict is Verdict.ALLOW:
+        useful = any(one.relaxable for one in asking)
+        said.append(RELAXABLE if useful else f"{RELAXABLE} {NONE_RELAXABLE}")
+    if rule.approvers is not None and any(one.approvers is not None for one in asking):
+        said.append("The operator's rules also say who decides about it: where both match, both must name the person.")
+    if rule.reminder is not None and rule.timeout is None:
+        said.append("The reminder comes only on cards that have more time than that.")
+    return said
+
+
+def _verdict(given: object) -> Verdict:
+    try:
+        return Verdict(given)
+    except ValueError:
+        raise Refused("verdict must be ask, deny or allow.") from None
+
+
+def checked_text(option: str, given: object, room: int, allowed: set[str] | None = None) -> str:
+    text = given.strip() if isinstance(given, str) else ""
+    if not text:
+        raise Refused(f"{option} is empty.")
+    if len(text) > room:
+        raise Refused(f"{option} is longer than {room} characters.")
+    bare = "".join(char for char in text if char not in (allowed or ()))
+    if found := visible(bare).findings:
+        raise Refused(f"{option} {found[0]}. Write it without.")
+    if "\n" in text or "\t" in text:
+        raise Refused(f"{option} must be one line, without tabs.")
+    return text
+
+
+def _patterns(name_option: str, name: str | None, globs_option: str, globs: str | None) -> Patterns:
+    if name is None and globs is None:
+        return {}
+    if name is None:
+        raise Refused(f"{globs_option} needs {name_option}: say which argument it is about.")
+    if globs is None:
+        raise Refused(f"{name_option} needs {globs_option}: say which values, or * for any.")
+    argument = checked_text(name_option, name, ARGUMENT_ROOM)
+    parts = [part.strip() for part in _BAR.split(checked_text(globs_option, globs, PATTERN_ROOM))]
+    if not all(parts):
+        raise Refused(rf"{globs_option} has an empty part: | separates patterns. For the character itself write \|.")
+    if len(parts) > MOST_PATTERNS:
+        raise Refused(f"{globs_option} has more than {MOST_PATTERNS} patterns: make several rules.")
+    found = tuple(dict.fromkeys(part.replace(r"\|", "|") for part in parts))
+    for glob in found:
+        _compile(globs_option, glob)
+    return {argument: found}
+
+
+def _compile(option: str, glob: str) -> None:
+    try:
+        re.compile(fnmatch.translate(glob))
+    except (re.error, OverflowError, RecursionError):
+        raise Refused(f"{option} is no pattern that can be used: check its brackets.") from None
+
+
+def _quorum(asked: Asked) -> int:
+    quorum = 1 if asked.quorum is None else asked.quorum
+    if type(quorum) is not int or not 1 <= quorum <= MOST_PEOPLE:
+        raise Refused(f"quorum must be a whole number from 1 to {MOST_PEOPLE}.")
+    if quorum > 1 and asked.person is not None and asked.role is None:
+        raise Refused(f"{quorum} people have to accept, but only one person may decide. Name a role, or lower quorum.")
+    return quorum
+
+
+def _seconds(option: str, given: object) -> float | None:
+    if given is None:
+        return None
+    try:
+        return _duration.validate_python(given.strip() if isinstance(given, str) else "")
+    except ValidationError:
+        raise Refused(f"{option} must be a time {DURATION_HINT}.") from None
+
+
+def _approvers(asked: Asked) -> tuple[str, ...] | None:
+    named = [f"role:{asked.role}"] if asked.role is not None else []
+    named += [f"user:{asked.person}"] if asked.person is not None else []
+    return tuple(named) or None
+
+
+def _nobody_is_asked(asked: Asked, verdict: Verdict) -> None:
+    given = {
+        "role": asked.role is not None,
+        "person": asked.person is not None,
+        "quorum": asked.quorum not in (None, 1),
+        "four_eyes": bool(asked.four_eyes),
+        "timeout": asked.timeout is not None,
+        "reminder": asked.reminder is not None,
+        "ping": bool(asked.ping),
+        "message": verdict is Verdict.ALLOW and asked.message is not None,
+    }
+    if set_ := [option for option, is_set in given.items() if is_set]:
+        raise Refused(f"{verdict} asks nobody, so it takes no {', '.join(set_)}: leave that out, or choose ask.")

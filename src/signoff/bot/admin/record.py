@@ -1,0 +1,177 @@
+"""`/signoff audit`: the record of this server, ten rows at a time, with buttons that work after a restart.
+
+A button's id says which page; who may see it is asked at every click, and the server is always that of the click.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Sequence
+from typing import Any, Protocol, cast
+
+import discord
+from discord import app_commands, ui
+from discord.app_commands import Range
+
+from signoff.approvals.audit import AuditRow
+from signoff.bot.admin.answers import in_time, inert, tell
+from signoff.bot.admin.authority import admin_of
+from signoff.bot.admin.autocomplete import Suggestions
+from signoff.bot.admin.record_pages import (
+    TEMPLATE,
+    Filters,
+    Page,
+    Spot,
+    checked_filters,
+    newest_page,
+    page_at,
+    read_id,
+    write_id,
+)
+from signoff.bot.approval_view import CLAIMED
+from signoff.bot.audit_words import ARGUMENTS_ROOM, KINDS, quoted, row_text
+from signoff.bot.delivery import NOBODY, Failure
+from signoff.bot.ports import Orders
+from signoff.bot.split import sendable, size
+from signoff.errors import DeskError, Refused
+
+log = logging.getLogger(__name__)
+
+Interaction = discord.Interaction[Any]
+MOST_TEXT = 4000
+FAILED = "This page could not be shown. The reason is in the bot's log; try again, or use /signoff audit."
+UNKNOWN_PAGE = "There is no such page. Use /signoff audit."
+CHOICES = [app_commands.Choice(name=entry.label, value=kind) for kind, entry in KINDS.items()]
+
+
+class HasRecord(Protocol):
+    @property
+    def record(self) -> Record: ...
+
+
+class Record:
+    def __init__(self, orders: Orders) -> None:
+        self._orders = orders
+
+    async def show(self, interaction: Interaction, filters: Filters) -> None:
+        """Answer a command with the newest page. Raises."""
+        server = admin_of(interaction).server
+        view = await in_time(interaction, self._view(server, None, filters))
+        if interaction.response.is_done():
+            await interaction.followup.send(view=view, ephemeral=True, allowed_mentions=NOBODY)
+        else:
+            await interaction.response.send_message(view=view, ephemeral=True, allowed_mentions=NOBODY)
+
+    async def turn(self, interaction: Interaction, spot: Spot | None) -> None:
+        """Answer a click with another page. Never raises: the library would only log it."""
+        try:
+            server = admin_of(interaction).server
+            if spot is None:
+                raise Refused(UNKNOWN_PAGE)
+            view = await in_time(interaction, self._view(server, spot, spot.filters), thinking=False)
+            if interaction.response.is_done():
+                await interaction.edit_original_response(view=view, allowed_mentions=NOBODY)
+            else:
+                await interaction.response.edit_message(view=view, allowed_mentions=NOBODY)
+        except DeskError as refusal:
+            await _say(interaction, str(refusal))
+        except Exception:
+            log.exception("a page of the record for %s failed", interaction.user.id)
+            await _say(interaction, FAILED)
+
+    async def _view(self, server: str, spot: Spot | None, filters: Filters) -> RecordView:
+        async def fetch(before: int | None, limit: int) -> Sequence[AuditRow]:
+            return await self._orders.audit(
+                server, before=before, limit=limit, actor=filters.actor, tool=filters.tool, kind=filters.kind
+            )
+
+        page = await (page_at(fetch, spot) if spot else newest_page(fetch))
+        texts = await asyncio.gather(*(self._text(row) for row in page.rows))
+        return RecordView(page, texts, filters)
+
+    async def _text(self, row: AuditRow) -> str | None:
+        return await self._orders.audit_text(row.text) if row.text else ""
+
+
+class RecordButton(ui.DynamicItem[ui.Button[Any]], template=TEMPLATE):
+    """Older or Newer."""
+
+    def __init__(self, button: ui.Button[Any], spot: Spot | None) -> None:
+        super().__init__(button)
+        self.spot = spot
+
+    @classmethod
+    def to(cls, label: str, spot: Spot) -> RecordButton:
+        button = ui.Button[Any](label=label, style=discord.ButtonStyle.secondary, custom_id=write_id(spot))
+        return cls(button, spot)
+
+    @classmethod
+    async def from_custom_id(
+        cls, interaction: Interaction, item: ui.Item[Any], match: re.Match[str], /
+    ) -> RecordButton:
+        # No await before this line: the fallback for unknown components looks right after this task's first step.
+        interaction.extras[CLAIMED] = True
+        return cls(cast(ui.Button[Any], item), read_id(match.string))
+
+    async def callback(self, interaction: Interaction) -> None:
+        await cast(HasRecord, interaction.client).record.turn(interaction, self.spot)
+
+
+class RecordView(ui.LayoutView):
+    """One page. Each row is a text of its own, so that none can reach into another."""
+
+    def __init__(self, page: Page, texts: Sequence[str | None], filters: Filters) -> None:
+        super().__init__(timeout=None)
+        for text in fitting(page, texts, filters):
+            self.add_item(ui.TextDisplay[Any](text))
+        buttons: list[RecordButton] = []
+        if page.rows and page.newer:
+            buttons.append(RecordButton.to("Newer", Spot(False, page.rows[0].seq, filters)))
+        if page.rows and page.older:
+            buttons.append(RecordButton.to("Older", Spot(True, page.rows[-1].seq, filters)))
+        if buttons:
+            self.add_item(ui.ActionRow[Any](*buttons))
+
+
+def fitting(page: Page, texts: Sequence[str | None], filters: Filters) -> list[str]:
+    """The page's texts within Discord's limit: arguments are cut shorter first."""
+    found: list[str] = []
+    for room in (ARGUMENTS_ROOM, ARGUMENTS_ROOM // 2, ARGUMENTS_ROOM // 4, 0):
+        rows = [row_text(row, text, room) for row, text in zip(page.rows, texts, strict=True)]
+        found = [sendable(text) for text in (_title(filters), *(rows or ["There are no such rows."]))]
+        if sum(map(size, found)) <= MOST_TEXT:
+            break
+    return found
+
+
+def _title(filters: Filters) -> str:
+    narrowed = [f"by <@{filters.actor}>"] if filters.actor else []
+    narrowed += [f"about {quoted(filters.tool, 64)}"] if filters.tool else []
+    narrowed += [KINDS[filters.kind].label] if filters.kind else []
+    return f"**The record of this server**, newest first{''.join(f', {part}' for part in narrowed)}"
+
+
+async def _say(interaction: Interaction, text: str) -> None:
+    try:
+        await tell(interaction, inert(text))
+    except Failure as error:
+        log.warning("a click by %s got no answer: %s", interaction.user.id, error)
+
+
+def add_record_command(group: app_commands.Group, record: Record, suggestions: Suggestions) -> None:
+    @group.command(description="The record: who decided what, when, and how it ended")
+    @app_commands.describe(
+        person="only what this person did", tool="only about this tool", kind="only what is of this kind"
+    )
+    @app_commands.choices(kind=CHOICES)
+    @app_commands.autocomplete(tool=suggestions.tools())
+    async def audit(
+        interaction: Interaction,
+        person: discord.User | None = None,
+        tool: Range[str, 1, 64] | None = None,
+        kind: str | None = None,
+    ) -> None:
+        actor = str(person.id) if person is not None else None
+        await record.show(interaction, checked_filters(actor, tool, kind))

@@ -1,0 +1,142 @@
+"""Pages of the record: where a page is, written into a button's id and read back to the letter, and which rows it has.
+
+The store gives rows before a number only, newest first; the page of newer rows is found from that. Pure but for the
+function that fetches. Knows nothing of interactions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from signoff.approvals.audit import AuditRow
+from signoff.bot.audit_words import KINDS
+from signoff.bot.split import size
+from signoff.errors import Refused
+
+PAGE = 10
+LOOK = 100
+"""So many rows are fetched at once when newer ones are looked for."""
+MOST_ID = 100
+TOOL_HINT = "tool must be a tool's name as the record has it: no blanks, at most 64 characters."
+
+Fetch = Callable[[int | None, int], Awaitable[Sequence[AuditRow]]]
+"""(before, limit) -> rows, newest first."""
+
+_TOOL = r"[\w.:/*?\[\]!-]{1,64}"
+TEMPLATE = re.compile(
+    r"signoff:log:(?P<way>[on]):(?P<seq>[1-9a-z][0-9a-z]{0,12}):(?P<actor>(?:[1-9a-z][0-9a-z]{0,12})?)"
+    rf":(?P<kind>[a-z]?):(?P<tool>(?:{_TOOL})?)\Z"
+)
+_LETTERS = {kind: entry.letter for kind, entry in KINDS.items()}
+_BY_LETTER = {letter: kind for kind, letter in _LETTERS.items()}
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+_HIGHEST = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    actor: str | None = None
+    """A Discord id."""
+    tool: str | None = None
+    kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A page: the rows older than a number, or the nearest ones newer than it."""
+
+    older: bool
+    seq: int
+    filters: Filters
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    rows: Sequence[AuditRow]
+    older: bool
+    """Whether there are older rows than these."""
+    newer: bool
+
+
+def checked_filters(actor: str | None, tool: object, kind: object) -> Filters:
+    """Raises Refused for what no button could carry."""
+    name = tool.strip() if isinstance(tool, str) else None
+    if tool is not None and not (name and re.fullmatch(_TOOL, name)):
+        raise Refused(TOOL_HINT)
+    if kind is not None and kind not in KINDS:
+        raise Refused("kind must be one of those that are suggested.")
+    filters = Filters(actor, name, str(kind) if kind is not None else None)
+    write_id(Spot(True, 36**7 - 1, filters))
+    return filters
+
+
+def write_id(spot: Spot) -> str:
+    filters = spot.filters
+    actor = _write(int(filters.actor)) if filters.actor else ""
+    kind = _LETTERS[filters.kind] if filters.kind else ""
+    way = "o" if spot.older else "n"
+    written = f"signoff:log:{way}:{_write(spot.seq)}:{actor}:{kind}:{filters.tool or ''}"
+    if size(written) > MOST_ID:
+        raise Refused("These filters are too long together: leave out the person, or the tool.")
+    return written
+
+
+def read_id(custom_id: object) -> Spot | None:
+    """The page that an id names; None unless it is exactly what `write_id` writes."""
+    found = TEMPLATE.fullmatch(custom_id) if isinstance(custom_id, str) else None
+    if found is None or size(found[0]) > MOST_ID or (found["kind"] and found["kind"] not in _BY_LETTER):
+        return None
+    seq = int(found["seq"], 36)
+    actor = str(int(found["actor"], 36)) if found["actor"] else None
+    if seq > _HIGHEST or (actor and int(actor) > _HIGHEST):
+        return None
+    filters = Filters(actor, found["tool"] or None, _BY_LETTER.get(found["kind"]))
+    return Spot(found["way"] == "o", seq, filters)
+
+
+async def newest_page(fetch: Fetch) -> Page:
+    return await _page_before(fetch, None)
+
+
+async def page_at(fetch: Fetch, spot: Spot) -> Page:
+    if spot.older:
+        return await _page_before(fetch, spot.seq)
+    newest = await fetch(None, 1)
+    if not newest:
+        return Page((), older=False, newer=False)
+    rows = await _after(fetch, spot.seq, newest[0].seq)
+    if len(rows) < PAGE:
+        return await newest_page(fetch)
+    return Page(rows, older=True, newer=newest[0].seq > rows[0].seq)
+
+
+async def _page_before(fetch: Fetch, before: int | None) -> Page:
+    rows = await fetch(before, PAGE + 1)
+    return Page(rows[:PAGE], older=len(rows) > PAGE, newer=before is not None)
+
+
+async def _after(fetch: Fetch, seq: int, top: int) -> Sequence[AuditRow]:
+    """The nearest rows above a number. A stretch above it is widened until it holds a page, and narrowed if too full.
+
+    Numbers are shared by all servers and filters skip rows, so how wide that is cannot be known beforehand. Each number
+    holds one row at most, so between a stretch with too few and one with too many there is one that is right.
+    """
+    few, many, width = 0, 0, PAGE
+    while True:
+        above = [row for row in await fetch(min(seq + width, top) + 1, LOOK) if row.seq > seq]
+        if len(above) < LOOK and (len(above) >= PAGE or seq + width >= top):
+            return above[-PAGE:]
+        few, many = (few, width) if len(above) >= LOOK else (width, many)
+        width = (few + many) // 2 if many else width * 8
+        if width in (few, many):
+            return above[-PAGE:]
+
+
+def _write(number: int) -> str:
+    written = ""
+    while number:
+        number, digit = divmod(number, 36)
+        written = _DIGITS[digit] + written
+    return written

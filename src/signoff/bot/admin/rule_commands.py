@@ -1,0 +1,152 @@
+"""`/signoff protect`, `unprotect`, `policy` and `test`: this server's rules, made, removed, read and tried."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import discord
+from discord import app_commands
+from discord.app_commands import Range
+
+from signoff.bot.admin import listing
+from signoff.bot.admin.answers import in_time, tell
+from signoff.bot.admin.authority import admin_of, place_of
+from signoff.bot.admin.autocomplete import Suggestions
+from signoff.bot.admin.call_arguments import read_arguments
+from signoff.bot.admin.protect import TOOL_ROOM, Asked, build_rule, checked_text, remarks
+from signoff.bot.ports import Orders
+from signoff.errors import Refused
+
+Interaction = discord.Interaction[Any]
+VERDICTS = [
+    app_commands.Choice(name="ask: a card, and nothing runs before it is accepted", value="ask"),
+    app_commands.Choice(name="deny: never runs", value="deny"),
+    app_commands.Choice(name="allow: runs without asking, where the operator permits it", value="allow"),
+]
+_ID = re.compile(r"[0-9A-Za-z_-]{1,40}")
+
+
+def add_rule_commands(group: app_commands.Group, orders: Orders, suggestions: Suggestions) -> None:
+    tools, arguments, rules = suggestions.tools(), suggestions.arguments(), suggestions.rules()
+
+    @group.command(description="Add a rule of this server: which calls ask, and who may decide")
+    @app_commands.describe(
+        tool="the tool's name; * stands for anything",
+        verdict="what happens to matching calls (default: ask)",
+        argument="only where this argument matches pattern",
+        pattern="what the argument looks like: * for anything, | between several",
+        unless_argument="but not where this argument matches unless_pattern",
+        unless_pattern="what that argument looks like: * for anything, | between several",
+        role="who may decide: this role",
+        person="who may decide: this person",
+        quorum="how many people have to accept (default: 1)",
+        four_eyes="whether whoever asked is kept from deciding",
+        timeout='how long a card waits: "90s", "10m", "1h"',
+        reminder='a reminder so long before the end: "1m"',
+        ping="whether the reminder pings the roles that may decide",
+        message="words for the card or, with deny, for the model",
+    )
+    @app_commands.choices(verdict=VERDICTS)
+    @app_commands.autocomplete(tool=tools, argument=arguments, unless_argument=arguments)
+    async def protect(
+        interaction: Interaction,
+        tool: Range[str, 1, 100],
+        verdict: str = "ask",
+        argument: Range[str, 1, 100] | None = None,
+        pattern: Range[str, 1, 1000] | None = None,
+        unless_argument: Range[str, 1, 100] | None = None,
+        unless_pattern: Range[str, 1, 1000] | None = None,
+        role: discord.Role | None = None,
+        person: discord.User | None = None,
+        quorum: Range[int, 1, 10] | None = None,
+        four_eyes: bool | None = None,
+        timeout: Range[str, 1, 20] | None = None,
+        reminder: Range[str, 1, 20] | None = None,
+        ping: bool | None = None,
+        message: Range[str, 1, 500] | None = None,
+    ) -> None:
+        actor = admin_of(interaction)
+        asked = Asked(
+            tool,
+            verdict,
+            argument,
+            pattern,
+            unless_argument,
+            unless_pattern,
+            _role_id(interaction, role),
+            _person_id(person),
+            quorum,
+            four_eyes,
+            timeout,
+            reminder,
+            ping,
+            message,
+        )
+        rule = build_rule(asked)
+        made = await in_time(interaction, orders.protect(rule, actor))
+        notes = [f"-# {note}" for note in remarks(rule, orders.tools(), orders.floor())]
+        said = [f"Rule {listing.quoted(made.id)}: {listing.rule_line(made.rule)}", listing.effect(made.rule), *notes]
+        await tell(interaction, "\n".join(said), name="rule")
+
+    @group.command(description="Remove a rule of this server")
+    @app_commands.describe(rule="the rule's id, as /signoff policy shows it")
+    @app_commands.autocomplete(rule=rules)
+    async def unprotect(interaction: Interaction, rule: Range[str, 1, 100]) -> None:
+        actor = admin_of(interaction)
+        gone = await in_time(interaction, orders.unprotect(checked_id("rule", rule), actor))
+        said = f"Removed: rule {listing.quoted(gone.id)}, {listing.rule_line(gone.rule)}"
+        await tell(interaction, f"{said}\nIt no longer counts from the next call on.", name="rule")
+
+    @group.command(description="All rules in force here, and what a call of each tool meets")
+    async def policy(interaction: Interaction) -> None:
+        actor = admin_of(interaction)
+
+        async def look() -> str:
+            own, pause = await orders.rules(actor.server), await orders.paused(actor.server)
+            return listing.policy_text(orders.floor(), own, orders.tools(), pause)
+
+        await tell(interaction, await in_time(interaction, look()), name="policy")
+
+    @group.command(description="What would happen to this call? Nothing is run")
+    @app_commands.describe(tool="the tool's name", arguments='its arguments as JSON, such as {"path": "a.txt"}')
+    @app_commands.autocomplete(tool=tools)
+    async def test(interaction: Interaction, tool: Range[str, 1, 100], arguments: Range[str, 1, 6000] = "{}") -> None:
+        actor = admin_of(interaction)
+        name, args = checked_text("tool", tool, TOOL_ROOM), read_arguments(arguments)
+
+        async def look() -> str:
+            ruling = await orders.test(name, args, place_of(interaction, actor), actor)
+            return listing.ruling_text(name, ruling, await orders.paused(actor.server))
+
+        await tell(interaction, await in_time(interaction, look()), name="test")
+
+
+def checked_id(what: str, given: object) -> str:
+    """An id that can be one, however it was typed."""
+    found = given.strip() if isinstance(given, str) else ""
+    if not _ID.fullmatch(found):
+        raise Refused(f"That is not the id of a {what}: choose one of those that are suggested.")
+    return found
+
+
+def _role_id(interaction: Interaction, role: object) -> str | None:
+    if role is None:
+        return None
+    if not isinstance(role, discord.Role):
+        raise Refused("role is not a role of this server.")
+    if role.id == interaction.guild_id:
+        raise Refused("role is @everyone: then everybody could decide. Name a role that only those have who may.")
+    if role.is_bot_managed():
+        raise Refused("role belongs to a bot, and bots cannot decide.")
+    return str(role.id)
+
+
+def _person_id(person: object) -> str | None:
+    if person is None:
+        return None
+    if not isinstance(person, discord.Member):
+        raise Refused("person is not a member of this server, so they could never decide.")
+    if person.bot:
+        raise Refused("person is a bot, and bots cannot decide.")
+    return str(person.id)

@@ -1,0 +1,112 @@
+"""The command tree: `/signoff` as Discord gets to know it, the door in front of it, and what happens to errors.
+
+Nothing is swallowed: a refusal is told to whoever asked, anything else is logged and they get one sentence.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from typing import Any
+
+import discord
+from discord import app_commands
+
+from signoff.bot.admin.answers import inert, tell
+from signoff.bot.admin.authority import admin_of
+from signoff.bot.admin.autocomplete import Suggestions
+from signoff.bot.admin.listing import Mask
+from signoff.bot.admin.record import Record, add_record_command
+from signoff.bot.admin.rule_commands import add_rule_commands
+from signoff.bot.admin.work_commands import add_work_commands
+from signoff.bot.delivery import Failure
+from signoff.bot.ports import Now, Orders
+from signoff.cards.secrets import Masker
+from signoff.errors import DeskError
+
+log = logging.getLogger(__name__)
+
+FAILED = "That did not work, and I cannot say whether anything was done. The reason is in the bot's log."
+STRANGE = "I do not know this command in this form. Discord may show an old list: restart Discord and try again."
+
+
+def signoff_group(orders: Orders, record: Record, mask: Mask, now: Now) -> app_commands.Group:
+    """All of `/signoff`."""
+    group = app_commands.Group(
+        name="signoff",
+        description="Rules, grants and the record of approvals in this server",
+        guild_only=True,
+        allowed_contexts=app_commands.AppCommandContext(guild=True, dm_channel=False, private_channel=False),
+        allowed_installs=app_commands.AppInstallationType(guild=True, user=False),
+        default_permissions=discord.Permissions(manage_guild=True),
+    )
+    suggestions = Suggestions(orders, mask)
+    add_rule_commands(group, orders, suggestions)
+    add_work_commands(group, orders, suggestions, mask, now)
+    add_record_command(group, record, suggestions)
+    return group
+
+
+class AdminTree(app_commands.CommandTree[discord.Client]):
+    def __init__(self, client: discord.Client, orders: Orders, masker: Masker | None, now: Now) -> None:
+        super().__init__(client)
+        # A key of this process only, if nobody gave us the installation's: shown secrets are masked in any case.
+        mask = (masker or Masker(secrets.token_bytes(32))).mask_args
+        self.record = Record(orders)
+        self.add_command(signoff_group(orders, self.record, mask, now))
+        self.registering: asyncio.Task[None] | None = None
+
+    def register(self) -> None:
+        """Tell Discord of the commands, beside the start: a slow or refused answer holds up nothing."""
+        self.registering = asyncio.create_task(self._register(), name="register-commands")
+
+    async def _register(self) -> None:
+        try:
+            await self.sync()
+        except Exception as error:
+            if not self.client.is_closed():
+                said = " ".join(str(error).split())[:300] or type(error).__name__
+                log.error("Discord did not take the /signoff commands, those it knows stay as they are: %s", said)
+
+    async def interaction_check(self, interaction: discord.Interaction[discord.Client], /) -> bool:
+        """Before every command and every suggestion."""
+        try:
+            admin_of(interaction)
+        except DeskError as refusal:
+            await _refuse(interaction, str(refusal))
+            return False
+        return True
+
+    async def on_error(
+        self, interaction: discord.Interaction[discord.Client], error: app_commands.AppCommandError, /
+    ) -> None:
+        await self._explain(interaction, error)
+
+    async def _call(self, interaction: discord.Interaction[discord.Client]) -> None:
+        # The library hands on its own errors only; options that it cannot even read would end in silence.
+        try:
+            await super()._call(interaction)  # pyright: ignore[reportPrivateUsage]
+        except app_commands.AppCommandError:
+            raise
+        except Exception as error:
+            await self._explain(interaction, error)
+
+    async def _explain(self, interaction: discord.Interaction[discord.Client], error: Exception) -> None:
+        cause = error.original if isinstance(error, app_commands.CommandInvokeError) else error
+        if isinstance(cause, DeskError):
+            await _refuse(interaction, str(cause))
+            return
+        log.error("a command by %s failed", interaction.user.id, exc_info=cause)
+        # What the library could not even hand to a command has done nothing.
+        await _refuse(interaction, STRANGE if cause is error else FAILED)
+
+
+async def _refuse(interaction: discord.Interaction[Any], text: str) -> None:
+    try:
+        if interaction.type is not discord.InteractionType.autocomplete:
+            await tell(interaction, inert(text))
+        elif not interaction.response.is_done():
+            await interaction.response.autocomplete([])
+    except Failure as failure:
+        log.warning("a command by %s got no answer: %s", interaction.user.id, failure)

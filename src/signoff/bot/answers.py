@@ -1,0 +1,209 @@
+"""Answers to presses and forms: within Discord's three seconds, privately or on the card, in the right order.
+
+Knows interactions and cards; decides nothing. Cards of one batch are drawn one after the other, each time from the
+store: two people who decide two calls at the same moment would otherwise undo each other's picture.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Coroutine
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
+from weakref import WeakValueDictionary
+
+import discord
+
+from signoff.approvals.model import Actor, Batch
+from signoff.bot import panels, people, quoting
+from signoff.bot.approval_view import render
+from signoff.bot.delivery import NOBODY, Failure
+from signoff.bot.ports import Desk, Now
+from signoff.cards import words
+from signoff.cards.model import Line
+from signoff.cards.offers import Offers
+from signoff.errors import (
+    AlreadySettled,
+    AlreadyVoted,
+    CardFailed,
+    NotAllowed,
+    Outdated,
+    Refused,
+    SignoffError,
+    UnknownRequest,
+)
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+PATIENCE = 2.0
+"""Seconds to wait for the desk before asking Discord for more time; its own limit is three."""
+BOTS: Line = ("Bots cannot decide.",)
+REFUSED_ROOM = 800
+
+
+class Refresh(Protocol):
+    """Makes the posted card show this page of the batch, by a plain edit."""
+
+    def __call__(self, batch: Batch, page: int = 0) -> Awaitable[None]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """Who pressed something, and where."""
+
+    actor: Actor
+    channel: str
+    card: str | None
+    """The card's message; None if this was a private panel, which is no card."""
+    private: bool = False
+
+
+class Slow(Exception):
+    """The store did not answer in time for what must be the first answer."""
+
+
+def visit(interaction: discord.Interaction[Any]) -> Visit | Line:
+    """Or what to tell them, if they cannot decide anything at all."""
+    actor = people.clicker(interaction)
+    if actor is None or interaction.channel_id is None:
+        return words.UNKNOWN_REQUEST
+    if actor.is_bot:
+        return BOTS
+    message = interaction.message
+    private = message is not None and message.flags.ephemeral
+    card = None if message is None or private else str(message.id)
+    return Visit(actor, str(interaction.channel_id), card, private)
+
+
+def refusal(error: Exception, visit: Visit, target: str) -> Line:
+    """What to tell the person whose press or form did not count."""
+    match error:
+        case AlreadySettled():
+            return words.already_settled(error.batch, target)
+        case AlreadyVoted():
+            return words.already_voted(error.batch, target)
+        case Outdated():
+            return words.OUTDATED
+        case NotAllowed():
+            return words.not_allowed(error.batch, target, error.why)
+        case Refused():
+            return (str(error)[:REFUSED_ROOM],)
+        case UnknownRequest():
+            return words.UNKNOWN_REQUEST
+        case Slow():
+            return words.SLOW
+        case _:
+            log.error("the desk failed on a click by %s on %s", visit.actor.id, target, exc_info=error)
+            return words.NOT_SAVED
+
+
+async def tell(interaction: discord.Interaction[Any], said: Line) -> None:
+    """Say something that only the person who clicked can see."""
+    await whisper(interaction, quoting.line(said))
+
+
+async def whisper(interaction: discord.Interaction[Any], text: str, file: discord.File | None = None) -> None:
+    more: dict[str, Any] = {} if file is None else {"file": file}
+    more |= {"ephemeral": True, "allowed_mentions": NOBODY, "suppress_embeds": True}
+    if interaction.response.is_done():
+        await interaction.followup.send(text, **more)
+    else:
+        await interaction.response.send_message(text, **more)
+
+
+class Answers:
+    def __init__(self, desk: Desk, refresh: Refresh, now: Now, offers: Offers, patience: float = PATIENCE) -> None:
+        self._desk = desk
+        self._refresh = refresh
+        self._now = now
+        self._offers = offers
+        self.patience = patience
+        self._drawing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def in_time(self, interaction: discord.Interaction[Any], work: Coroutine[Any, Any, T]) -> T:
+        """Ask for more time if the desk is slow. The work itself is never given up: it may be on its way."""
+        working = asyncio.ensure_future(work)
+        done, _ = await asyncio.wait({working}, timeout=self.patience)
+        if not done:
+            try:
+                await interaction.response.defer()
+            except Failure as error:
+                log.warning("could not ask for more time: %s", error)
+        return await working
+
+    async def at_once(self, work: Coroutine[Any, Any, T]) -> T:
+        """For what leads to a form, which must be the first answer. Raises Slow."""
+        try:
+            return await asyncio.wait_for(work, self.patience)
+        except TimeoutError as error:
+            raise Slow from error
+
+    async def panel(self, interaction: discord.Interaction[Any], visit: Visit, panel: panels.Panel) -> None:
+        """A private panel: a new one, or in place of the one that was pressed."""
+        if visit.private:
+            await interaction.response.edit_message(view=panel, allowed_mentions=NOBODY)
+        else:
+            await interaction.response.send_message(view=panel, ephemeral=True, allowed_mentions=NOBODY)
+
+    async def show(
+        self, interaction: discord.Interaction[Any], visit: Visit, batch: Batch, target: str, page: int | None
+    ) -> None:
+        """Answer what counted with the card as it now stands, and the panel it came from with words."""
+        if visit.private:
+            await self._end_panel(interaction, words.answer(batch, target))
+        drawing = self._drawing.setdefault(batch.id, asyncio.Lock())
+        async with drawing:
+            latest = await self._latest(visit, batch)
+            try:
+                if visit.private:
+                    await self._refresh(latest, page or 0)
+                else:
+                    await self._draw(interaction, latest, page or 0)
+            except SignoffError as error:
+                # The decision stands. The driver draws a settled card once more, and the next click an open one.
+                log.warning("the card of %s does not show the latest: %s", batch.id, error)
+                return
+        if latest.settled and not latest.card_final:
+            try:
+                await self._desk.mark_card_final(batch.id)
+            except SignoffError:
+                # The decision stands; recovery will look at the card once more.
+                log.exception("card of %s not marked as final", batch.id)
+
+    async def _latest(self, visit: Visit, batch: Batch) -> Batch:
+        try:
+            latest = await self._desk.look(batch.id, visit.actor, visit.channel, visit.card)
+        except Exception as error:
+            log.warning("the batch %s could not be read again: %s", batch.id, error)
+            latest = batch
+        # A click may come before the store has heard which message the card became.
+        return replace(latest, card=latest.card or visit.card)
+
+    async def _draw(self, interaction: discord.Interaction[Any], batch: Batch, page: int) -> None:
+        try:
+            await self._edit(interaction, batch, page)
+        except (*Failure, CardFailed) as error:
+            log.warning("the answer to a click failed, editing the card instead: %s", error)
+            await self._refresh(batch, page)
+
+    async def _edit(self, interaction: discord.Interaction[Any], batch: Batch, page: int) -> None:
+        rendered = render(batch, self._now(), page=page, offers=self._offers)
+        # Files are sent again, byte for byte: a component may only show a file that came with the same answer, and
+        # those of another page must go.
+        changes: dict[str, Any] = {"view": rendered.view, "allowed_mentions": NOBODY, "attachments": rendered.files()}
+        if interaction.response.is_done():
+            await interaction.edit_original_response(**changes)
+        else:
+            await interaction.response.edit_message(**changes)
+
+    async def _end_panel(self, interaction: discord.Interaction[Any], line: Line) -> None:
+        changes: dict[str, Any] = {"view": panels.said(line), "allowed_mentions": NOBODY}
+        try:
+            if interaction.response.is_done():
+                await interaction.edit_original_response(**changes)
+            else:
+                await interaction.response.edit_message(**changes)
+        except Failure as error:
+            log.warning("a private panel was not answered: %s", error)

@@ -1,0 +1,60 @@
+"""People and roles as they are now, asked of Discord itself. Implements `approvals.ports.Directory`.
+
+Members are fetched one by one, which takes no privileged intent; roles come with the server, which the gateway keeps up
+to date. What cannot be found out raises: then nothing is decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import discord
+
+from signoff.approvals.approvers import ASKER, MANAGE_SERVER, parts
+from signoff.approvals.model import DIRECT, Actor
+from signoff.bot import people
+
+
+class DiscordDirectory:
+    def __init__(self, client: discord.Client) -> None:
+        self._client = client
+
+    async def person(self, server: str, user: str) -> Actor | None:
+        number = _number(user)
+        if number is None:
+            return None
+        try:
+            if server == DIRECT:
+                found = await self._client.fetch_user(number)
+                return Actor(str(found.id), found.display_name, DIRECT, is_bot=found.bot)
+            guild = await self._guild(server)
+            return people.member(await guild.fetch_member(number))
+        except discord.NotFound:
+            return None
+
+    async def missing(self, server: str, approvers: Sequence[str]) -> Sequence[str]:
+        if server == DIRECT:
+            return ()
+        guild = await self._guild(server)
+        return [spec for spec in approvers if not all([await self._is_there(guild, part) for part in parts(spec)])]
+
+    async def _is_there(self, guild: discord.Guild, part: str) -> bool:
+        """Whether this part of a specification can name anybody. What cannot be read names nobody."""
+        if part in (MANAGE_SERVER, ASKER):
+            return True
+        kind, _, identifier = part.partition(":")
+        number = _number(identifier)
+        if number is None:
+            return False
+        if kind == "role":
+            # Everybody's own role never counts as an approver role.
+            return number != guild.id and guild.get_role(number) is not None
+        return kind == "user" and await self.person(str(guild.id), identifier) is not None
+
+    async def _guild(self, server: str) -> discord.Guild:
+        cached = self._client.get_guild(int(server))
+        return cached if cached is not None and not cached.unavailable else await self._client.fetch_guild(int(server))
+
+
+def _number(identifier: str) -> int | None:
+    return int(identifier) if identifier.isascii() and identifier.isdecimal() and len(identifier) <= 20 else None

@@ -1,0 +1,55 @@
+"""Every decision as a line in a log channel, if the operator named one in this server.
+
+A subscriber of the desk: it can change nothing, and what it cannot post is logged and forgotten. The arguments that it
+gets are masked already.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Collection
+from typing import Any
+
+import discord
+
+from signoff.bot import delivery, quoting
+from signoff.bot.delivery import Failure, nonce
+from signoff.cards.visible import clip
+
+log = logging.getLogger(__name__)
+
+ARGUMENTS = 600
+
+
+class LogChannels:
+    def __init__(self, client: discord.Client, channels: Collection[str]) -> None:
+        self._client = client
+        self._channels = tuple(channels)
+        self._posting: set[asyncio.Task[None]] = set()
+
+    def __call__(self, event: dict[str, Any]) -> None:
+        for channel in self._channels:
+            found = self._client.get_channel(int(channel))
+            if isinstance(found, discord.abc.GuildChannel | discord.Thread) and str(found.guild.id) == event["server"]:
+                task = asyncio.get_running_loop().create_task(self._post(channel, event))
+                self._posting.add(task)
+                task.add_done_callback(self._posting.discard)
+
+    async def _post(self, channel: str, event: dict[str, Any]) -> None:
+        try:
+            await delivery.send(self._client, channel, worded(event), key=nonce("log", channel, event["request"]))
+        except Failure as error:
+            log.warning("a decision was not posted to the log channel %s: %s", channel, error)
+
+
+def worded(event: dict[str, Any]) -> str:
+    by = f"<@{event['by']}>" if event["by"] else "nobody"
+    how = "" if event["how"] == event["state"] else f" ({quoting.escape(clip(str(event['how']), 200)[0])})"
+    arguments, whole = clip(json.dumps(event["arguments"], ensure_ascii=False), ARGUMENTS)
+    tail = "" if not whole else " (cut here; the record has all of it)"
+    head = (
+        f"**{str(event['state']).upper()}** {quoting.code(str(event['tool']))} by {by}{how}, request {event['request']}"
+    )
+    return f"{head}\n{quoting.block(arguments)[0]}{tail}"

@@ -1,0 +1,59 @@
+"""Private panels: what else can be done with one call, and what exactly would be remembered. Only one person sees them.
+
+Their buttons are the card's kind of buttons, so they work after a restart, and the desk judges each of them anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from discord import ui
+
+from signoff.approvals.model import ApprovalRequest, Batch
+from signoff.bot import quoting
+from signoff.bot.approval_view import MAX_TEXT, rows
+from signoff.bot.split import size
+from signoff.cards.model import Action, Line
+from signoff.cards.offers import TOOL_ROOM, Offers, further_actions, remember_actions
+from signoff.cards.visible import clip
+from signoff.cards.words import remember_lines
+
+TOO_LONG: Line = ("Remember is not offered: the arguments are too long to be quoted here. Nothing was decided.",)
+
+
+class Panel(ui.LayoutView):
+    """Some lines, and buttons below them."""
+
+    def __init__(self, texts: Sequence[str], actions: Sequence[Action] = ()) -> None:
+        super().__init__(timeout=None)
+        for text in texts:
+            self.add_item(ui.TextDisplay[Any](text))
+        for row in rows(actions):
+            self.add_item(row)
+
+
+def said(line: Line) -> Panel:
+    """The end of a panel: words, and no buttons."""
+    return Panel([quoting.line(line)])
+
+
+def more(batch: Batch, request: ApprovalRequest, offers: Offers, page: int | None) -> Panel:
+    lines = [f"### {quoting.code(clip(request.call.tool, TOOL_ROOM)[0])}", "What else you can do with this call."]
+    if why := offers.why_no_edit(request):
+        lines.append(f"-# Edit is not offered: {quoting.trusted(why)}.")
+    if not offers.may_remember(request):
+        lines.append(
+            "-# Remember is not offered: the operator or the kind of call does not permit it, or it is too long."
+        )
+    return Panel(["\n".join(lines)], further_actions(batch, request, offers, page))
+
+
+def remember(batch: Batch, request: ApprovalRequest, offers: Offers, page: int | None, now: float) -> Panel:
+    text, note = quoting.block(offers.quoted(request))
+    lines = [f"### Remember: {quoting.code(clip(request.call.tool, TOOL_ROOM)[0])}"]
+    lines += [quoting.line(line) for line in remember_lines(batch, offers.grants, now)]
+    texts = ["\n".join(lines), text + (f"\n-# {quoting.trusted(note)}" if note else "")]
+    if sum(map(size, texts)) > MAX_TEXT:
+        return said(TOO_LONG)
+    return Panel(texts, remember_actions(batch, request, offers, page))

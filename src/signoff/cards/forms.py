@@ -1,0 +1,138 @@
+"""Arguments as a form to fill in, and back: one field each where they are few and simple, else their JSON in one field.
+
+Whatever could not survive a text field, such as hidden characters or blanks at an end, goes the way of JSON, where it
+is written as an escape. Pure; knows limits, and nothing of modals.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn, cast
+
+from signoff.approvals.model import JsonObject
+from signoff.cards.visible import is_hidden
+
+FIELDS = 5
+FIELD_ROOM = 4000
+LABEL_ROOM = 45
+WHOLE = "arguments"
+"""The one field that holds the JSON of all arguments."""
+
+
+class NotReadable(Exception):
+    """What was typed is no set of arguments; the text says why, without repeating it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    key: str
+    """Made of our own letters; the argument is found by its place, so its name need not travel."""
+    label: str
+    text: str
+    hint: str = ""
+    long: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    fields: tuple[Field, ...]
+    names: tuple[str, ...]
+    """The arguments in the order of the fields; empty where one field holds them all."""
+
+    def read(self, typed: Mapping[str, str], before: JsonObject) -> JsonObject:
+        """The arguments as they were typed. Raises NotReadable."""
+        if set(typed) != {field.key for field in self.fields}:
+            raise NotReadable("The form does not fit the call.")
+        if not self.names:
+            return _object(typed[WHOLE])
+        return {
+            name: _value(typed[field.key], before[name], field.label)
+            for name, field in zip(self.names, self.fields, strict=True)
+        }
+
+
+def form_for(args: JsonObject) -> Form | None:
+    """None if the arguments are too long for any form."""
+    names = tuple(sorted(args))
+    if 0 < len(names) <= FIELDS and all(_simple(name, args[name]) for name in names):
+        fields = [_field(f"{WHOLE}-{number}", name, args[name]) for number, name in enumerate(names)]
+        return Form(tuple(fields), names)
+    try:
+        text = _written(dict(args))
+    except (TypeError, ValueError, RecursionError):
+        return None
+    if _size(text) > FIELD_ROOM:
+        return None
+    return Form((Field(WHOLE, "Arguments", text, "All arguments, as one JSON object", long=True),), ())
+
+
+def _field(key: str, name: str, value: Any) -> Field:
+    if isinstance(value, str):
+        return Field(key, name, value, long="\n" in value or len(value) > 60)
+    return Field(key, name, json.dumps(value), "true or false" if isinstance(value, bool) else "A number")
+
+
+def _simple(name: str, value: Any) -> bool:
+    """Whether it comes out of a text field as it went in."""
+    if not name.strip() or name != name.strip() or _size(name) > LABEL_ROOM or any(map(_odd, name)) or "\n" in name:
+        return False
+    if isinstance(value, str):
+        return value == value.strip() and _size(value) <= FIELD_ROOM and not any(map(_odd, set(value)))
+    return isinstance(value, int | float) and len(str(value)) <= 100
+
+
+def _odd(char: str) -> bool:
+    return char in "\r\t" or is_hidden(char)
+
+
+def _value(typed: str, before: Any, label: str) -> Any:
+    if isinstance(before, str):
+        return typed.replace("\r\n", "\n")
+    wanted = "true or false" if isinstance(before, bool) else "a number"
+    try:
+        found = _parsed(typed)
+    except (ValueError, RecursionError):
+        found = None
+    if isinstance(before, bool) != isinstance(found, bool) or not isinstance(found, int | float):
+        raise NotReadable(f"{label} must be {wanted}.")
+    return found
+
+
+def _object(typed: str) -> JsonObject:
+    try:
+        found = _parsed(typed)
+    except json.JSONDecodeError as error:
+        raise NotReadable(f"This is not JSON: {error.msg}, line {error.lineno}, column {error.colno}.") from error
+    except (ValueError, RecursionError) as error:
+        raise NotReadable(f"This JSON cannot be used: {str(error) or 'it is nested too deep'}.") from error
+    if not isinstance(found, dict):
+        raise NotReadable("The arguments must be one JSON object, in braces.")
+    return cast("JsonObject", found)
+
+
+def _parsed(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_members, parse_constant=_constant)
+
+
+def _members(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        # Which of two values with one name would run, nobody can see.
+        raise ValueError("a name stands in it twice")
+    return found
+
+
+def _constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def _written(args: Mapping[str, Any]) -> str:
+    text = json.dumps(args, sort_keys=True, ensure_ascii=False, indent=2, allow_nan=False)
+    return "".join(json.dumps(char)[1:-1] if is_hidden(char) else char for char in text)
+
+
+def _size(text: str) -> int:
+    """In the units of which Discord's clients count: code points beyond the first plane are two."""
+    return len(text) + sum(1 for char in text if ord(char) > 0xFFFF)
