@@ -1,0 +1,64 @@
+"""The agent's answer as text with headings, lists, tables and code, in which nothing is a link and nothing is hidden.
+
+Markdown is parsed first and made visible afterwards: only then is an entity such as `&#8238;` the character it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.markdown import Markdown, TextElement
+from rich.padding import Padding
+
+from signoff.cards.visible import visible
+from signoff.terminal.inert import Block
+
+SILENT = "I have finished, with nothing to say."
+INDENT = 2
+"""Only what is ours begins in the first column, so no answer can pass for a card or a prompt."""
+
+
+class CodeBlock(TextElement):
+    """Code as it is. Choosing a highlighter by a name that the model wrote would be one more thing to trust."""
+
+    style_name = "markdown.code_block"
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Block(self.text.plain.rstrip("\n"))
+
+
+class Answer(Markdown):
+    elements = {**Markdown.elements, "fence": CodeBlock, "code_block": CodeBlock}  # noqa: RUF012 - rich's own shape
+
+    def __init__(self, text: str) -> None:
+        super().__init__("", hyperlinks=False)
+        parser = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
+        self.parsed = _made_visible(parser.parse(text))
+
+
+def render_answer(text: str) -> RenderableType:
+    return Padding(Answer(text.strip() or SILENT), (0, 0, 0, INDENT))
+
+
+def _made_visible(tokens: Sequence[Token]) -> list[Token]:
+    for token in tokens:
+        token.content = _shown(token.content)
+        for name, value in token.attrs.items():
+            token.attrs[name] = _shown(value) if isinstance(value, str) else value
+        if token.type == "image":
+            # Nothing is loaded, so the address is what there is to see.
+            token.type, token.tag = "text", ""
+            token.content = f"[image: {token.content}] ({token.attrs.get('src', '')})"
+            token.children = None
+        if token.type == "softbreak":
+            token.type = "hardbreak"  # models break lines where they mean it
+        if token.children:
+            token.children = _made_visible(token.children)
+    return list(tokens)
+
+
+def _shown(text: str) -> str:
+    return visible(text).text

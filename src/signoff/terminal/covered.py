@@ -1,0 +1,32 @@
+"""What exactly would be remembered, in words and with the arguments, before anybody says so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from signoff.approvals.model import ApprovalRequest, Batch
+from signoff.cards.offers import Offers
+from signoff.cards.values import show
+from signoff.cards.visible import one_line
+from signoff.cards.words import remember_lines
+from signoff.terminal.drawing import write
+from signoff.terminal.inert import Block
+
+
+def covered_lines(batch: Batch, request: ApprovalRequest, offers: Offers, now: float) -> list[RenderableType]:
+    lines = [write(line, now) for line in remember_lines(batch, offers.grants, now)]
+    return [*lines, *covered_call(request, offers)]
+
+
+def covered_call(request: ApprovalRequest, offers: Offers) -> Sequence[RenderableType]:
+    """The tool and the arguments, masked as they are on the card."""
+    try:
+        args = offers.masker.mask_args(request.call.args) if offers.masker else request.call.args
+        text = json.dumps(dict(args), sort_keys=True, ensure_ascii=False, indent=2)
+    except (ValueError, TypeError, RecursionError):
+        text = "(the arguments on the card)"
+    return [Text(one_line(request.call.tool), "bold"), Block(show(text))]

@@ -1,0 +1,156 @@
+"""The questions about one call, without any input or output: steps go out, lines come in, and a choice is the end.
+
+A generator, so that the chat, which waits for keys and for the deadline at once, and a plain program, which blocks, ask
+the very same questions. It decides nothing: what was chosen is for the desk, or for whoever asked, to judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from signoff.approvals.model import JsonObject
+from signoff.cards.forms import WHOLE, Field, Form, NotReadable
+from signoff.cards.model import Action, CardFile, Verb
+from signoff.terminal import keys
+from signoff.terminal.editing import written
+from signoff.terminal.keys import Option, line_of
+
+FIRST_SEE = "Not all of this call fits on the card: accept is offered once you have seen the whole of it."
+NO_SUCH_KEY = "This is none of the keys. Nothing was decided."
+UNCHANGED = "Nothing was changed."
+REASON = "reason> "
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Answered with the line that was typed."""
+
+    prompt: str = ""
+    """Empty: the usual prompt of whoever performs the dialogue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    what: RenderableType
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Text to be paged. Answered with something if the reader reached its end."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Answered with the text as it was changed; empty if it was not."""
+
+    text: str
+
+
+Step = Ask | Show | View | Rewrite
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    action: Action
+    note: str = ""
+    args: JsonObject | None = None
+    """The other arguments, where the action is an edit."""
+
+
+Dialogue = Generator[Step, str, Chosen]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One call that waits, and what may be done with it."""
+
+    args: JsonObject
+    actions: Sequence[Action]
+    for_all: Sequence[Action] = ()
+    """Where there are several calls: what settles them together."""
+    file: CardFile | None = None
+    """The whole call, if the card shows only a part of it."""
+    files: Sequence[CardFile] = ()
+    """Those of all calls that `for_all` would accept."""
+    remember: Sequence[Action] = ()
+    covered: Sequence[RenderableType] = ()
+    """What exactly would be remembered."""
+    seen: set[str] = field(default_factory=set[str])
+    """Hashes of the files that the person has seen to the end; shared between questions."""
+
+    def options(self) -> list[Option]:
+        own = keys.for_call(_reachable(self.actions, [self.file] if self.file else [], self.seen))
+        view = [Option(keys.VIEW)] if self.file else []
+        return [*own, *view, *keys.for_all(_reachable(self.for_all, self.files, self.seen))]
+
+    @property
+    def unseen(self) -> bool:
+        return self.file is not None and self.file.sha256 not in self.seen
+
+
+def choose(subject: Subject) -> Dialogue:
+    """Ask until something is chosen. Whatever is not one of the keys chooses nothing."""
+    while True:
+        options = subject.options()
+        if subject.unseen:
+            yield Show(Text(FIRST_SEE, "yellow"))
+        option = yield from _pick(options)
+        if option.action is None:
+            assert subject.file
+            if (yield View(subject.file.data.decode("utf-8"))):
+                subject.seen.add(subject.file.sha256)
+            continue
+        match option.action.verb:
+            case Verb.REASON:
+                if note := (yield Ask(REASON)).strip():
+                    return Chosen(option.action, note)
+            case Verb.EDIT:
+                if args := (yield from _edit(subject.args)):
+                    return Chosen(option.action, args=args)
+            case Verb.REMEMBER:
+                for part in subject.covered:
+                    yield Show(part)
+                chosen = yield from _pick([*keys.for_call(subject.remember), Option(keys.BACK)])
+                if chosen.action:
+                    return Chosen(chosen.action)
+            case _:
+                return Chosen(option.action)
+
+
+def _pick(options: Sequence[Option]) -> Generator[Step, str, Option]:
+    while True:
+        yield Show(line_of(options))
+        typed = (yield Ask()).strip()
+        for option in options:
+            if option.takes(typed):
+                return option
+        if typed:
+            yield Show(Text(NO_SUCH_KEY))
+
+
+def _edit(args: JsonObject) -> Generator[Step, str, JsonObject | None]:
+    form = Form((Field(WHOLE, "Arguments", written(args), long=True),), ())
+    text = form.fields[0].text
+    while True:
+        typed = yield Rewrite(text)
+        if not typed.strip() or typed.strip() == text.strip():
+            yield Show(Text(UNCHANGED))
+            return None
+        try:
+            return form.read({WHOLE: typed}, args)
+        except NotReadable as error:
+            yield Show(Text(f"{error} Nothing was changed."))
+            text = typed
+
+
+def _reachable(actions: Sequence[Action], files: Sequence[CardFile], seen: set[str]) -> list[Action]:
+    """Nothing that would run, or be remembered, before all of it was to be seen."""
+    whole = all(file.sha256 in seen for file in files)
+    runs = (Verb.ACCEPT, Verb.RERUN, Verb.REMEMBER)
+    return [action for action in actions if whole or action.verb not in runs]

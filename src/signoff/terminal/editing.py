@@ -1,0 +1,62 @@
+"""Arguments as JSON text to change: in the person's editor, from a file that only they can read, or on a line."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from signoff.cards.visible import is_hidden
+
+
+def written(args: Mapping[str, Any]) -> str:
+    """JSON in which everything hidden is an escape, so that it comes out of an editor as it went in."""
+    text = json.dumps(dict(args), sort_keys=True, ensure_ascii=False, indent=2)
+    return "".join(json.dumps(char)[1:-1] if is_hidden(char) else char for char in text)
+
+
+def on_one_line(text: str) -> str:
+    """The same JSON for a prompt that takes one line; text that is no JSON stays as it is."""
+    try:
+        return " ".join(line.strip() for line in written(json.loads(text)).split("\n"))
+    except (ValueError, TypeError):
+        return text
+
+
+def editor_command() -> list[str]:
+    """The person's editor, or nothing if none is set or it is not there."""
+    for name in ("VISUAL", "EDITOR"):
+        try:
+            command = shlex.split(os.environ.get(name, ""))
+        except ValueError:
+            continue
+        if command and shutil.which(command[0]):
+            return command
+    return []
+
+
+class Draft:
+    """A file with the text, in a folder of its own, for as long as the editor is open."""
+
+    def __init__(self, text: str) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="signoff-")
+        self.path = Path(self._folder.name) / "arguments.json"
+        self.path.write_text(text + "\n", encoding="utf-8")
+
+    def __enter__(self) -> Draft:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.cleanup()
+
+    def read(self) -> str:
+        """What is there now; nothing if it is gone or no text."""
+        try:
+            return self.path.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError):
+            return ""

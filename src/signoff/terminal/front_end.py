@@ -1,0 +1,103 @@
+"""How the driver reaches the person at the terminal. Implements `turns.ports.FrontEnd`: prints, and tells the session.
+
+A card's question is not asked here: the session asks one at a time, and only it reads keys.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from rich.text import Text
+
+from signoff.approvals.model import Batch
+from signoff.cards import words
+from signoff.cards.build import build_card
+from signoff.cards.offers import Offers
+from signoff.cards.visible import one_line
+from signoff.errors import TurnFailed
+from signoff.terminal.answers import render_answer
+from signoff.terminal.drawing import draw_ending, write
+from signoff.terminal.ports import Now
+from signoff.terminal.screen import Screen
+from signoff.turns.model import Turn, TurnState
+
+MOST_ENDED = 1000
+ROOM = 8000
+"""Quoted text on a card; a terminal scrolls, but a person should not have to."""
+
+
+class TerminalFrontEnd:
+    def __init__(self, screen: Screen, offers: Offers, now: Now) -> None:
+        self._screen = screen
+        self._offers = offers
+        self._now = now
+        self.news: asyncio.Queue[Batch | str] = asyncio.Queue()
+        """Open cards, and the ids of turns that have ended or cannot go on in this process."""
+        self._closed: set[str] = set()
+        self._broken: set[str] = set()
+        self._replied: dict[tuple[str, int], None] = {}
+
+    async def post_card(self, batch: Batch) -> str:
+        build_card(batch, now=self._now(), room=ROOM, offers=self._offers)  # raises CardFailed while it can be told
+        self.news.put_nowait(batch)
+        return card_id(batch)
+
+    async def repost_card(self, batch: Batch) -> str:
+        return await self.post_card(batch)
+
+    async def refresh_card(self, batch: Batch) -> None:
+        if batch.settled:
+            self.close(batch)
+
+    def close(self, batch: Batch) -> None:
+        """Print how the card ended, once, whoever notices first."""
+        if batch.id in self._closed:
+            return
+        self._closed.add(batch.id)
+        card = build_card(batch, now=self._now(), room=ROOM, offers=self._offers)
+        pages = [build_card(batch, now=self._now(), room=ROOM, offers=self._offers, page=n) for n in range(card.pages)]
+        self._screen.show(*(draw_ending(page, self._now()) for page in pages))
+
+    async def remind(self, batch: Batch) -> None:
+        self._screen.show(write(words.reminder(batch), self._now(), "yellow"))
+
+    async def reply(self, turn: Turn, text: str) -> None:
+        key = (turn.id, turn.rounds)
+        if key not in self._replied:
+            self._replied[key] = None
+            if len(self._replied) > MOST_ENDED:
+                del self._replied[next(iter(self._replied))]
+            self._screen.show(_failure(text) if turn.state is TurnState.FAILED else render_answer(text))
+        self.news.put_nowait(turn.id)
+
+    async def notice(self, turn: Turn, text: str) -> None:
+        self._screen.show(Text(one_line(text), "yellow"))
+        if turn.id in self._broken:
+            self._broken.discard(turn.id)
+            self.news.put_nowait(turn.id)
+
+    def working(self, turn: Turn) -> AbstractAsyncContextManager[None]:
+        return self._at_work(turn)
+
+    @asynccontextmanager
+    async def _at_work(self, turn: Turn) -> AsyncGenerator[None]:
+        try:
+            with self._screen.working():
+                yield
+        except TurnFailed:
+            raise  # there will be a reply
+        except Exception:
+            # Something else failed: there will be a notice, and the turn is taken up again at the next start.
+            self._broken.add(turn.id)
+            raise
+
+
+def card_id(batch: Batch) -> str:
+    """The same for every posting: whichever shows it, it is this card."""
+    return f"terminal:{batch.id}"
+
+
+def _failure(text: str) -> Text:
+    return Text("\n".join(one_line(line) for line in text.split("\n")), "red")

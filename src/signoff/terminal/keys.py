@@ -1,0 +1,70 @@
+"""Which key stands for which button, and how the keys are named in a line. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from signoff.cards.model import Action, Verb
+
+VIEW = "[v]iew the whole call"
+BACK = "[b]ack"
+_KEY = re.compile(r"\[(.)\]")
+
+_OWN = {
+    Verb.ACCEPT: "[a]ccept",
+    Verb.REJECT: "[r]eject",
+    Verb.REASON: "[R]eject with a reason",
+    Verb.EDIT: "[e]dit",
+    Verb.REMEMBER: "re[m]ember",
+    Verb.RAN: "it [r]an",
+    Verb.RERUN: "run [a]gain",
+    Verb.SKIP: "[s]kip",
+    Verb.ACCEPT_HERE: "accept, remember [h]ere",
+    Verb.ACCEPT_ALWAYS: "accept al[w]ays",
+    Verb.REJECT_HERE: "reject, remember [H]ere",
+    Verb.REJECT_ALWAYS: "reject al[W]ays",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    label: str
+    """In words of ours, with the key in brackets."""
+    action: Action | None = None
+    """None for what decides nothing, such as looking."""
+
+    @property
+    def key(self) -> str:
+        found = _KEY.search(self.label)
+        return found[1] if found else ""
+
+    def takes(self, typed: str) -> bool:
+        """The key itself, or the whole label spelt out, as a script may prefer it."""
+        return typed == self.key or typed == _KEY.sub(r"\1", self.label)
+
+
+def for_call(actions: Iterable[Action]) -> list[Option]:
+    return [Option(_OWN[action.verb], action) for action in actions if action.verb in _OWN]
+
+
+def for_all(actions: Iterable[Action]) -> list[Option]:
+    """For all calls at once: accept covers no more than what the button says."""
+    labels = {Verb.ACCEPT: "[A]{}", Verb.REJECT: "[X] {}"}
+    found = [(action, action.label[:1].lower() + action.label[1:]) for action in actions if action.verb in labels]
+    return [
+        Option(labels[action.verb].format(words[1:] if action.verb is Verb.ACCEPT else words), action)
+        for action, words in found
+    ]
+
+
+def line_of(options: Sequence[Option]) -> Text:
+    line = Text()
+    for number, option in enumerate(options):
+        line.append("   " if number else "")
+        for part in re.split(r"(\[.\])", option.label):
+            line.append(part, "bold" if _KEY.fullmatch(part) else "")
+    return line

@@ -1,0 +1,65 @@
+"""One session at the terminal: a line becomes a turn, and the next is read when it has ended.
+
+What an earlier process left open comes first. Knows neither the agent nor the store.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from signoff.approvals.model import Actor, Batch, Place
+from signoff.cards.visible import one_line
+from signoff.terminal.counter import Counter
+from signoff.terminal.device import Device
+from signoff.terminal.front_end import TerminalFrontEnd
+from signoff.terminal.keyboard import Ended
+from signoff.terminal.ports import Intake, Now
+from signoff.turns.model import Turn
+
+PROMPT = "you> "
+TURN = "terminal:"
+"""How the ids of turns begin that were asked for here."""
+EARLIER = "From an earlier session, which ended before this did:"
+
+
+@dataclass
+class Session:
+    device: Device
+    front: TerminalFrontEnd
+    counter: Counter
+    intake: Intake
+    actor: Actor
+    place: Place
+    now: Now
+
+    async def run(self, left_over: Collection[str] = ()) -> None:
+        """Until the input ends. `left_over`: turns of an earlier process whose answer is still to come."""
+        try:
+            if left_over:
+                self.device.screen.say(EARLIER, "yellow")
+                await self._until_ended(set(left_over))
+            while True:
+                if text := (await self.device.ask(PROMPT)).strip():
+                    await self._turn(text)
+        except Ended:
+            return
+
+    async def _turn(self, text: str) -> None:
+        name = f"{TURN}{secrets.token_hex(8)}"
+        turn = Turn(name, self.place, name, self.actor, text, self.now())
+        admission = await self.intake.submit(turn)
+        if admission.text:
+            self.device.screen.say(one_line(admission.text), "yellow")
+        if admission.kind in ("started", "queued"):
+            await self.intake.go(turn.id)
+            await self._until_ended({turn.id})
+
+    async def _until_ended(self, turns: set[str]) -> None:
+        while turns:
+            news = await self.front.news.get()
+            if isinstance(news, Batch):
+                await self.counter.serve(news)
+            else:
+                turns.discard(news)

@@ -1,0 +1,158 @@
+"""TerminalUI: the same questions for a program of one's own, as the `ui` of `run_with_approval`.
+
+It blocks while it asks, as a sync UI of the library may. No desk and no store: the decision goes to whoever asked.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from typing import Literal, TextIO
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from signoff.approvals.grants import GrantTerms
+from signoff.approvals.model import (
+    ApprovalDecision,
+    ApprovalRequest,
+    Batch,
+    Edit,
+    JsonObject,
+    Place,
+    Remember,
+    RequestState,
+)
+from signoff.cards.build import build_card
+from signoff.cards.model import Card, Verb
+from signoff.cards.offers import Offers, remember_actions
+from signoff.cards.secrets import Masker
+from signoff.terminal.covered import covered_call
+from signoff.terminal.device import JSON, NEW_ARGUMENTS
+from signoff.terminal.dialogue import Ask, Chosen, Dialogue, Rewrite, Show, Step, Subject, View, choose
+from signoff.terminal.drawing import draw_card
+from signoff.terminal.editing import Draft, editor_command, on_one_line
+from signoff.terminal.front_end import ROOM
+from signoff.terminal.inert import Block
+from signoff.terminal.keyboard import Ended
+from signoff.terminal.people import whoever_sits_here
+from signoff.terminal.screen import Screen
+
+DECIDE = "decide> "
+NO_ANSWER = "there was no answer: the input ended"
+REMEMBERED = (
+    "Covered is this tool with exactly these arguments, and nothing else, if the program keeps a memory",
+    "Here: as long as the program keeps it. Always: in its file, if it has one",
+)
+_HERE = Place("local", "local", "local")
+_REMEMBER: dict[Remember, Literal["none", "session", "always"]] = {
+    Remember.NONE: "none",
+    Remember.SESSION: "session",
+    Remember.ALWAYS: "always",
+}
+
+
+class TerminalUI:
+    """Asks whoever sits at the terminal. `masker` hides secrets on the card; what is masked cannot be edited."""
+
+    def __init__(
+        self,
+        *,
+        edit: bool = True,
+        remember: bool = True,
+        masker: Masker | None = None,
+        stdin: TextIO | None = None,
+        stdout: TextIO | None = None,
+    ) -> None:
+        self._stdin = stdin or sys.stdin
+        self._typed = self._stdin.isatty()
+        self._screen = Screen(
+            Console(file=stdout or sys.stdout, markup=False, emoji=False, highlight=False), typed=self._typed
+        )
+        self._offers = Offers(edit, GrantTerms(Remember.ALWAYS if remember else Remember.NONE), masker)
+
+    def choose(self, request: ApprovalRequest) -> ApprovalDecision:
+        """What the person decides; a reject if nobody is there. Raises CardFailed for what cannot be shown."""
+        override: JsonObject | None = None
+        seen: set[str] = set()
+        shown = replace(request, state=RequestState.PENDING, settlement=None, quorum=1, four_eyes=False)
+        while True:
+            batch = _batch(shown)
+            card = replace(build_card(batch, now=time.time(), room=ROOM, offers=self._offers), lead=())
+            self._screen.show(draw_card(card, time.time()))
+            try:
+                chosen = self._perform(choose(self._subject(batch, card, seen)))
+            except Ended:
+                return ApprovalDecision(False, NO_ANSWER)
+            if chosen.args is None:
+                return _decision(chosen, override)
+            override = chosen.args
+            before = request.call.args
+            edit = Edit(before, request.call.digest, batch.asker, time.time())
+            shown = replace(shown, call=replace(shown.call, args=override), edit=edit, preview="")
+
+    def _subject(self, batch: Batch, card: Card, seen: set[str]) -> Subject:
+        request = batch.requests[0]
+        words: list[RenderableType] = [Text(line) for line in REMEMBERED]
+        return Subject(
+            args=request.call.args,
+            actions=card.actions,
+            file=next(iter(card.files), None),
+            remember=remember_actions(batch, request, self._offers, 0),
+            covered=[*words, *covered_call(request, self._offers)],
+            seen=seen,
+        )
+
+    def _perform(self, dialogue: Dialogue) -> Chosen:
+        try:
+            step = next(dialogue)
+            while True:
+                step = dialogue.send(self._do(step))
+        except StopIteration as end:
+            return end.value
+
+    def _do(self, step: Step) -> str:
+        match step:
+            case Show(what=what):
+                self._screen.show(what)
+                return ""
+            case Ask(prompt=own):
+                return self._line(own or DECIDE)
+            case View(text=text):
+                self._screen.show(Block(text))
+                return "seen"
+            case Rewrite(text=text):
+                return self._rewrite(text)
+
+    def _rewrite(self, text: str) -> str:
+        command = editor_command() if self._typed else []
+        if not command:
+            self._screen.show(Text(NEW_ARGUMENTS), Block(on_one_line(text)))
+            return self._line(JSON)
+        with Draft(text) as draft:
+            ended = subprocess.run([*command, str(draft.path)], check=False)
+            return draft.read() if ended.returncode == 0 else ""
+
+    def _line(self, prompt: str) -> str:
+        self._screen.prompt(prompt)
+        line = self._stdin.readline()
+        if not line:
+            self._screen.withdraw()
+            raise Ended
+        self._screen.answered(line.rstrip("\r\n"))
+        return line.rstrip("\r\n")
+
+
+def _batch(request: ApprovalRequest) -> Batch:
+    """A card of its own, without a deadline: whoever runs the program asks and decides."""
+    now = time.time()
+    return Batch(request.id, "", _HERE, whoever_sits_here(_HERE.server), (request,), now, now + GrantTerms().seconds)
+
+
+def _decision(chosen: Chosen, override: JsonObject | None) -> ApprovalDecision:
+    verb = chosen.action.verb
+    approved = verb in (Verb.ACCEPT, Verb.ACCEPT_HERE, Verb.ACCEPT_ALWAYS, Verb.RERUN)
+    remember = _REMEMBER[verb.remember]
+    return ApprovalDecision(approved, chosen.note, override if approved else None, remember)
