@@ -26,6 +26,8 @@ GATE = "agent/test_gate.py"
 DESK = "approvals/test_desk.py"
 POLICY = "approvals/test_policy.py"
 HOSTILE = "store/test_store_hostile.py"
+RECORD = "store/test_audit_attacks.py"
+ANCHOR = "store/test_audit_anchor.py"
 DRIVER = "turns/test_driver.py"
 FLOW = "e2e/test_flow.py"
 ATTACKS = "e2e/test_attacks.py"
@@ -74,7 +76,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     "7 the tail beyond the cut": (
         f"{CARD_ATTACKS}::test_the_tail_of_a_long_argument_is_shown_and_the_whole_is_attached",
         f"{CARD_ATTACKS}::test_accept_is_not_offered_for_what_cannot_be_shown",
-        f"{VIEW}::test_more_than_discord_takes_is_refused_and_not_cut",
+        f"{VIEW}::test_a_heavy_card_uses_the_room_and_not_more",
         f"{BOT_CARDS}::test_twenty_thousand_characters_are_attached_whole",
         f"{FLOW}::test_twenty_thousand_characters_are_all_reachable",
         f"{BAD_INPUT}::test_without_files_a_long_card_offers_no_accept_and_says_why",
@@ -160,6 +162,18 @@ ROWS: dict[str, tuple[str, ...]] = {
         f"{ATTACKS}::test_a_condition_that_fails_runs_nothing_and_is_said",
         f"{ATTACKS}::test_a_database_that_fails_at_the_click_approves_nothing_and_says_so",
     ),
+    "30 the record edited, removed or cut off": (
+        f"{RECORD}::test_any_changed_byte_of_any_column_is_found_and_its_row_named",
+        f"{RECORD}::test_a_row_removed_in_the_middle_is_found",
+        f"{RECORD}::test_a_row_inserted_with_a_right_hash_is_named",
+        f"{RECORD}::test_two_swapped_rows_are_found",
+        f"{RECORD}::test_a_cut_at_the_end_is_found_by_the_anchor",
+        f"{RECORD}::test_a_tail_written_anew_with_right_hashes_is_found_by_the_anchor",
+        f"{RECORD}::test_a_changed_text_is_found",
+        f"{ANCHOR}::test_rows_cut_while_the_bot_was_down_are_recorded_for_ever",
+        f"{ANCHOR}::test_rows_cut_while_the_bot_is_running_are_recorded",
+        f"{ANCHOR}::test_kill_9_in_the_middle_of_commits_leaves_an_intact_record",
+    ),
     "31 links": (
         f"{REPLIES}::test_links_do_not_unfurl_and_mentions_do_not_ping",
         f"{ATTACKS}::test_links_in_replies_and_cards_do_not_unfurl",
@@ -173,7 +187,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     ),
 }
 
-REQUIRED = {*range(1, 10), 11, 12, 13, 14, *range(17, 20), 21, 27, 29, 31, 32}
+REQUIRED = {*range(1, 10), 11, 12, 13, 14, *range(17, 20), 21, 27, 29, 30, 31, 32}
 EXCUSES = {"skip", "skipif", "xfail"}
 
 

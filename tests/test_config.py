@@ -33,6 +33,7 @@ def test_without_a_file_everything_is_at_its_default(tmp_path: Path) -> None:
     assert config.tools.enable == BUILTIN_TOOLS
     assert config.tools.plugins == ()
     assert config.tools.undeclared == "allow"
+    assert config.tools.workspace == "data/workspace"
     assert config.access.dm_users == ()
     assert config.approvals.mode == "interactive"
     assert config.approvals.timeout == 300
@@ -72,6 +73,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         enable = ["roll_dice"]
         plugins = ["my_tools.py"]
         undeclared = "ask"
+        workspace = "files"
 
         [access]
         servers = [111111111111111111, "222222222222222222"]
@@ -114,7 +116,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert (config.agent.instructions, config.agent.model) == ("Be brief.", "demo")
     assert config.agent.import_ == "my_agents.support:agent"
     assert (config.tools.enable, config.tools.plugins) == (("roll_dice",), ("my_tools.py",))
-    assert config.tools.undeclared == "ask"
+    assert (config.tools.undeclared, config.tools.workspace) == ("ask", "files")
     assert config.access.servers == ("111111111111111111", "222222222222222222")
     assert (config.access.channels, config.access.roles, config.access.dm_users) == (("3",), ("4",), ("5",))
     assert (config.approvals.mode, config.approvals.batch) == ("auto_deny", "split")
@@ -255,7 +257,7 @@ def test_all_problems_are_listed_with_their_lines_in_the_order_of_the_file() -> 
 
 def test_a_rule_that_asks_nobody_has_no_approvers() -> None:
     message = problem('\n[[rules]]\ntool = "x"\nverdict = "deny"\ntimeout = 5')
-    assert message.startswith("signoff.toml:1: [[rules]] number 1 has approvers or a timeout, but nobody is asked")
+    assert message.startswith("signoff.toml:1: [[rules]] number 1 has approvers, a timeout")
 
 
 @pytest.mark.parametrize("written", ["5", "[]", '""', "{ b = 'c' }", "[5]"])
@@ -289,3 +291,13 @@ def test_a_config_cannot_be_changed() -> None:
     config = parse_config("")
     with pytest.raises(ValueError):
         config.approvals.timeout = 1.0  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_the_record_may_keep_texts_for_longer_than_other_durations() -> None:
+    assert parse_config("").audit.keep_text == 90 * 86400
+    found = parse_config('[audit]\nkeep_text = "365d"\nlog_channels = [123456789012345678]')
+    assert found.audit.keep_text == 365 * 86400
+    assert found.audit.log_channels == ("123456789012345678",)
+    for wrong in ('"4000d"', '"5m"', '"for ever"'):
+        with pytest.raises(ConfigError, match="from one hour to 3650 days"):
+            parse_config(f"[audit]\nkeep_text = {wrong}")

@@ -6,12 +6,16 @@ import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
+from typing import cast, get_args
 
 import pytest
 import typer.main
+from discord import app_commands
 from pydantic import BaseModel
 
+from signoff.bot.admin.record import Record
+from signoff.bot.admin.tree import signoff_group
+from signoff.bot.ports import Orders
 from signoff.cli import commands
 from signoff.config import BUILTIN_TOOLS, Config, parse_config
 from signoff.settings import Settings
@@ -19,6 +23,19 @@ from signoff.settings import Settings
 ROOT = Path(__file__).parents[1]
 SETTINGS = sorted(str(field.validation_alias) for field in Settings.model_fields.values())
 COMMANDS = sorted(typer.main.get_group(commands).commands)  # type: ignore[attr-defined]
+
+
+def slash_options() -> Iterator[tuple[str, str]]:
+    """(command, option) for everything that can be typed after /signoff; an empty option is the command itself."""
+    nobody = cast(Orders, None)  # nothing is ordered here
+    group = signoff_group(nobody, Record(nobody), lambda args: args, lambda: 0.0)
+    for command in group.walk_commands():
+        yield command.name, ""
+        if isinstance(command, app_commands.Command):
+            yield from ((command.name, option.display_name) for option in command.parameters)
+
+
+SLASH = sorted(slash_options())
 
 PRIVATE = {
     "a package registry": re.compile(
@@ -85,6 +102,20 @@ def test_every_built_in_tool_is_in_the_readme(name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_is_in_the_readme(name: str) -> None:
     assert re.search(rf"python main\.py {name}\b|`signoff {name}\b|`{name}`", read("README.md"))
+
+
+@pytest.mark.parametrize(("name", "option"), SLASH)
+def test_every_slash_command_and_option_is_in_the_readme(name: str, option: str) -> None:
+    section = read("README.md").partition("\n## Commands in Discord\n")[2].partition("\n## ")[0]
+    of_command = [line for line in section.splitlines() if f"`/signoff {name}`" in line]
+    assert of_command
+    if option:
+        listed = section.partition("options of `/signoff protect`")[2] if name == "protect" else "\n".join(of_command)
+        assert f"`{option}`" in listed
+
+
+def test_the_readme_names_no_slash_command_that_does_not_exist() -> None:
+    assert set(re.findall(r"`/signoff (\w+)", read("README.md"))) == {name for name, _ in SLASH}
 
 
 @pytest.mark.parametrize("command", ["make run", "make test"])

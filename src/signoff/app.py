@@ -11,14 +11,19 @@ import time
 from contextlib import suppress
 
 from signoff.agent.assemble import Brain
-from signoff.approvals.desk import Desk, Modes
 from signoff.bot.access import Access
 from signoff.bot.client import SignoffClient, point_at, run_bot
+from signoff.bot.directory import DiscordDirectory
+from signoff.bot.log_channels import LogChannels
+from signoff.cards.offers import Offers
 from signoff.config import Config
 from signoff.errors import SettingsError
+from signoff.orders import Office
 from signoff.settings import Settings
 from signoff.store import Store
-from signoff.turns.driver import Driver, QueueLimits
+from signoff.turns.driver import Driver
+from signoff.turns.halts import Halts
+from signoff.wiring import Core, queue_limits
 
 log = logging.getLogger(__name__)
 
@@ -43,12 +48,14 @@ async def run_discord(settings: Settings, config: Config) -> None:
         log.info("tool %s", line)
     async with await Store.open(settings.database_url) as store:
         clock = SystemClock()
-        limits = config.limits
-        queue = QueueLimits(limits.turns_per_person, limits.queue_per_person, limits.queue_per_conversation)
         client = SignoffClient(_access(config))
-        desk = Desk(store, clock, Modes(config.approvals.mode, config.approvals.on_no_approver))
-        driver = Driver(store, desk, brain.runner(config, store, clock), client.front_end, clock, queue)
-        client.serve(desk, driver)
+        core = await Core.build(config, brain, store, clock, DiscordDirectory(client))
+        driver = Driver(store, core.desk, core.runner, client.front_end, clock, queue_limits(config), core.retention)
+        halts = Halts(store, core.desk, core.runner, driver, clock)
+        office = Office(brain, core.rulebook, core.desk, driver, halts, core.runner, store)
+        offers = Offers(grants=core.desk.grants, masker=core.masker)
+        client.serve(core.desk, driver, orders=office, editor=core.editor, offers=offers)
+        core.desk.subscribers.append(LogChannels(client, config.audit.log_channels))
         await _until_told_to_stop(client, driver, settings.discord_token.get_secret_value())
 
 

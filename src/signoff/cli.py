@@ -1,4 +1,4 @@
-"""`signoff [discord|sandbox]`; no word: Discord if a token is set, else the sandbox. Errors of people are one line."""
+"""`signoff [discord|sandbox|chat|audit]`; no word: Discord if a token is set, else the sandbox. Errors are one line."""
 
 from __future__ import annotations
 
@@ -12,11 +12,17 @@ from typing import Any
 import typer
 
 from signoff import __version__, launch
-from signoff.config import load_config
+from signoff.audit_cli import audit
+from signoff.config import Config, load_config
 from signoff.errors import StartupError
 from signoff.settings import Settings, load_settings
+from signoff.store.url import sqlite_path
+
+CHAT_DATABASE = "sqlite:///data/chat/signoff.db"
+"""Its own, so that a bot that is running beside it keeps its lock."""
 
 commands = typer.Typer(add_completion=False, help="An AI agent for Discord that asks before it acts.")
+commands.add_typer(audit, name="audit")
 
 
 @commands.callback(invoke_without_command=True)
@@ -39,6 +45,20 @@ def sandbox(
 ) -> None:
     """Try it offline: a Discord on loopback with the bot in it. Needs no token."""
     _try_out(_settings(), fresh=fresh)
+
+
+@commands.command()
+def chat(
+    go_on: bool = typer.Option(False, "--continue", help="go on with the last conversation"),
+    database: str = typer.Option(CHAT_DATABASE, "--database", metavar="URL", help="where everything is kept"),
+) -> None:
+    """Talk to the agent in this terminal. Reads lines from a pipe as well."""
+    # The log goes to a file beside the database: the terminal is for the conversation.
+    settings = load_settings().model_copy(update={"database_url": database})
+    config = _config(settings)
+    from signoff.chat_app import run_chat
+
+    _run(run_chat(settings, config, go_on=go_on))
 
 
 @commands.command()
@@ -72,11 +92,18 @@ def _on_one_line(record: logging.LogRecord) -> bool:
 
 
 def _serve(settings: Settings) -> None:
-    config = load_config(settings.config_path, required=settings.config_required)
+    config = _config(settings)
     # Here, because it brings every room with it: the sandbox's address would appear seconds later.
     from signoff.app import run_discord
 
     _run(run_discord(settings, config))
+
+
+def _config(settings: Settings) -> Config:
+    config = load_config(settings.config_path, required=settings.config_required)
+    database = [sqlite_path(settings.database_url)] if settings.database_url.startswith("sqlite") else []
+    config.keep_workspace_apart(settings.config_path, Path(".env"), *database)
+    return config
 
 
 def _try_out(settings: Settings, *, fresh: bool) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -27,8 +28,11 @@ from signoff.approvals.model import Verdict
 from signoff.config_problems import Hints, describe_problems, describe_syntax
 from signoff.errors import ConfigError
 
-BuiltinTool = Literal["test_discord_approval", "post_announcement", "roll_dice", "current_time"]
+BuiltinTool = Literal[
+    "test_discord_approval", "post_announcement", "roll_dice", "current_time", "read_file", "write_file"
+]
 BUILTIN_TOOLS: tuple[BuiltinTool, ...] = get_args(BuiltinTool)
+WORKSPACE = "data/workspace"
 
 INSTRUCTIONS = (
     "You are a helpful assistant in a Discord server. You work with tools. Some tool calls wait for a person's "
@@ -38,7 +42,9 @@ INSTRUCTIONS = (
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(ms|s|m|h|d)")
 _LONGEST = 30 * _UNITS["d"]
+_LONGEST_KEPT = 3650 * _UNITS["d"]
 _ID = re.compile(r"[1-9][0-9]{0,19}")
+_NESTED_REPEAT = re.compile(r"(?<![\\+*}])(?:[+*]|\{[0-9]*,[0-9]*\})(?!\+)[^(]{0,200}\)(?:[+*](?!\+)|\{[0-9]*,)")
 _APPROVER = re.compile(rf"manage_server|asker|(?:role|user):{_ID.pattern}")
 
 
@@ -56,11 +62,26 @@ def _one_or_more(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
+def _regular_expression(value: str) -> str:
+    """A repeat of a repeat, as in (a+)+, may take forever on the wrong text."""
+    try:
+        re.compile(value)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ValueError(str(error)) from None
+    if _NESTED_REPEAT.search(value):
+        raise ValueError("repeats what repeats")
+    return value
+
+
 Duration = Annotated[float, BeforeValidator(_seconds), Field(ge=0.1, le=_LONGEST)]
+LongDuration = Annotated[float, BeforeValidator(_seconds), Field(ge=_UNITS["h"], le=_LONGEST_KEPT)]
 Id = Annotated[str, BeforeValidator(_id), Field(pattern=rf"\A{_ID.pattern}\z")]
 Approver = Annotated[str, Field(pattern=rf"\A(?:{_APPROVER.pattern})\z")]
 Text = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(ge=1)]
+Quorum = Annotated[int, Field(ge=1, le=10)]
+SecretName = Annotated[str, Field(pattern=r"[A-Za-z0-9]")]
+SecretPattern = Annotated[str, Field(min_length=1), AfterValidator(_regular_expression)]
 # TOML has lists, a frozen tree has tuples: the container is lax, what is in it is strict.
 Ids = Annotated[tuple[Id, ...], Strict(False)]
 Approvers = Annotated[tuple[Approver, ...], Strict(False), Field(min_length=1)]
@@ -71,6 +92,7 @@ _DURATION_HINT = 'seconds, or a text such as "90s", "5m" or "1h", from 0.1 secon
 _IDS_HINT = 'a list of Discord ids, for example ["123456789012345678"]'
 _PATTERNS_HINT = 'argument = "pattern" or a list of patterns, in quotes, for example { path = ["/etc/*", "*.key"] }'
 _COUNT_HINT = "a whole number, 1 or more"
+_QUORUM_HINT = "how many people have to accept, from 1 to 10"
 
 
 class _Section(BaseModel):
@@ -102,6 +124,12 @@ class ToolsConfig(_Section):
     )
     undeclared: Literal["allow", "ask"] = Field(default="allow", description='"allow" or "ask"')
     """What happens to a call of a tool that says nothing about approval and that no rule matches."""
+    workspace: str = Field(
+        default=WORKSPACE,
+        pattern=r"\A[^\x00]+\z",
+        description=f'a folder, relative to this file, for example "{WORKSPACE}"',
+    )
+    """Where the file tools work: every server has a folder of its own below it."""
 
 
 class AccessConfig(_Section):
@@ -123,6 +151,20 @@ class ApprovalsConfig(_Section):
     timeout: Duration = Field(default=300.0, description=_DURATION_HINT)
     batch: Literal["hold", "split"] = Field(default="hold", description='"hold" or "split"')
     approvers: Approvers = Field(default=("manage_server",), description=_APPROVERS_HINT)
+    quorum: Quorum = Field(default=1, description=_QUORUM_HINT)
+    """The least for every card; a rule may ask for more."""
+    four_eyes: bool = Field(default=False, description="true or false")
+    """Whether the asker is kept from deciding, on every card; a rule may do so for its own."""
+    reminder: Duration | None = Field(default=None, description=_DURATION_HINT)
+    """So long before the deadline those who may decide are reminded; None: not at all."""
+    ping: bool = Field(default=False, description="true or false")
+    """Whether the reminder pings the roles and people who may decide."""
+    remember: Literal["none", "session", "always"] = Field(
+        default="session", description='"none", "session" or "always"'
+    )
+    """How far people may have their decisions remembered."""
+    grant_lifetime: Duration = Field(default=_LONGEST, description=_DURATION_HINT)
+    grant_uses: Count = Field(default=50, description=_COUNT_HINT)
     on_no_approver: Literal["reject", "approve"] = Field(default="reject", description='"reject" or "approve"')
 
 
@@ -143,12 +185,25 @@ class RuleConfig(_Section):
     """None: those of `[approvals]`."""
     timeout: Duration | None = Field(default=None, description=_DURATION_HINT)
     """None: that of `[approvals]`."""
+    quorum: Quorum = Field(default=1, description=_QUORUM_HINT)
+    four_eyes: bool = Field(default=False, description="true or false")
+    reminder: Duration | None = Field(default=None, description=_DURATION_HINT)
+    ping: bool = Field(default=False, description="true or false")
+    message: str = Field(default="", description="a text for those who decide")
+    relaxable: bool = Field(default=False, description="true or false")
+    """Whether a server's admins may let such calls pass without asking."""
     reason: str = Field(default="", description="a text for the card or, in a deny rule, for the model")
 
     @model_validator(mode="after")
     def _only_asking_has_approvers(self) -> RuleConfig:
-        if self.verdict is not Verdict.ASK and (self.approvers or self.timeout):
-            raise ValueError('has approvers or a timeout, but nobody is asked; write verdict = "ask" or remove them')
+        asking = (self.approvers, self.timeout, self.quorum > 1, self.four_eyes, self.reminder, self.ping, self.message)
+        if self.verdict is not Verdict.ASK and any(asking):
+            raise ValueError(
+                "has approvers, a timeout, a quorum, four_eyes, a reminder or a message, but nobody is asked; "
+                'write verdict = "ask" or remove them'
+            )
+        if self.verdict is not Verdict.ASK and self.relaxable:
+            raise ValueError('is relaxable, which only an ask rule can be; write verdict = "ask" or remove it')
         return self
 
 
@@ -163,6 +218,30 @@ class LimitsConfig(_Section):
     tool_seconds: Duration = Field(default=120.0, description=_DURATION_HINT)
 
 
+class AuditConfig(_Section):
+    """`[audit]`: the record of decisions."""
+
+    keep_text: LongDuration = Field(
+        default=90 * _UNITS["d"], description='a text such as "90d", from one hour to 3650 days'
+    )
+    """How long the arguments of calls are kept with their rows; the rows themselves stay."""
+    log_channels: Ids = Field(default=(), description=_IDS_HINT)
+
+
+class SecretsConfig(_Section):
+    """`[secrets]`: what is masked beyond what is known anyway."""
+
+    names: Annotated[tuple[SecretName, ...], Strict(False)] = Field(
+        default=(), description='a list of names of arguments, for example ["badge number"]'
+    )
+    patterns: Annotated[tuple[SecretPattern, ...], Strict(False)] = Field(
+        default=(),
+        description="a list of regular expressions in single quotes, for example ['EMP-[0-9]{6}'], "
+        "in which nothing that repeats is repeated, unless by ++ or *+",
+    )
+    """The whole match is masked, or group 1 if there is one."""
+
+
 class Config(_Section):
     """The whole file. `Config()` is what holds without one."""
 
@@ -173,13 +252,30 @@ class Config(_Section):
     rules: Annotated[tuple[RuleConfig, ...], Strict(False)] = ()
     """In the order of the file."""
     limits: LimitsConfig = LimitsConfig()
+    audit: AuditConfig = AuditConfig()
+    secrets: SecretsConfig = SecretsConfig()
 
     _folder: Path = PrivateAttr(default=Path("."))
 
     @property
     def folder(self) -> Path:
-        """Where the file lies: plugin paths are relative to it."""
+        """Where the file lies: the paths of plugins and of the workspace are relative to it."""
         return self._folder
+
+    @property
+    def workspace(self) -> Path:
+        return self._folder / self.tools.workspace
+
+    def keep_workspace_apart(self, *own: Path) -> None:
+        """Raises ConfigError if the file tools could reach one of these files of ours, a plugin or the program."""
+        root, setting = self.workspace.resolve(), f'[tools] workspace = "{self.tools.workspace}"'
+        plugins = (self._folder / plugin for plugin in self.tools.plugins)
+        for path in (*own, self._folder / "signoff.toml", *plugins, Path(__file__)):
+            if path.resolve().is_relative_to(root):
+                cause = f"{setting} contains {path.name}, which the agent must not reach"
+                raise ConfigError(f'{cause}; write a folder of its own, for example "{WORKSPACE}"')
+        if root.exists() and not root.is_dir():
+            raise ConfigError(f"{setting} is not a folder; write another name")
 
 
 def load_config(path: Path, *, required: bool) -> Config:
@@ -215,7 +311,8 @@ def parse_config(text: str, name: str = "signoff.toml") -> Config:
 
 def _hints() -> Hints:
     """Of every table, every key and what to write for it."""
-    models = (AgentConfig, ToolsConfig, AccessConfig, ApprovalsConfig, RuleConfig, LimitsConfig)
+    first = (AgentConfig, ToolsConfig, AccessConfig, ApprovalsConfig, RuleConfig)
+    models = (*first, LimitsConfig, AuditConfig, SecretsConfig)
     return {
         section: {field.alias or name: field.description or "" for name, field in model.model_fields.items()}
         for section, model in zip(Config.model_fields, models, strict=True)

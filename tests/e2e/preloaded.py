@@ -40,7 +40,7 @@ class Launcher:
     process: asyncio.subprocess.Process
 
     async def run(
-        self, folder: Path, *arguments: str, environment: Mapping[str, str] | None = None, patience: float = 20.0
+        self, folder: Path, *arguments: str, environment: Mapping[str, str] | None = None, patience: float = 180.0
     ) -> Ended:
         """Run to the end; a process that does not end by itself is killed and fails the test."""
         assert self.process.stdin

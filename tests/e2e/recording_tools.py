@@ -60,6 +60,15 @@ def blocking(value: str, seconds: float) -> str:
     return f"blocking {value}"
 
 
+async def held(value: str) -> str:
+    """Take as long as a test wants: until it has written the file `release`."""
+    note(f"held start {value}")
+    while not TRACE.with_name("release").exists():  # noqa: ASYNC110 - only the file tells
+        await asyncio.sleep(0.02)
+    note(f"held end {value}")
+    return f"held {value}"
+
+
 def brief(value: str) -> str:
     """Record a value. Always asks; tests give it a short deadline with a rule."""
     note(f"brief {value}")
@@ -97,6 +106,7 @@ tools = [
     Tool(record, requires_approval=True),
     Tool(slow, requires_approval=True),
     Tool(blocking, requires_approval=True),
+    Tool(held, requires_approval=True),
     Tool(brief, requires_approval=True),
     Tool(stuck, requires_approval=True),
     Tool(glance, metadata={"read_only": True}),

@@ -6,26 +6,31 @@ import asyncio
 import json
 import os
 import signal
-import sqlite3
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from signoff.sandbox.client import SandboxClient
 from signoff.sandbox.person import Person
 from signoff.sandbox.process import sandbox_process
-from signoff.sandbox.sight import SeenMessage
+from signoff.sandbox.sight import Answer, SeenMessage
+from tests import quiescence
+from tests.quiescence import OpenCard
 
 ROOT = Path(__file__).parents[2]
 MAIN = ROOT / "main.py"
 CRASHING = Path(__file__).with_name("crashing_main.py")
 PLUGIN = Path(__file__).with_name("recording_tools.py")
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds for what normally takes a fraction of one: these machines are noisy."""
+STARTING = 180.0
+"""Seconds for the bot's first sign of life: it imports for three seconds of a processor that others use as well."""
+DEFERRED = (5, 6)
+"""The kinds of answer to a click that only ask for more time."""
 
 AnyRig = TypeVar("AnyRig", bound="Rig")
 
@@ -42,12 +47,37 @@ class Process(Protocol):
     async def wait(self) -> int: ...
 
 
-@dataclass
+@dataclass(frozen=True)
+class Patient(Person):
+    """Somebody who waits for the whole answer where the bot, on a slow machine, first asks for more time."""
+
+    async def click(
+        self,
+        message: SeenMessage,
+        button: str,
+        *,
+        wait: float | None = None,
+        forged: bool = False,
+        guild_id: int | None = None,
+    ) -> Answer:
+        answer = await super().click(message, button, wait=wait, forged=forged, guild_id=guild_id)
+        end = time.monotonic() + PATIENCE
+        while wait is None and answer.callback_type in DEFERRED and not (answer.updated or answer.messages):
+            assert time.monotonic() < end, f"a click on {button} was put off and never answered"
+            await asyncio.sleep(0.05)
+            answer = Answer(await self.line.call("GET", f"/interactions/{answer.id}", wait=0))
+        return answer
+
+
+@dataclass(eq=False)
 class Rig:
+    running: ClassVar[list[Rig]] = []
+    """Those of this process, for the fixture that lets them come to rest between tests."""
+
     folder: Path
     sandbox: SandboxClient
     environment: dict[str, str]
-    people: dict[str, Person] = field(default_factory=dict[str, Person])
+    people: dict[str, Patient] = field(default_factory=dict[str, Patient])
     bot: Process | None = None
 
     @property
@@ -69,7 +99,7 @@ class Rig:
         """Start the bot and wait until it is connected; a bot that ends instead is a failure with its last words."""
         before = await self.sandbox.head()
         bot = await self.launch(**environment)
-        ready = asyncio.ensure_future(self.sandbox.wait_for("READY", after=before, timeout=PATIENCE, kind="gateway"))
+        ready = asyncio.ensure_future(self.sandbox.wait_for("READY", after=before, timeout=STARTING, kind="gateway"))
         ended = asyncio.ensure_future(bot.wait())
         await asyncio.wait({ready, ended}, return_when=asyncio.FIRST_COMPLETED)
         ended.cancel()
@@ -87,7 +117,7 @@ class Rig:
         """A second process beside the first, to its end: its code and what it said."""
         process = await self._spawn({}, asyncio.subprocess.PIPE)
         try:
-            said, _ = await asyncio.wait_for(process.communicate(), PATIENCE)
+            said, _ = await asyncio.wait_for(process.communicate(), STARTING)
         finally:
             if process.returncode is None:
                 process.kill()
@@ -108,7 +138,7 @@ class Rig:
         assert self.bot
         if self.bot.returncode is None:
             self.bot.send_signal(number)
-        return await asyncio.wait_for(self.bot.wait(), 30)
+        return await asyncio.wait_for(self.bot.wait(), PATIENCE)
 
     async def leave(self) -> None:
         if self.bot and self.bot.returncode is None:
@@ -116,6 +146,18 @@ class Rig:
 
     async def ask(self, text: str, who: str = "Max", where: str = "general") -> SeenMessage:
         return await self.people[who].say(where, f"{self.sandbox.mention} {text}")
+
+    async def accept_all(self, card: SeenMessage) -> None:
+        """Ada accepts every call, page by page."""
+        ada = self.people["Ada"]
+        while card.buttons:
+            labels = [b.label for b in card.buttons if not b.disabled]
+            accept = next((label for label in labels if label.startswith("Accept") and label != "Accept"), "Accept")
+            press = accept if accept in labels else "▶"
+            if press not in labels:
+                return
+            answer = await ada.click(card, press)
+            card = answer.updated or card
 
     async def card(self, thread: int, who: str = "Ada", *, after: int = 0) -> SeenMessage:
         """The open card in a thread, newer than the message `after`."""
@@ -154,11 +196,39 @@ class Rig:
 
     # What the database says
 
+    @property
+    def database(self) -> Path:
+        return self.folder / "data" / "signoff.db"
+
     def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
         """Read beside the running bot, without touching anything."""
-        uri = f"file:{self.folder / 'data' / 'signoff.db'}?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True, timeout=5)) as database:
-            return database.execute(sql, parameters).fetchall()
+        return quiescence.rows(self.database, sql, *parameters)
+
+    def open_cards(self) -> set[OpenCard]:
+        return quiescence.open_cards(self.database)
+
+    @property
+    def up(self) -> bool:
+        return self.bot is not None and self.bot.returncode is None
+
+    async def rests(self) -> None:
+        """Until no turn moves by itself any more: those that are left wait for people."""
+        if self.up:
+            await quiescence.at_rest(self.database, PATIENCE)
+
+    async def come_to_rest(self, kept: set[OpenCard]) -> None:
+        """Turn down the cards that a test left open, but for those that are kept, and let every turn end."""
+        if not self.up:
+            return
+        await self.sandbox.clear_faults()
+        await self.rests()
+        ada = self.people["Ada"]
+        for left in self.open_cards() - kept:
+            for message in await ada.messages(left.channel):
+                for button in message.buttons if message.id == left.message else []:
+                    if button.label in ("Reject", "Skip"):
+                        await ada.click(message, str(button.custom_id), forged=True)
+        await self.rests()
 
     def state(self, asked: SeenMessage) -> str:
         """The state of the turn that this message started; empty if it is not stored."""
@@ -189,7 +259,7 @@ class Forked:
         return await asyncio.shield(self._ending)
 
 
-@dataclass
+@dataclass(eq=False)
 class CrashingRig(Rig):
     """A rig whose bot kills itself where a test says; see crashing_main."""
 
@@ -246,10 +316,19 @@ async def rig(
         }
         found = kind(folder, sandbox, environment)
         found.configure(config)
-        found.people = {name: await sandbox.person(name) for name in ("Ada", "Max", "Olga", "Otto")}
+        # Discord gives a bot three seconds; what a test is about is the answer, not how busy the machine is.
+        await sandbox.settings(interaction_deadline=PATIENCE)
+        for name in ("Ada", "Max", "Olga", "Otto"):
+            found.people[name] = patient(await sandbox.person(name))
+        Rig.running.append(found)
         try:
             if start:
                 await found.start()
             yield found
         finally:
+            Rig.running.remove(found)
             await found.leave()
+
+
+def patient(person: Person) -> Patient:
+    return Patient(person.line, person.id, person.name)

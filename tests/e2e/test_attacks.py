@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import sqlite3
+import time
 from collections.abc import AsyncIterator
 from contextlib import closing
 from typing import Any
@@ -16,7 +17,7 @@ import pytest_asyncio
 from signoff.sandbox.sight import Json, SeenMessage, walk
 from tests.bot.discord_markdown import MARKUP
 from tests.bot.discord_markdown import live as live_text
-from tests.e2e.rig import PATIENCE, PLUGIN, Rig, rig
+from tests.e2e.rig import PATIENCE, PLUGIN, Rig, patient, rig
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -54,17 +55,6 @@ async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
         yield running
 
 
-@pytest_asyncio.fixture(autouse=True, loop_scope="module")
-async def tidy(live: Rig) -> AsyncIterator[None]:
-    """A test that fails leaves a card open, which would hold up those after it: a person has three turns at once."""
-    yield
-    sql = "SELECT channel, card FROM batches WHERE NOT settled AND card IS NOT NULL AND words <> 'kept open'"
-    for channel, card in live.rows(sql):
-        for message in await live.people["Ada"].messages(channel):
-            if str(message.id) == card:
-                await live.people["Ada"].click(message, "Reject")
-
-
 def call(tool: str, **arguments: Any) -> str:
     """The demo model's exact form. Written with escapes, so that mentions and hidden characters are the model's own."""
     return f"call {tool} {json.dumps(arguments)}".replace("<", "\\u003c")
@@ -72,6 +62,12 @@ def call(tool: str, **arguments: Any) -> str:
 
 async def asked_card(live: Rig, text: str, who: str = "Max") -> SeenMessage:
     return await live.card((await live.ask(text, who=who)).id)
+
+
+def accept_of(live: Rig, asked: SeenMessage) -> str:
+    """The id of the button under the only card of a thread, whether or not it is still there to be seen."""
+    ((batch,),) = live.rows("SELECT id FROM batches WHERE channel = ?", str(asked.id))
+    return f"signoff:accept:{batch}"
 
 
 async def first_words(live: Rig, asked: SeenMessage) -> SeenMessage:
@@ -86,7 +82,7 @@ async def settle(live: Rig, card: SeenMessage, button: str = "Reject") -> SeenMe
 
 async def is_open(live: Rig, card: SeenMessage) -> bool:
     seen = await live.people["Ada"].see(card)
-    return seen is not None and [b.label for b in seen.buttons] == ["Accept", "Reject"]
+    return seen is not None and [b.label for b in seen.buttons][:2] == ["Accept", "Reject"]
 
 
 def texts(card: SeenMessage) -> list[str]:
@@ -205,7 +201,7 @@ async def test_hidden_characters_are_visible_escapes_with_a_warning(live: Rig, n
     value, warned = HIDDEN[name]
     asked = await live.ask(f"{call('record', value=value)} {form}")
     card = await first_words(live, asked)
-    assert [b.label for b in card.buttons] == ["Accept", "Reject"], card.text
+    assert [b.label for b in card.buttons][:2] == ["Accept", "Reject"], card.text
     hidden = {char for char in value if not char.isascii() or not char.isprintable()}
     assert not hidden & set(card.text)
     for char in hidden:
@@ -384,7 +380,7 @@ async def test_a_forged_id_is_an_unknown_request(live: Rig, forged_card: SeenMes
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def forged_card(live: Rig) -> SeenMessage:
     """One open card for all that is tried on it in vain."""
-    return await asked_card(live, f"say kept open; {call('record', value='forged')}")
+    return await asked_card(live, call("record", value="forged"))
 
 
 async def test_a_click_by_somebody_of_another_server_is_unknown(live: Rig, forged_card: SeenMessage) -> None:
@@ -528,7 +524,7 @@ async def test_absent_null_and_default_arguments_meet_the_same_rule(live: Rig, a
     seen = await live.people["Ada"].wait_for_message(
         asked.id, lambda m: m.author == "Signoff" and (m.buttons or "spent" in m.text), timeout=PATIENCE
     )
-    assert [b.label for b in seen.buttons] == ["Accept", "Reject"], seen.text
+    assert [b.label for b in seen.buttons][:2] == ["Accept", "Reject"], seen.text
     assert live.trace == before
     await settle(live, seen)
 
@@ -538,7 +534,7 @@ async def test_a_number_is_the_same_however_it_is_written(live: Rig, arguments: 
     """17: the tool's default is 0, its parameter a float, and the rule says 0.0."""
     before = list(live.trace)
     seen = await first_words(live, await live.ask(call("peek", value="number", **arguments)))
-    assert [b.label for b in seen.buttons] == ["Accept", "Reject"], seen.text
+    assert [b.label for b in seen.buttons][:2] == ["Accept", "Reject"], seen.text
     assert live.trace == before
     await settle(live, seen)
 
@@ -574,12 +570,12 @@ async def test_a_hundred_calls_in_one_response_run_nothing(live: Rig, last: str)
 async def test_a_timeout_is_not_a_persons_refusal_and_a_late_click_is_told(live: Rig) -> None:
     """21."""
     asked = await live.ask(call("brief", value="late"))
-    card = await live.card(asked.id)
+    card = await live.sees(asked.id, "Request ", "late")
     expired = await live.closed(card, "TIMEOUT")
     assert "REJECTED" not in expired.text
     reply = await live.sees(asked.id, "brief: timed out")
     assert "not a person's refusal" in reply.text
-    answer = await live.people["Ada"].click(card, str(card.buttons[0].custom_id), forged=True)
+    answer = await live.people["Ada"].click(card, accept_of(live, asked), forged=True)
     assert "Too late" in answer.text
     assert "TIMEOUT" in answer.text
     assert "brief late" not in live.trace
@@ -589,14 +585,15 @@ async def test_a_timeout_is_not_a_persons_refusal_and_a_late_click_is_told(live:
 async def test_clicks_around_the_deadline_have_one_outcome(live: Rig) -> None:
     """21: whatever the clock says first, card, trace and model agree."""
     asked = await live.ask(call("brief", value="edge"))
-    card = await live.card(asked.id)
+    card = await live.sees(asked.id, "Request ", "edge")
+    ((deadline,),) = live.rows("SELECT deadline FROM batches WHERE channel = ?", str(asked.id))
 
-    async def click_after(seconds: float) -> str:
-        await asyncio.sleep(seconds)
-        answer = await live.people["Ada"].click(card, str(card.buttons[0].custom_id), forged=True)
+    async def click_at(moment: float) -> str:
+        await asyncio.sleep(max(0, moment - time.time()))
+        answer = await live.people["Ada"].click(card, accept_of(live, asked), forged=True)
         return answer.updated.text if answer.updated else answer.text
 
-    told = await asyncio.gather(*(click_after(0.55 + 0.03 * n) for n in range(8)))
+    told = await asyncio.gather(*(click_at(deadline + 0.03 * n) for n in range(-5, 3)))
     decided = await live.closed(card)
     approved = "APPROVED by" in decided.text
     assert approved != ("TIMEOUT" in decided.text)
@@ -657,13 +654,14 @@ async def test_links_in_replies_and_cards_do_not_unfurl(live: Rig) -> None:
 
 async def test_a_flood_by_one_person_is_queued_within_limits_and_others_are_served(live: Rig) -> None:
     """32."""
-    flo = live.people["Flo"] = await live.sandbox.add_person("Flo")
+    flo = live.people["Flo"] = patient(await live.sandbox.add_person("Flo"))
     await live.sandbox.join(flo)
     flood = [await live.ask(call("record", value=f"flood {n}"), who="Flo", where="ops") for n in range(12)]
     ops = (await live.sandbox.channel("ops")).id
     await live.sees(ops, "Too much is waiting")
     other = await live.ask(call("free", value="not flooded"), who="Olga", where="ops")
     await live.sees(other.id, "free not flooded")
+    await live.rests()
     states = [live.state(asked) for asked in flood]
     assert [states.count(state) for state in ("waiting", "queued", "")] == [3, 5, 4]
     told = [m for m in await flo.messages(ops) if m.author == "Signoff" and "Too much" in m.text]

@@ -8,7 +8,6 @@ import os
 import socket
 import sqlite3
 import sys
-import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -21,7 +20,7 @@ from aiohttp import web
 from signoff.sandbox import SandboxServer
 from signoff.sandbox.permissions import Permission
 from tests.e2e.preloaded import MAIN, Ended, Launcher, launcher
-from tests.e2e.rig import PATIENCE, Rig, rig
+from tests.e2e.rig import PATIENCE, STARTING, Rig, rig
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -43,7 +42,7 @@ def environment(**further: str) -> dict[str, str]:
 
 def only_line(ended: Ended) -> str:
     """The one line that a person reads, after checking that there is no other."""
-    assert ended.code not in (0, None), ended
+    assert ended.code > 0, ended  # below zero: it had to be killed
     assert "Traceback" not in ended.errors, ended.errors
     assert SECRET not in ended.errors + ended.output
     assert "secret-token" not in ended.errors + ended.output
@@ -148,11 +147,9 @@ MISTAKES = {
 async def test_a_mistake_ends_the_start_with_one_line(start: Launcher, tmp_path: Path, name: str) -> None:
     mistake = MISTAKES[name]
     mistake.prepare(tmp_path)
-    began = time.monotonic()
     ended = await start.run(tmp_path, "discord", environment=environment(**mistake.environment))
     line = only_line(ended)
     assert [word for word in mistake.words if word not in line] == [], line
-    assert time.monotonic() - began < 30
 
 
 async def test_without_the_short_cut_it_is_the_same(tmp_path: Path) -> None:
@@ -160,7 +157,7 @@ async def test_without_the_short_cut_it_is_the_same(tmp_path: Path) -> None:
         sys.executable, str(MAIN), "discord",
         cwd=tmp_path, env=environment(DISCORD_TOKEN=""), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
-    output, errors = await asyncio.wait_for(process.communicate(), PATIENCE)
+    output, errors = await asyncio.wait_for(process.communicate(), STARTING)
     assert process.returncode is not None
     assert "DISCORD_TOKEN is not set" in only_line(Ended(process.returncode, output.decode(), errors.decode()))
 
@@ -273,7 +270,7 @@ async def test_a_port_in_use_for_the_sandbox() -> None:
             sys.executable, "-m", "signoff.sandbox", "--port", str(port),
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
-        output, errors = await asyncio.wait_for(process.communicate(), PATIENCE)
+        output, errors = await asyncio.wait_for(process.communicate(), STARTING)
     assert process.returncode == 1
     assert output == b""
     (line,) = errors.decode().splitlines()
@@ -319,7 +316,7 @@ async def test_without_files_a_long_card_offers_no_accept_and_says_why(live: Rig
     where = await channel_without(live, "no-files", Permission.ATTACH_FILES)
     asked = await live.ask("please run the test approval tool with a long parameter of 20000 characters", where=where)
     card = await live.people["Ada"].wait_for_message(asked.id, lambda m: m.buttons, timeout=PATIENCE)
-    assert [b.label for b in card.buttons] == ["Reject"]
+    assert [b.label for b in card.buttons] == ["Reject", "Reject with a reason…"]
     assert "Accept is not offered" in card.text
     assert "no file can be attached" in card.text
     await live.people["Ada"].click(card, "Reject")
@@ -352,16 +349,16 @@ async def test_an_accept_that_was_not_offered_is_not_taken(live: Rig) -> None:
     where = await channel_without(live, "no-files-forged", Permission.ATTACH_FILES)
     asked = await live.ask("please run the test approval tool with a long parameter of 20000 characters", where=where)
     card = await live.people["Ada"].wait_for_message(asked.id, lambda m: m.buttons, timeout=PATIENCE)
-    assert [b.label for b in card.buttons] == ["Reject"]
+    assert [b.label for b in card.buttons] == ["Reject", "Reject with a reason…"]
     forged = str(card.buttons[0].custom_id).replace("reject", "accept")
     await live.ask("say nothing", where=str(asked.id))
     for message in (card, await live.sees(asked.id, "Queued")):
         answer = await live.people["Ada"].click(message, forged, forged=True)
         assert answer.updated is None
-        assert "Unknown request" in answer.text
+        assert "Nothing was decided" in answer.text
     still = await live.people["Ada"].see(card)
     assert still is not None
-    assert [b.label for b in still.buttons] == ["Reject"]
+    assert [b.label for b in still.buttons] == ["Reject", "Reject with a reason…"]
     await live.people["Ada"].click(card, "Reject")
     await live.sees(asked.id, "rejected")
     assert not any("successfully" in m.text for m in await live.people["Ada"].messages(asked.id))
