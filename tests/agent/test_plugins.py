@@ -11,8 +11,12 @@ from pydantic_ai import Agent, DeferredToolRequests, Tool
 from pydantic_ai.toolsets import AbstractToolset
 
 from signoff.agent.demo import demo_model
-from signoff.agent.plugins import PluginTool, load_plugins
+from signoff.agent.plugins import Listener, PluginTool, load_plugins
+from signoff.approvals.desk import Click, Desk
+from signoff.approvals.model import Choice
 from signoff.errors import ConfigError
+from signoff.store import Store
+from tests.conftest import ADA, PLACE, HandClock, make_batch
 
 
 def write(path: Path, text: str) -> None:
@@ -213,3 +217,34 @@ def test_a_failed_plugin_leaves_nothing_behind(tmp_path: Path) -> None:
     [tool] = load_plugins(["a.py"], tmp_path)
     assert isinstance(tool, Tool)
     assert tool.name == "mended"
+
+
+async def test_a_listener_of_a_plugin_is_told_every_decision(tmp_path: Path, store: Store, clock: HandClock) -> None:
+    write(
+        tmp_path / "listening.py",
+        """
+        heard = []
+        tools = []
+
+        def on_tool_approval(event):
+            heard.append(event)
+        """,
+    )
+    listeners: list[Listener] = []
+    load_plugins(["listening.py"], tmp_path, listeners=listeners)
+    (listener,) = listeners
+    desk = Desk(store, clock, mask=lambda args: {"masked": len(args)}, subscribers=[listener])
+    batch = make_batch()
+    desk.watch(await store.run(lambda tx: desk.open(tx, batch)))
+    await desk.decide(Click(batch.id, Choice.ACCEPT, ADA, PLACE.channel, note="fine"))
+    (event,) = listener.__globals__["heard"]
+    assert (event["event"], event["tool"], event["by"]) == ("tool_approval", "delete_file", ADA.id)
+    assert event["approved"] is True
+    assert (event["arguments"], event["how"]) == ({"masked": 1}, "fine")
+
+
+@pytest.mark.parametrize("wrong", ["on_tool_approval = 5", "async def on_tool_approval(event): ..."])
+def test_a_listener_that_is_no_plain_function_is_said(tmp_path: Path, wrong: str) -> None:
+    write(tmp_path / "listening.py", f"tools = []\n{wrong}")
+    with pytest.raises(ConfigError, match=r"listening\.py: on_tool_approval is not a plain function"):
+        load_plugins(["listening.py"], tmp_path, listeners=[])

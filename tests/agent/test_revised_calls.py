@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from datetime import date
 from typing import Any
@@ -12,15 +13,17 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
 
+from signoff.agent.journal import Go
 from signoff.agent.previews import CallInfo, Preview, call_info
+from signoff.agent.runner import AgentRunner
 from signoff.agent.trial import Trial
 from signoff.approvals.desk import Click
 from signoff.approvals.edits import Editor
-from signoff.approvals.model import Choice, RequestState, Verdict
+from signoff.approvals.model import CallKey, Choice, RequestState, Verdict
 from signoff.approvals.policy import Policy, Rule
 from signoff.errors import Refused
 from signoff.turns.model import Finished, Paused, Step, TurnState
-from tests.agent.scripted import calls
+from tests.agent.scripted import Script, calls
 from tests.agent.test_gate import Bench, batch_of, bench, protected
 from tests.conftest import ADA, MAX, PLACE, make_turn
 
@@ -260,3 +263,51 @@ async def test_a_stopped_turn_leaves_a_conversation_that_can_go_on(bench: Bench)
     await bench.store.run(lambda tx: tx.move(bench.turn.id, TurnState.QUEUED, TurnState.RUNNING))
     assert isinstance(await bench.advance(), Finished)
     assert bench.box.ran == []
+
+
+async def test_in_a_paused_server_neither_a_tool_nor_a_model_request_starts(bench: Bench) -> None:
+    """The run is inside its first tool when the pause comes."""
+    inside, release = asyncio.Event(), asyncio.Event()
+
+    async def slow() -> str:
+        inside.set()
+        await release.wait()
+        return "slow did it"
+
+    answers = [calls(("slow", {})), calls(("danger", {"value": "x"})), "done"]
+    running = asyncio.ensure_future(bench.start(answers, [Tool(slow), Tool(bench.box.tool("danger"))]))
+    await inside.wait()
+    assert bench.runner
+    bench.runner.pause(PLACE.server)
+    release.set()
+    await asyncio.sleep(0.05)
+    assert len(bench.script.asked) == 1
+    bench.runner.resume(PLACE.server)
+    assert isinstance(await running, Finished)
+    assert bench.box.ran == [("danger", "x", None)]
+
+
+async def test_a_call_that_meets_the_pause_in_its_last_moment_waits(bench: Bench) -> None:
+    """The journal has let it in already; it is taken back and starts only when the server is resumed."""
+
+    class PausingStore:
+        async def run(self, work: Any) -> Any:
+            result = await bench.store.run(work)
+            if isinstance(result, Go):
+                assert bench.runner
+                bench.runner.pause(PLACE.server)
+                entered.set()
+            return result
+
+    entered = asyncio.Event()
+    await bench.start(["done"], [])
+    bench.turn = make_turn("again")
+    agent = Agent(Script([calls(("danger", {"value": "x"})), "done"]).model(), tools=[Tool(bench.box.tool("danger"))])
+    bench.runner = AgentRunner(agent, PausingStore(), bench.clock)  # type: ignore[arg-type]
+    await bench.store.run(lambda tx: tx.insert_turn(bench.turn))
+    running = asyncio.ensure_future(bench.runner.advance(bench.turn))
+    await entered.wait()
+    await asyncio.sleep(0.05)
+    assert bench.box.ran == []
+    assert await bench.store.run(lambda tx: tx.call(CallKey(PLACE.conversation, 2, "call_0"))) is None
+    running.cancel()
