@@ -8,7 +8,7 @@ the call's digest and nothing else: the framework's own "approved" flag is neith
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
 
@@ -19,20 +19,17 @@ from pydantic_ai.exceptions import ToolFailed, UserError
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
-from pydantic_core import to_jsonable_python
 
 from signoff.agent.bridge import said, told
 from signoff.agent.declared import declaration, is_read_only
 from signoff.agent.floor import Floor, ToolOverran
 from signoff.agent.journal import Ask, Edited, Go, Journal, Replay, Settled
-from signoff.agent.layers import GatedToolset, Seal, source_of
+from signoff.agent.layers import CallTool, GatedToolset, Seal, as_json, source_of
 from signoff.agent.previews import CallInfo, Preview, preview
 from signoff.approvals.digest import bind, fingerprint
 from signoff.approvals.model import ApprovalRequest, CallKey, Edit, JsonObject, RequestKind, Ruling, ToolCall, Verdict
 from signoff.approvals.policy import Context, Declaration, Said
 from signoff.turns.model import CallState, Turn
-
-CallTool = Callable[[RunContext[Any], dict[str, Any]], Awaitable[Any]]
 
 INTERRUPTED = "the bot was stopped while this call was running"
 HELD = "it waits with the other calls of the same answer"
@@ -104,8 +101,12 @@ class Gate(AbstractCapability[Any]):
         self._rulings[described.key] = await self._rule(described, ctx)
         return args
 
-    async def admit(self, ctx: RunContext[Any], name: str, args: dict[str, Any], run: CallTool) -> Any:
+    def declare(self, tools: Mapping[str, ToolsetTool[Any]]) -> None:
+        self.declared.update(tools)
+
+    async def admit(self, ctx: RunContext[Any], tool_def: ToolDefinition, args: dict[str, Any], run: CallTool) -> Any:
         """Let one call run, make it wait, or answer in its place."""
+        name = tool_def.name
         tool_def = self._refuse_unfit(ctx, name)
         ctx = replace(ctx, tool_call_metadata=CallInfo(self.turn.place, self.turn.asker))
         call = self._describe(name, args, ctx, ctx.tool_call_id or "")
@@ -253,10 +254,6 @@ class Gate(AbstractCapability[Any]):
             return bind(ToolCall(key, name, as_json(args), schema), self.turn.place)
         except (ValueError, TypeError, RecursionError) as error:
             raise ToolFailed(f"Nothing was run: the arguments cannot be shown to a person ({error}).") from error
-
-
-def as_json(args: dict[str, Any]) -> dict[str, Any]:
-    return to_jsonable_python(args, bytes_mode="base64", inf_nan_mode="constants")
 
 
 def _with_note(result: Any, note: str) -> ToolReturn[Any]:

@@ -5,10 +5,11 @@ Neither knows the policy. Where they sit in the framework decides whether the ga
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from pydantic_ai import RunContext
+from pydantic_ai import RunContext, ToolDefinition
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
@@ -16,20 +17,34 @@ from pydantic_core import to_jsonable_python
 
 from signoff.approvals.digest import fingerprint
 
-if TYPE_CHECKING:
-    from signoff.agent.gate import Gate
+CallTool = Callable[[RunContext[Any], dict[str, Any]], Awaitable[Any]]
+
+
+class Keeper(Protocol):
+    """A gate as the layers need it."""
+
+    admitted: dict[str, str]
+    """Fingerprints of the arguments that were let in, by call id."""
+
+    def declare(self, tools: Mapping[str, ToolsetTool[Any]]) -> None:
+        """The tools of this step, as their toolsets declare them."""
+        ...
+
+    async def admit(self, ctx: RunContext[Any], tool_def: ToolDefinition, args: dict[str, Any], run: CallTool) -> Any:
+        """Let one call run, make it wait, or answer in its place."""
+        ...
 
 
 @dataclass
 class GatedToolset(WrapperToolset[Any]):
     """The outer layer: every call goes to the gate, and none is classified away before it gets there."""
 
-    gate: Gate
+    gate: Keeper
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         # The framework defers `unapproved` and `external` tools by itself, on arguments that nobody has validated.
         tools = await super().get_tools(ctx)
-        self.gate.declared.update(tools)
+        self.gate.declare(tools)
         return {
             name: replace(tool, tool_def=replace(tool.tool_def, kind="function")) if tool.tool_def.defer else tool
             for name, tool in tools.items()
@@ -41,14 +56,14 @@ class GatedToolset(WrapperToolset[Any]):
         async def run(approved_ctx: RunContext[Any], args: dict[str, Any]) -> Any:
             return await self.wrapped.call_tool(name, args, approved_ctx, tool)
 
-        return await self.gate.admit(ctx, tool.tool_def.name, tool_args, run)
+        return await self.gate.admit(ctx, tool.tool_def, tool_args, run)
 
 
 @dataclass
 class Seal(AbstractCapability[Any]):
     """The inner layer: what reaches the tool is what the gate let in."""
 
-    gate: Gate
+    gate: Keeper
 
     def get_ordering(self) -> CapabilityOrdering:
         return CapabilityOrdering(position="innermost")
@@ -59,16 +74,19 @@ class Seal(AbstractCapability[Any]):
 
 @dataclass
 class SealedToolset(WrapperToolset[Any]):
-    gate: Gate
+    gate: Keeper
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
         admitted = self.gate.admitted.get(ctx.tool_call_id or "")
-        found = to_jsonable_python(tool_args, bytes_mode="base64", inf_nan_mode="constants")
-        if admitted is None or admitted != fingerprint(found):
+        if admitted is None or admitted != fingerprint(as_json(tool_args)):
             raise ToolFailed("Not run: the arguments were changed after the call was let in.")
         return await super().call_tool(name, tool_args, ctx, tool)
+
+
+def as_json(args: dict[str, Any]) -> dict[str, Any]:
+    return to_jsonable_python(args, bytes_mode="base64", inf_nan_mode="constants")
 
 
 def source_of(tool: ToolsetTool[Any]) -> str:

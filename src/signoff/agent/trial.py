@@ -11,14 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from pydantic_ai import ApprovalRequired, DeferredToolRequests, RunContext
+from pydantic_ai import ApprovalRequired, DeferredToolRequests, RunContext, ToolDefinition
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from signoff.agent.floor import Floor
-from signoff.agent.gate import CallTool, Gate, Judge
+from signoff.agent.gate import Gate, Judge
 from signoff.agent.journal import Journal
+from signoff.agent.layers import CallTool
 from signoff.agent.previews import CallInfo, Preview
 from signoff.approvals.digest import bind
 from signoff.approvals.model import Actor, JsonObject, Place, ToolCall, Verdict
@@ -62,7 +63,8 @@ class TrialGate(Gate):
 
     found: Revised | None = None
 
-    async def admit(self, ctx: RunContext[Any], name: str, args: dict[str, Any], run: CallTool) -> Any:
+    async def admit(self, ctx: RunContext[Any], tool_def: ToolDefinition, args: dict[str, Any], run: CallTool) -> Any:
+        name = tool_def.name
         tool_def = self._refuse_unfit(ctx, name)
         ctx = replace(ctx, tool_call_metadata=CallInfo(self.turn.place, self.turn.asker))
         call = self._describe(name, args, ctx, ctx.tool_call_id or "")

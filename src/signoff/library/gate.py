@@ -8,7 +8,7 @@ counts for nothing. It knows nothing of how a person is asked.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,17 +19,16 @@ from pydantic_ai.exceptions import ToolFailed, UserError
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
-from pydantic_ai.toolsets import AbstractToolset
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
+from signoff.agent.layers import CallTool as RunTool
+from signoff.agent.layers import GatedToolset
 from signoff.approvals.digest import fingerprint
 from signoff.approvals.model import ApprovalDecision, CallKey, JsonObject, Ruling, ToolCall, Verdict
 from signoff.library.asker import Answer, Asker
 from signoff.library.collect import NOT_AVAILABLE
-from signoff.library.layers import GatedToolset
 from signoff.library.requests import build_request
 from signoff.library.rulings import Rulings, has_output_call, response_of
-
-RunTool = Callable[[RunContext[Any], dict[str, Any]], Awaitable[Any]]
 
 HELD = "it waits with the other calls of the same answer"
 ASKED_BY_TOOL = "the tool itself asks, for these arguments"
@@ -84,6 +83,9 @@ class RunGate(AbstractCapability[Any]):
         # The framework validates all calls of a response before it runs any: so the first one knows of the others.
         await self.rulings.rule(ctx, tool_def, args, call.tool_call_id)
         return args
+
+    def declare(self, tools: Mapping[str, ToolsetTool[Any]]) -> None:
+        self.rulings.declared.update({name: tool.tool_def for name, tool in tools.items()})
 
     async def admit(self, ctx: RunContext[Any], tool_def: ToolDefinition, args: dict[str, Any], run: RunTool) -> Any:
         """Let one call run, make it wait for a decision, or answer in its place."""

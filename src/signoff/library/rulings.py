@@ -12,10 +12,10 @@ from typing import Any
 from pydantic_ai import RunContext, ToolDefinition
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ModelResponse
-from pydantic_core import to_jsonable_python
 
 from signoff.agent.bridge import said
 from signoff.agent.declared import declaration
+from signoff.agent.layers import as_json
 from signoff.approvals.digest import bind, fingerprint
 from signoff.approvals.model import Actor, CallKey, Place, Ruling, ToolCall, Verdict
 from signoff.approvals.policy import Context, Policy
@@ -69,10 +69,6 @@ class Rulings:
             return bind(ToolCall(self.key(ctx, call_id), tool_def.name, as_json(args), schema), self.place)
         except (ValueError, TypeError, RecursionError) as error:
             raise ToolFailed(f"Nothing was run: the arguments cannot be shown to a person ({error}).") from error
-
-
-def as_json(args: dict[str, Any]) -> dict[str, Any]:
-    return to_jsonable_python(args, bytes_mode="base64", inf_nan_mode="constants")
 
 
 def response_of(ctx: RunContext[Any]) -> ModelResponse:
