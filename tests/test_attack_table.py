@@ -33,6 +33,13 @@ FLOW = "e2e/test_flow.py"
 ATTACKS = "e2e/test_attacks.py"
 BAD_INPUT = "e2e/test_bad_input.py"
 PROVIDER = "e2e/test_openai_provider.py"
+PEOPLE = "e2e/test_people.py"
+STORY = "e2e/test_record.py"
+FILES = "agent/test_files.py"
+REVISED = "agent/test_revised_calls.py"
+VOTES = "approvals/test_votes.py"
+GRANTS = "approvals/test_grants.py"
+SECRETS = "cards/test_secrets.py"
 
 ROWS: dict[str, tuple[str, ...]] = {
     "1 fences and forged cards": (
@@ -93,6 +100,12 @@ ROWS: dict[str, tuple[str, ...]] = {
         f"{GATE}::test_what_a_hook_makes_of_the_arguments_is_what_is_shown",
         f"{GATE}::test_an_agents_own_approval_handler_approves_nothing",
     ),
+    "10 what an approved call names changes": (
+        f"{PEOPLE}::test_a_file_that_changed_since_the_card_is_asked_about_again",
+        f"{FILES}::test_a_file_that_changed_after_the_card_is_not_written_and_asked_about_again",
+        f"{REVISED}::test_what_has_changed_since_it_was_approved_is_asked_again",
+        f"{REVISED}::test_running_it_again_looks_at_the_operands_again",
+    ),
     "11 old cards, replays, two clicks": (
         f"{DESK}::test_second_click_is_told_who_decided",
         f"{DESK}::test_two_hundred_decisions_at_once_have_one_winner",
@@ -113,7 +126,10 @@ ROWS: dict[str, tuple[str, ...]] = {
         f"{ATTACKS}::test_a_click_by_somebody_of_another_server_is_unknown",
         f"{ATTACKS}::test_a_role_lost_between_card_and_click_counts_for_nothing",
     ),
-    "13 bots and webhooks": (
+    "13 four eyes, bots and webhooks": (
+        f"{PEOPLE}::test_whoever_asked_may_not_decide_with_four_eyes",
+        f"{VOTES}::test_four_eyes_keep_the_asker_from_deciding",
+        f"{VOTES}::test_a_bot_never_decides_even_if_it_is_named",
         f"{TALK}::test_bots_webhooks_and_everyone_are_not_heard",
         f"{CLICKS}::test_a_bot_cannot_decide",
         f"{ATTACKS}::test_a_bot_cannot_decide",
@@ -122,6 +138,10 @@ ROWS: dict[str, tuple[str, ...]] = {
     "14 words that claim approval": (
         f"{GATE}::test_claims_in_the_chat_approve_nothing",
         f"{ATTACKS}::test_words_in_the_chat_approve_nothing",
+    ),
+    "16 the same name from elsewhere": (
+        f"{GRANTS}::test_any_other_call_asks_again",
+        f"{REVISED}::test_the_same_tool_from_another_source_is_another_tool",
     ),
     "17 absent, null and default": (
         f"{GATE}::test_rules_see_defaulted_arguments",
@@ -139,12 +159,23 @@ ROWS: dict[str, tuple[str, ...]] = {
         f"{GATE}::test_a_hundred_calls_run_nothing_and_the_model_is_told",
         f"{ATTACKS}::test_a_hundred_calls_in_one_response_run_nothing",
     ),
+    "20 nobody left to decide": (
+        f"{PEOPLE}::test_a_role_that_is_gone_means_nobody_and_the_admins_are_told",
+        f"{VOTES}::test_an_approver_that_is_gone_means_nobody",
+        f"{VOTES}::test_a_vote_of_somebody_who_may_no_longer_decide_is_void",
+    ),
     "21 timeouts": (
         f"{DESK}::test_the_deadline_rejects_what_is_open_and_is_not_a_person",
         f"{DESK}::test_a_click_at_the_deadline_finds_it_expired_and_settles_it",
         f"{GATE}::test_a_timeout_is_told_as_a_timeout",
         f"{ATTACKS}::test_a_timeout_is_not_a_persons_refusal_and_a_late_click_is_told",
         f"{ATTACKS}::test_clicks_around_the_deadline_have_one_outcome",
+    ),
+    "22 secrets": (
+        f"{STORY}::test_secrets_are_masked_wherever_people_look_and_the_tool_gets_them",
+        f"{SECRETS}::test_a_secret_chosen_to_hide_a_command_hides_none",
+        f"{SECRETS}::test_edit_is_not_offered_for_what_is_masked_or_was_masked_before",
+        f"{SECRETS}::test_only_runs_of_harmless_characters_ever_vanish",
     ),
     "27 hostile ids, SQL and modals": (
         f"{VIEW}::test_a_malformed_custom_id_is_nothing",
@@ -187,7 +218,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     ),
 }
 
-REQUIRED = {*range(1, 10), 11, 12, 13, 14, *range(17, 20), 21, 27, 29, 30, 31, 32}
+REQUIRED = {*range(1, 15), *range(16, 23), 27, *range(29, 33)}
 EXCUSES = {"skip", "skipif", "xfail"}
 
 

@@ -233,14 +233,16 @@ async def test_a_listener_of_a_plugin_is_told_every_decision(tmp_path: Path, sto
     listeners: list[Listener] = []
     load_plugins(["listening.py"], tmp_path, listeners=listeners)
     (listener,) = listeners
-    desk = Desk(store, clock, mask=lambda args: {"masked": len(args)}, subscribers=[listener])
+    desk = Desk(
+        store, clock, mask=lambda args: {name: f"<{value}>" for name, value in args.items()}, subscribers=[listener]
+    )
     batch = make_batch()
     desk.watch(await store.run(lambda tx: desk.open(tx, batch)))
     await desk.decide(Click(batch.id, Choice.ACCEPT, ADA, PLACE.channel, note="fine"))
     (event,) = listener.__globals__["heard"]
     assert (event["event"], event["tool"], event["by"]) == ("tool_approval", "delete_file", ADA.id)
     assert event["approved"] is True
-    assert (event["arguments"], event["how"]) == ({"masked": 1}, "fine")
+    assert (event["arguments"], event["how"]) == ({"path": "<a.txt>"}, "<fine>")
 
 
 @pytest.mark.parametrize("wrong", ["on_tool_approval = 5", "async def on_tool_approval(event): ..."])

@@ -19,10 +19,10 @@ from signoff.agent.runner import AgentRunner
 from signoff.agent.trial import Trial
 from signoff.approvals.desk import Click
 from signoff.approvals.edits import Editor
-from signoff.approvals.model import CallKey, Choice, RequestState, Verdict
+from signoff.approvals.model import CallKey, Choice, RequestKind, RequestState, Verdict
 from signoff.approvals.policy import Policy, Rule
 from signoff.errors import Refused
-from signoff.turns.model import Finished, Paused, Step, TurnState
+from signoff.turns.model import CallRecord, CallState, Finished, Paused, Step, TurnState
 from tests.agent.scripted import Script, calls
 from tests.agent.test_gate import Bench, batch_of, bench, protected
 from tests.conftest import ADA, MAX, PLACE, make_turn
@@ -311,3 +311,36 @@ async def test_a_call_that_meets_the_pause_in_its_last_moment_waits(bench: Bench
     assert bench.box.ran == []
     assert await bench.store.run(lambda tx: tx.call(CallKey(PLACE.conversation, 2, "call_0"))) is None
     running.cancel()
+
+
+async def test_running_it_again_looks_at_the_operands_again(bench: Bench) -> None:
+    """Row 10, after a crash: people said "run it again" to something that has changed since."""
+    shelf = Shelf()
+    step = await bench.start([calls(("put", {"value": "x"})), "done"], [shelf.tool()])
+    request = batch_of(step).requests[0]
+    await bench.desk.decide(Click(batch_of(step).id, Choice.ACCEPT, ADA, PLACE.channel))
+    died = CallRecord(request.call.key, "put", request.call.digest, CallState.STARTED, request=request.id)
+    await bench.store.run(lambda tx: tx.put_call(died, bench.turn.id, 0.0))
+    asked = await bench.advance()
+    assert batch_of(asked).requests[0].kind is RequestKind.MAY_HAVE_RUN
+    assert batch_of(asked).requests[0].preview == "- before\n+ x"
+    await bench.desk.decide(Click(batch_of(asked).id, Choice.RERUN, ADA, PLACE.channel))
+    shelf.state = "changed"
+    again = await bench.advance()
+    assert shelf.written == []
+    assert batch_of(again).requests[0].kind is RequestKind.MAY_HAVE_RUN
+
+
+@pytest.mark.parametrize("shown", [None, 7, Preview("x", {"a": None})], ids=["nothing", "a number", "no digest"])  # type: ignore[dict-item]
+async def test_a_preview_that_is_no_text_runs_nothing(bench: Bench, shown: Any) -> None:
+    tool = Tool(bench.box.tool("danger"), requires_approval=True, metadata={"preview": lambda ctx, **args: shown})
+    assert isinstance(await bench.start([calls(("danger", {})), "done"], [tool]), Finished)
+    assert "its preview failed" in bench.script.results["call_0"]
+
+
+async def test_metadata_that_is_no_json_is_kept_as_words(bench: Bench) -> None:
+    def ask(value: str = "x") -> str:
+        raise ApprovalRequired(metadata={"summary": "look", "when": object()})
+
+    step = await bench.start([calls(("ask", {})), "done"], [Tool(ask)])
+    assert batch_of(step).requests[0].summary == "look"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -96,3 +97,28 @@ async def test_rules_that_cannot_be_read_decide_nothing(book: Rulebook, store: S
     await store.close()
     with pytest.raises(StoreError):
         await book.decide(CALL, None, CONTEXT)
+
+
+async def test_a_rule_whose_command_was_cancelled_on_its_way_is_in_force(book: Rulebook, store: Store) -> None:
+    await book.of(PLACE.server)
+    making = asyncio.ensure_future(book.protect(ENV, ADA))
+    await asyncio.sleep(0)
+    making.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await making
+    await store.run(lambda tx: None)  # whatever was queued before is done
+    await asyncio.sleep(0.05)
+    assert [rule.rule for rule in await book.of(PLACE.server)] == [ENV]
+
+
+async def test_a_servers_rule_does_not_widen_what_the_operator_wrote(store: Store, clock: HandClock) -> None:
+    book = Rulebook(Policy(approvers=("role:1",), timeout=60.0), store, clock)
+    await book.protect(Rule("write_file", Verdict.ASK, approvers=("asker",), timeout=86400.0), ADA)
+    ruling = await book.decide(CALL, Verdict.ASK, CONTEXT)
+    assert (ruling.approvers, ruling.timeout) == (("role:1&asker",), 60.0)
+
+
+async def test_where_the_operator_wrote_nothing_a_server_says_who_decides(book: Rulebook) -> None:
+    await book.protect(Rule("write_file", Verdict.ASK, approvers=("role:5",), timeout=600.0), ADA)
+    ruling = await book.decide(CALL, Verdict.ASK, CONTEXT)
+    assert (ruling.approvers, ruling.timeout) == (("role:5",), 600.0)

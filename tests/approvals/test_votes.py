@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from signoff.approvals.desk import Click, Desk
+from signoff.approvals.desk import Click, Desk, Modes
 from signoff.approvals.model import Actor, Batch, Choice, Outcome, RequestKind, RequestState
 from signoff.errors import AlreadySettled, AlreadyVoted, NotAllowed
 from signoff.store import Store
@@ -210,3 +211,37 @@ async def test_two_hundred_accepts_of_two_people_approve_once(desk: Desk) -> Non
     assert sum(isinstance(r, Outcome) and bool(r.settled) for r in results) == 1
     assert sum(isinstance(r, Outcome) and bool(r.voted) for r in results) == 1
     assert all(isinstance(r, Outcome | AlreadyVoted | AlreadySettled) for r in results)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"approvers": ("asker",), "four_eyes": True},
+        {"approvers": (f"user:{ADA.id}",), "quorum": 2},
+        {"approvers": ("user:1&user:2",)},
+        {"approvers": ("asker", f"user:{MAX.id}"), "quorum": 2},
+    ],
+    ids=str,
+)
+async def test_what_nobody_could_ever_settle_is_rejected_at_once(desk: Desk, fields: dict[str, Any]) -> None:
+    future = await opened(desk, make_batch(make_request(**fields), asker=MAX))
+    assert future.result().requests[0].state is RequestState.REJECTED
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"approvers": (f"user:{ADA.id}", "asker"), "quorum": 2},
+        {"approvers": (f"user:{ADA.id}&manage_server",)},
+        {"approvers": BY_ROLE, "quorum": 9},
+    ],
+    ids=str,
+)
+async def test_what_could_be_settled_waits(desk: Desk, fields: dict[str, Any]) -> None:
+    assert not (await opened(desk, make_batch(make_request(**fields), asker=MAX))).done()
+
+
+async def test_auto_deny_leaves_what_needs_no_approval_alone(store: Store, clock: HandClock) -> None:
+    desk = Desk(store, clock, Modes("auto_deny"))
+    future = await opened(desk, make_batch(make_request(), make_request(held=True)))
+    assert [r.state for r in future.result().requests] == [RequestState.REJECTED, RequestState.APPROVED]

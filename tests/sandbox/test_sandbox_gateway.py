@@ -122,7 +122,7 @@ async def test_members_arrive_with_their_intent(pointed: None, sandbox: SandboxC
     bot = Bot(CHAT | discord.Intents(members=True))
     async with running(bot):
         guild = text_channel(bot).guild
-        assert {member.name for member in guild.members} == {"ada", "max", "olga", "Signoff", "Echo"}
+        assert {member.name for member in guild.members} == {"ada", "max", "olga", "nina", "Signoff", "Echo"}
         olga, max_ = await sandbox.person("Olga"), await sandbox.person("Max")
         await sandbox.revoke(olga, "Approvers")
         await until(lambda: [role.name for role in guild.get_member(olga.id).roles] == ["@everyone"])

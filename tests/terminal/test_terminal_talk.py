@@ -198,18 +198,12 @@ async def test_accept_is_not_offered_before_the_whole_call_was_seen(chat: Chat) 
     await chat.answers("REJECTED by")
 
 
-async def test_a_quorum_of_two_is_said_to_be_out_of_reach(chat: Chat) -> None:
-    await chat.say('call guarded {"path": "a.env"}')
-    said = await chat.sees("2 people have to accept", "at a terminal there is one", " left> ")
-    assert "[a]ccept" not in said
-    await chat.decide("r")
-    await chat.answers("REJECTED by")
-
-
-async def test_four_eyes_leave_nobody_and_the_card_expires(chat: Chat) -> None:
-    await chat.say('call peek {"value": "mine"}')
-    await chat.answers("TIMEOUT - Request expired")
-    assert "peek mine" not in chat.trace
+@pytest.mark.parametrize(("call", "ran"), [('guarded {"path": "a.env"}', "a.env"), ('peek {"value": "mine"}', "mine")])
+async def test_what_one_person_cannot_settle_is_rejected_at_once(chat: Chat, call: str, ran: str) -> None:
+    """A quorum of two, and four eyes: nobody is asked what nobody here could answer."""
+    await chat.say(f"call {call}")
+    await chat.answers("Rejected automatically")
+    assert not any(ran in line for line in chat.trace)
 
 
 async def test_a_secret_is_masked(chat: Chat) -> None:

@@ -101,7 +101,13 @@ def build_policy(config: Config) -> Policy:
         )
         for rule in config.rules
     )
-    return Policy(rules, Verdict(config.tools.undeclared))
+    asking, written = config.approvals, config.approvals.model_fields_set
+    return Policy(
+        rules,
+        Verdict(config.tools.undeclared),
+        asking.approvers if "approvers" in written else None,
+        asking.timeout if "timeout" in written else None,
+    )
 
 
 def build_terms(config: Config) -> Terms:

@@ -102,6 +102,8 @@ def told(request: ApprovalRequest, *, changed: bool = False) -> str:
         case RequestState.CANCELLED:
             return f"Cancelled: people could not be asked, so the call was not run.{note}"
         case _:
+            if settlement and settlement.by is None:
+                return f"Rejected automatically, not by a person: the call was not run.{note}"
             return f"Rejected by user {who}: the call was not run.{note}"
 
 

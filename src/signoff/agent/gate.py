@@ -19,6 +19,7 @@ from pydantic_ai.exceptions import ToolFailed, UserError
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
+from pydantic_core import to_jsonable_python
 
 from signoff.agent.bridge import said, told
 from signoff.agent.declared import declaration, is_read_only
@@ -112,6 +113,8 @@ class Gate(AbstractCapability[Any]):
         call = self._describe(name, args, ctx, ctx.tool_call_id or "")
         edit: Edit | None = None
         while True:
+            # First: what is ruled and looked at before a pause is out of date after it.
+            await self.floor.wait_open(self.turn.place.server)
             ruling = await self._rule(call, ctx)
             if ruling.verdict is Verdict.DENY:
                 return ToolDenied(f"Not allowed: {ruling.reason}. The call was not run.")
@@ -120,10 +123,10 @@ class Gate(AbstractCapability[Any]):
             asks = ruling.verdict is Verdict.ASK
             shown = await self._preview(tool_def, ctx, args) if asks else Preview("")
             call = replace(call, operands=shown.operands)
-            await self.floor.wait_open(self.turn.place.server)
             match await self.journal.enter(call, asks=asks, read_only=is_read_only(tool_def)):
                 case Ask(RequestKind.MAY_HAVE_RUN as kind):
-                    raise self._draft(Draft(call, replace(ruling, reason=INTERRUPTED, held=False), kind))
+                    ruling = replace(ruling, reason=INTERRUPTED, held=False)
+                    raise self._draft(Draft(call, ruling, kind, preview=shown.text, edit=edit))
                 case Ask(again=again):
                     ruling = replace(ruling, reason=CHANGED) if again else ruling
                     raise self._draft(Draft(call, ruling, preview=shown.text, edit=edit))
@@ -168,7 +171,8 @@ class Gate(AbstractCapability[Any]):
             ruling = replace(ruling, reason="the tool itself asks, for these arguments", held=False)
             call = replace(call, operands=shown.operands)
             edit = request.edit if request else None
-            draft = Draft(call, ruling, metadata=raised.metadata or {}, preview=shown.text, edit=edit)
+            words = to_jsonable_python(raised.metadata or {}, fallback=str)
+            draft = Draft(call, ruling, metadata=words, preview=shown.text, edit=edit)
             raise self._draft(draft) from raised
 
     async def _run(self, call: ToolCall, run: Callable[[], Awaitable[Any]]) -> Any:

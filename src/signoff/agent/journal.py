@@ -100,9 +100,9 @@ class Journal:
                     return Edited(request)
                 self._record(tx, "arguments_changed", call, now, request.id, approved=request.call.digest)
                 return Settled(request, changed=True)
-            elif asks and request.call.operands != call.operands and request.kind is RequestKind.CALL:
+            elif asks and request.call.operands != call.operands:
                 self._record(tx, "operands_changed", call, now, request.id)
-                return Ask(RequestKind.CALL, again=True)
+                return Ask(request.kind, again=True)
             used = request.id if request else ""
             started = CallRecord(call.key, call.tool, call.digest, CallState.STARTED, request=used)
             tx.put_call(started, self.turn.id, now)
@@ -125,8 +125,14 @@ class Journal:
         await self._end(call, CallState.FAILED, words.encode(errors="backslashreplace"))
 
     async def withdraw(self, call: ToolCall) -> None:
-        """The tool's own code raised ApprovalRequired before it did anything: it has not started after all."""
-        await self.store.run(lambda tx: tx.drop_call(call.key))
+        """It has not started after all: the tool asks before it does anything, or the server was paused just now."""
+        now = self.clock.now()
+
+        def work(tx: TurnTx) -> None:
+            tx.drop_call(call.key)
+            self._record(tx, "withdrawn", call, now)
+
+        await self.store.run(work)
 
     async def _end(self, call: ToolCall, state: CallState, result: bytes) -> None:
         record = CallRecord(call.key, call.tool, call.digest, state, result)

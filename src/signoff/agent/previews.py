@@ -52,4 +52,8 @@ async def preview(tool_def: ToolDefinition, ctx: RunContext[Any], args: Mapping[
     shown = previewer(ctx, **args)
     if inspect.isawaitable(shown):
         shown = await shown
-    return shown if isinstance(shown, Preview) else Preview(shown)
+    found = shown if isinstance(shown, Preview) else Preview(shown)
+    texts: list[object] = [found.text, *found.operands, *found.operands.values()]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("a preview is text, and so are its operands and their digests")
+    return found

@@ -12,8 +12,7 @@ from signoff.approvals.model import Actor, ApprovalRequest, Batch, Place
 
 MANAGE_SERVER = "manage_server"
 ASKER = "asker"
-DEFAULT_APPROVERS = (MANAGE_SERVER,)
-FOUR_EYES = "four eyes: whoever asked may not decide"
+FOUR_EYES = "whoever asked may not decide (four eyes)"
 
 
 def effective(approvers: tuple[str, ...], place: Place) -> tuple[str, ...]:
@@ -47,9 +46,22 @@ def may_decide(actor: Actor, request: ApprovalRequest, batch: Batch) -> bool:
     return objection(actor, request, batch) is None
 
 
-def nobody_left(request: ApprovalRequest) -> bool:
-    """Whether no specification is left that could name anybody."""
-    return not set(request.approvers) - set(request.missing)
+def can_be_met(request: ApprovalRequest, batch: Batch) -> bool:
+    """Whether enough different people could decide. How many have a role is not known: it counts as enough."""
+    people: set[str] = set()
+    for spec in set(request.approvers) - set(request.missing):
+        named = {batch.asker.id if part == ASKER else part.partition(":")[2] for part in parts(spec) if _is_one(part)}
+        if not named:
+            return True
+        if len(named) == 1:
+            people |= named
+    if request.four_eyes:
+        people.discard(batch.asker.id)
+    return len(people) >= request.quorum
+
+
+def _is_one(part: str) -> bool:
+    return part == ASKER or part.startswith("user:")
 
 
 def _joined(found: Iterable[str]) -> str:

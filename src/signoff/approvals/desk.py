@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from signoff.approvals.approvers import nobody_left, objection
+from signoff.approvals.approvers import can_be_met, objection
 from signoff.approvals.digest import canonical
 from signoff.approvals.grants import Grant, GrantTerms, grant, may_be_remembered, scopes
 from signoff.approvals.model import (
@@ -95,12 +95,17 @@ class Desk:
         requests = (replace(r, missing=tuple(s for s in r.approvers if s in gone)) for r in batch.requests)
         return replace(batch, requests=tuple(requests))
 
-    def open(self, tx: DeskTx, batch: Batch) -> Batch:
-        """Write a new batch inside the caller's transaction. Modes and grants settle it right there."""
+    def open(self, tx: DeskTx, batch: Batch, cancelled: str = "") -> Batch:
+        """Write a new batch inside the caller's transaction. Modes and grants settle it right there.
+
+        `cancelled`: why nobody is to be asked any more; then no grant and no mode settles it either.
+        """
         tx.insert_batch(batch)
         for request in batch.requests:
             data = {"turn": batch.turn, "kind": request.kind, "why": request.why, "missing": list(request.missing)}
             self._record(tx, "asked", batch, request, batch.asker, data, batch.opened)
+        if cancelled:
+            return self._end_all(tx, batch, RequestState.CANCELLED, batch.opened, cancelled)[0]
         settled = [r for r in (self._without_people(tx, r, batch) for r in batch.requests) if r is not None]
         left = {r.id for r in batch.requests} - {r.id for r in settled}
         if settled and all(r.held for r in batch.requests if r.id in left):
@@ -303,13 +308,13 @@ class Desk:
         """The request as a mode or a grant settles it, or None if people are to be asked."""
         fits_call = request.kind is RequestKind.CALL
         yes, no = (Choice.ACCEPT, Choice.REJECT) if fits_call else (Choice.RERUN, Choice.SKIP)
-        if self.modes.mode == "auto_deny":
+        if self.modes.mode == "auto_deny" and not request.held:
             choice, note = no, "mode auto_deny"
         elif granted := self._granted(tx, request, batch):
             return granted
         elif self.modes.mode == "auto_approve" and fits_call:
             choice, note = yes, "mode auto_approve"
-        elif nobody_left(request):
+        elif not can_be_met(request, batch):
             approve = self.modes.on_no_approver == "approve" and fits_call
             choice, note = (yes if approve else no), "nobody may decide this request"
             log.warning("nobody may decide %s: %s automatically", request.call.tool, choice.state)
@@ -330,13 +335,16 @@ class Desk:
                 continue
             won[request.id] = request
             who = end.by.name if end.by else ""
-            data = {"choice": end.choice or "", "who": who, "note": end.note, "remember": end.remember}
+            data = {"choice": end.choice or "", "who": who, "note": self._masked(end.note), "remember": end.remember}
             self._record(tx, request.state, batch, request, end.by, data, end.at)
             if end.choice and end.by and end.remember is not Remember.NONE and may_be_remembered(request):
                 made = grant(request, batch, end.remember, end.by, end.choice, end.at, self.grants)
                 tx.insert_grant(made)
                 self._record(tx, "granted", batch, request, end.by, {"grant": made.id, "scope": end.remember}, end.at)
         return replace(batch, requests=tuple(won.get(r.id, r) for r in batch.requests))
+
+    def _masked(self, note: str) -> str:
+        return str(self.mask({"note": note}).get("note", "")) if note else ""
 
     def _record(
         self,
@@ -380,7 +388,7 @@ class Desk:
                 "approved": request.state is RequestState.APPROVED,
                 "state": str(request.state),
                 "by": settlement.by.id if settlement and settlement.by else None,
-                "how": (settlement.note if settlement else "") or str(request.state),
+                "how": (self._masked(settlement.note) if settlement else "") or str(request.state),
                 "request": request.id,
                 "server": batch.place.server,
                 "conversation": batch.place.conversation,

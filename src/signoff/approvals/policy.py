@@ -12,7 +12,7 @@ import fnmatch
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, reduce
 from typing import Any, cast
 
@@ -89,14 +89,23 @@ class Policy:
 
     rules: tuple[Rule, ...] = ()
     undeclared: Verdict = Verdict.ALLOW
+    approvers: tuple[str, ...] | None = None
+    """Who decides whatever asks, as the operator wrote it; None: nothing is written, and a server may say."""
+    timeout: float | None = None
 
     async def decide(
         self, call: ToolCall, declaration: Declaration, context: Context, server: Layer | None = None
     ) -> Ruling:
         """The ruling on one call. Exceptions of a predicate pass to the caller, who must not run the call."""
         floor = self._layer.ruling(call) or await self._declared(call, declaration, context)
+        floor = self._with_terms(floor) if floor.verdict is Verdict.ASK else floor
         own = server.ruling(call) if server else None
         return layered(floor, own) if own else floor
+
+    def _with_terms(self, ruling: Ruling) -> Ruling:
+        approvers = self.approvers if ruling.approvers is None else ruling.approvers
+        timeout = self.timeout if ruling.timeout is None else ruling.timeout
+        return replace(ruling, approvers=approvers, timeout=timeout)
 
     @cached_property
     def _layer(self) -> Layer:
@@ -184,7 +193,7 @@ def _covers(rule: Rule) -> Covers:
     """The rule's patterns as one function. An absent argument matches no pattern."""
     # A list counts as matched for a loosening pattern only if each of its items matches, for a tightening one
     # if any does: otherwise one harmless item would carry a dangerous one past the rule.
-    wanted = all if rule.verdict is Verdict.ALLOW else any
+    wanted, excepted = (all, any) if rule.verdict is Verdict.ALLOW else (any, all)
     when = [(name, _pattern(globs)) for name, globs in rule.when.items()]
     unless = [(name, _pattern(globs)) for name, globs in rule.unless.items()]
 
@@ -196,7 +205,7 @@ def _covers(rule: Rule) -> Covers:
         return True
 
     def covers(args: Texts) -> bool:
-        return matches(args, when, wanted) and not (unless and matches(args, unless, all))
+        return matches(args, when, wanted) and not (unless and matches(args, unless, excepted))
 
     return covers
 

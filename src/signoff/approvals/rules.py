@@ -6,6 +6,7 @@ that nothing is decided.
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -73,7 +74,11 @@ class Rulebook:
             tx.audit("rule_added", made.server, made.id, actor.id, data, made.at, tool=rule.tool)
             return tx.rules_of(actor.server)
 
-        self._know(actor.server, await self.store.run(work))
+        async def change() -> None:
+            self._know(actor.server, await self.store.run(work))
+
+        # To its end, also if the caller goes away: a rule that is stored must be in force.
+        await asyncio.shield(change())
         return made
 
     async def unprotect(self, rule_id: str, actor: Actor) -> ServerRule:
@@ -88,9 +93,12 @@ class Rulebook:
             tx.audit("rule_removed", actor.server, rule_id, actor.id, data, now, tool=gone.rule.tool)
             return gone, tx.rules_of(actor.server)
 
-        gone, left = await self.store.run(work)
-        self._know(actor.server, left)
-        return gone
+        async def change() -> ServerRule:
+            gone, left = await self.store.run(work)
+            self._know(actor.server, left)
+            return gone
+
+        return await asyncio.shield(change())
 
 
 def must_manage(actor: Actor) -> None:

@@ -67,7 +67,7 @@ def _time(at: float) -> str:
 def _subject(row: AuditRow) -> str:
     if row.kind in ("rule_added", "rule_removed"):
         return "rule"
-    if row.kind in ("started", "ran", "failed") and not _detail(row, "request"):
+    if row.kind in ("started", "withdrawn", "ran", "failed") and not _detail(row, "request"):
         return "run"  # nobody was asked about the call
     return {"revoked": "grant", "paused": "server", "resumed": "server", "stopped": "run"}.get(row.kind, "request")
 
@@ -159,6 +159,7 @@ KINDS: dict[str, Kind] = {
         "u", "record damaged", lambda row: "**Record damaged**: earlier rows were cut off or changed. Tell the operator"
     ),
     "texts_pruned": Kind("v", "old arguments removed", lambda row: "**Old arguments removed** from the record, as set"),
+    "withdrawn": Kind("w", "not started after all", lambda row: "**Not started after all**: it asks first, or waits"),
 }
 """Every kind that is known; Discord lets people choose from 25."""
 ALIASES = {"text_pruned": "texts_pruned"}

@@ -26,7 +26,7 @@ def new_world(plan: Plan | None = None) -> World:
     plan = plan or Plan()
     clock = Clock()
     world = World(clock, Snowflakes(clock.now))
-    ada, max_, olga, otto = (new_person(world, name) for name in ("Ada", "Max", "Olga", "Otto"))
+    ada, max_, olga, nina, otto = (new_person(world, name) for name in ("Ada", "Max", "Olga", "Nina", "Otto"))
     signoff = _bot(world, "Signoff", ada, plan.token)
     world.applications[signoff.id].message_content = plan.message_content
     world.applications[signoff.id].members = plan.members
@@ -38,6 +38,7 @@ def new_world(plan: Plan | None = None) -> World:
     join(world, lab, ada, admins)
     join(world, lab, max_)
     join(world, lab, olga, approvers)
+    join(world, lab, nina, approvers)
     join_bot(world, lab, signoff, BOT_INVITE)
     join_bot(world, lab, echo, BOT_INVITE)
     general = new_channel(world, lab, "general")

@@ -58,7 +58,7 @@ REWRITE = """UPDATE requests SET args = ?, digest = ?, why = ?, approvers = ?, q
 SET_REVISION = "UPDATE batches SET revision = ? WHERE id = ?"
 SETTLE_BATCH = """UPDATE batches SET settled = TRUE WHERE id = (SELECT batch FROM requests WHERE id = ?)
     AND NOT EXISTS (SELECT 1 FROM requests WHERE batch = batches.id AND state = 'pending')"""
-SET_CARD = "UPDATE batches SET card = ? WHERE id = ?"
+SET_CARD = "UPDATE batches SET card = ?, card_final = FALSE WHERE id = ?"
 SET_CARD_FINAL = "UPDATE batches SET card_final = TRUE WHERE id = ?"
 REQUEST_FOR = f"""SELECT {_REQUEST} FROM requests WHERE conversation = ? AND position = ? AND call_id = ?
     ORDER BY seq DESC LIMIT 1"""

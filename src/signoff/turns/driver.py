@@ -14,13 +14,13 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from signoff.approvals.approvers import nobody_left
+from signoff.approvals.approvers import can_be_met
 from signoff.approvals.desk import Desk
 from signoff.approvals.model import Batch, Pause, Place
 from signoff.approvals.ports import Clock
 from signoff.approvals.retention import Retention
 from signoff.errors import CardFailed, SignoffError, TurnFailed
-from signoff.turns.model import Admission, Finished, HistoryEntry, Paused, Turn, TurnState
+from signoff.turns.model import Admission, Finished, HistoryEntry, Paused, Step, Turn, TurnState
 from signoff.turns.ports import FrontEnd, Runner, TurnStore, TurnTx
 
 log = logging.getLogger(__name__)
@@ -148,11 +148,21 @@ class Driver:
             log.exception("turn %s was interrupted; it is taken up again at the next start", turn.id)
             await self._say(turn, f"Something failed on my side: {error}. Nothing was approved by it.")
         else:
+            await self._keep(turn, step)
+
+    async def _keep(self, turn: Turn, step: Step) -> None:
+        try:
             match step:
                 case Finished():
                     await self._end(turn, TurnState.DONE, step.text, step.history)
                 case Paused():
                     await self._pause(turn, step)
+        except SignoffError:
+            raise  # the store failed: the next start takes it up
+        except Exception as error:
+            log.exception("what turn %s came to cannot be kept", turn.id)
+            words = f"Something failed on my side ({type(error).__name__}). Nothing was approved by it."
+            await self._end(turn, TurnState.FAILED, f"{words} Please tell the operator.")
 
     async def _pause(self, turn: Turn, step: Paused) -> None:
         asked = await self.desk.look_for_approvers(step.batch)
@@ -160,22 +170,21 @@ class Driver:
         def work(tx: TurnTx) -> Batch | None:
             if not tx.move(turn.id, TurnState.RUNNING, TurnState.WAITING):
                 return None  # it was stopped meanwhile
-            batch = self.desk.open(tx, asked)
+            pause = tx.pause_of(turn.place.server)
+            batch = self.desk.open(tx, asked, f"paused by {pause.by.name}" if pause else "")
             tx.save_history(turn.place.conversation, step.history)
             tx.await_batch(turn.id, batch.id)
-            if pause := tx.pause_of(turn.place.server):
-                batch, _ = self.desk.cancel_in(tx, batch, self.clock.now(), f"paused by {pause.by.name}")
             return batch
 
         batch = await self.store.run(work)
         if batch is None:
             return
-        if words := gone_approvers(batch):
-            await self._say(turn, words)
         self.desk.watch(batch).add_done_callback(lambda future: self._settled(future.result()))
         self._new_deadline.set()
         if not batch.settled:
-            await self._post_card(batch)
+            self._spawn(self._post_card(batch))
+        if words := gone_approvers(batch):
+            await self._say(turn, words)
 
     async def _end(self, turn: Turn, state: TurnState, text: str, history: tuple[HistoryEntry, ...] = ()) -> None:
         def work(tx: TurnTx) -> bool:
@@ -199,8 +208,9 @@ class Driver:
     async def _continue(self, turn_id: str) -> None:
         def claim(tx: TurnTx) -> Turn | None:
             turn = tx.turn(turn_id)
-            if turn is None or tx.pause_of(turn.place.server):
-                return None  # `resume` takes it up
+            batch = tx.batch(turn.batch) if turn and turn.batch else None
+            if turn is None or batch is None or not batch.settled or tx.pause_of(turn.place.server):
+                return None  # it waits for another decision, or for `resume`
             return tx.turn(turn_id) if tx.move(turn_id, TurnState.WAITING, TurnState.RUNNING) else None
 
         if not self._stopping and (turn := await self.store.run(claim)):
@@ -216,14 +226,16 @@ class Driver:
             if turn := await self.store.run(lambda tx: tx.turn(batch.turn)):
                 await self._say(turn, f"I could not ask for approval: {failure}. Nothing was run.")
         else:
+            await self._note_card(batch.id, card)
 
-            def note(tx: TurnTx) -> Batch | None:
-                tx.set_card(batch.id, card)
-                return tx.batch(batch.id)
+    async def _note_card(self, batch_id: str, card: str) -> None:
+        def note(tx: TurnTx) -> Batch | None:
+            tx.set_card(batch_id, card)
+            return tx.batch(batch_id)
 
-            current = await self.store.run(note)
-            if current and current.settled:  # settled while the card was on its way
-                await self._finish_card(current)
+        current = await self.store.run(note)
+        if current and current.settled:  # settled while the card was on its way
+            await self._finish_card(current)
 
     async def _finish_card(self, batch: Batch) -> None:
         """Show the end on the card, unless the click that settled it does so itself."""
@@ -264,8 +276,7 @@ class Driver:
         batch = await self.store.run(lambda tx: tx.batch(batch_id))
         if batch is None or batch.settled:
             return False
-        card = await self.front.repost_card(batch)
-        await self.store.run(lambda tx: tx.set_card(batch_id, card))
+        await self._note_card(batch_id, await self.front.repost_card(batch))
         return True
 
     async def _say(self, turn: Turn, text: str) -> None:
@@ -328,12 +339,14 @@ class Driver:
                 await self.desk.expire_due()
                 for batch in await self.desk.take_reminders():
                     self._spawn(self._remind(batch))
+                for turn in await self.store.run(lambda tx: tx.resumable()):
+                    self._spawn(self._continue(turn.id))  # whose waking has failed
                 if self.retention:
                     await self.retention.prune(self.clock.now())
                 deadline = await self.store.run(lambda tx: tx.next_deadline())
                 if deadline is not None:
                     pause = min(max(deadline - self.clock.now(), 0.0), SWEEP_AT_LEAST)
-            except SignoffError:
+            except Exception:
                 log.exception("deadlines could not be checked; trying again")
                 pause = 1.0
             try:
@@ -369,6 +382,6 @@ def gone_approvers(batch: Batch) -> str:
     if not gone:
         return ""
     named = f"For the admins: {', '.join(gone)} may decide here by a rule, and is gone."
-    if any(nobody_left(request) for request in batch.requests):
+    if not all(can_be_met(request, batch) for request in batch.requests):
         return f"{named} So nobody may decide. Change the rule with /signoff protect, or in signoff.toml."
     return f"{named} Others still may decide. Change the rule with /signoff protect, or in signoff.toml."

@@ -6,7 +6,8 @@ cancelled. What is decided and what is queued meanwhile is taken up when the ser
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, field
 
 from signoff.approvals.desk import Desk, Ended
 from signoff.approvals.model import Actor, Pause
@@ -26,11 +27,12 @@ class Halts:
     runner: Runner
     driver: Driver
     clock: Clock
+    _switch: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """A pause and a resume that cross must leave the runner as the store has it."""
 
     async def pause(self, actor: Actor) -> int:
         """Cancel every open card of the actor's server and let nothing further start there; how many cards."""
         must_manage(actor)
-        self.runner.pause(actor.server)
         now = self.clock.now()
 
         def work(tx: TurnTx) -> list[Ended]:
@@ -40,7 +42,10 @@ class Halts:
             reason = f"paused by {actor.name}"
             return [self.desk.cancel_in(tx, batch, now, reason) for batch in tx.open_of(actor.server)]
 
-        ended = await self.store.run(work)
+        async with self._switch:
+            # Before the commit: should that fail, nothing starts until somebody resumes.
+            self.runner.pause(actor.server)
+            ended = await self.store.run(work)
         self.desk.cancelled(ended)
         return len(ended)
 
@@ -55,8 +60,9 @@ class Halts:
             tx.audit("resumed", actor.server, actor.server, actor.id, {"who": actor.name}, now)
             return [turn for turn in tx.resumable() if turn.place.server == actor.server]
 
-        decided = await self.store.run(work)
-        self.runner.resume(actor.server)
+        async with self._switch:
+            decided = await self.store.run(work)
+            self.runner.resume(actor.server)
         await self.driver.take_up(decided or ())
         return decided is not None
 

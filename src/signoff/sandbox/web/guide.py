@@ -51,6 +51,14 @@ class Guide:
                 "then": restart,
             },
             {
+                "id": "write",
+                "title": "Edit what would be written",
+                "short": "Edit a file write",
+                "text": 'write "PORT=8080" to config/app.env',
+                "then": "The card shows the change as a diff. Press **Edit…**, write another port, then **Accept**: "
+                "what you wrote is what is written. To let two people decide, try `/signoff protect`.",
+            },
+            {
                 "id": "timeout",
                 "title": "Let one time out",
                 "short": "Time out",

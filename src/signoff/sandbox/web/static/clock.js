@@ -34,7 +34,8 @@ function span(seconds) {
 
 export function relative(stamp) {
   const left = Math.round(stamp - now() / 1000);
-  return left >= 0 ? `in ${span(left)}` : `${span(-left)} ago`;
+  if (left === 0) return "now";
+  return left > 0 ? `in ${span(left)}` : `${span(-left)} ago`;
 }
 
 export function tell(element) {

@@ -26,7 +26,11 @@ export function show(open) {
   }
 }
 
-panel.addEventListener("keydown", (event) => event.key === "Escape" && show(false));
+// What had the focus is gone when the panel is drawn anew: then the key comes from the body.
+document.addEventListener("keydown", (event) => {
+  const here = panel.contains(event.target) || event.target === document.body;
+  if (event.key === "Escape" && !panel.hidden && here) show(false);
+});
 
 on("stream:cause", ({ name, data, at }) => {
   const who = person(data.author_id || data.user_id).name;

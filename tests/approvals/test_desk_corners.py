@@ -1,0 +1,145 @@
+"""Defences of the desk and the editor that no test would have missed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pydantic_ai import ApprovalRequired, RunContext, Tool
+
+from signoff.approvals.desk import Click, Desk
+from signoff.approvals.edits import Editor
+from signoff.approvals.grants import GrantTerms
+from signoff.approvals.model import (
+    ApprovalRequest,
+    Batch,
+    Choice,
+    JsonObject,
+    Remember,
+    RequestState,
+    Ruling,
+    Terms,
+    Verdict,
+)
+from signoff.approvals.ports import Revised
+from signoff.errors import AlreadySettled, Outdated
+from signoff.store import Store
+from signoff.turns.model import Finished, Paused
+from tests.agent.scripted import calls
+from tests.agent.test_gate import Bench, batch_of, bench
+from tests.agent.test_revised_calls import accept, edit
+from tests.approvals.people import BY_ROLE, HandDirectory, HandReviser
+from tests.approvals.test_desk import opened
+from tests.conftest import ADA, PLACE, HandClock, make_batch, make_call, make_request
+from tests.turns.test_driver import Office, in_thread, office
+
+__all__ = ["bench", "office"]
+
+AFTER = {"path": "b.txt"}
+ASKS = Ruling(Verdict.ASK, "a rule")
+
+
+@pytest.fixture
+def desk(store: Store, clock: HandClock) -> Desk:
+    return Desk(store, clock, grants=GrantTerms(Remember.ALWAYS), directory=HandDirectory())
+
+
+async def stored(desk: Desk, batch: Batch) -> Batch:
+    found = await desk.store.run(lambda tx: tx.batch(batch.id))
+    assert found is not None
+    return found
+
+
+async def test_a_grant_for_one_call_leaves_its_sibling_to_people(desk: Desk) -> None:
+    first = make_batch(make_request(make_call(args={"path": "known"})))
+    await opened(desk, first)
+    await desk.decide(Click(first.id, Choice.ACCEPT, ADA, PLACE.channel, remember=Remember.SESSION))
+    both = make_batch(make_request(make_call(args={"path": "known"})), make_request(make_call(args={"path": "other"})))
+    await opened(desk, both)
+    assert [r.state for r in (await stored(desk, both)).requests] == [RequestState.APPROVED, RequestState.PENDING]
+
+
+async def test_calls_that_are_only_held_are_not_accepted_by_themselves(desk: Desk) -> None:
+    """For example one that is asked about again, alone, because what it touches has changed."""
+    batch = make_batch(make_request(held=True))
+    await opened(desk, batch)
+    assert not (await stored(desk, batch)).settled
+
+
+async def test_a_remembered_no_must_be_about_what_was_shown(desk: Desk) -> None:
+    batch = make_batch()
+    await opened(desk, batch)
+    request = batch.requests[0]
+    await Editor(desk, HandReviser()).edit(request.id, AFTER, request.call.digest, ADA, PLACE.channel, None)
+    no = Click(request.id, Choice.REJECT, ADA, PLACE.channel, remember=Remember.SESSION, revision=0)
+    with pytest.raises(Outdated):
+        await desk.decide(no)
+    await desk.decide(replace(no, revision=1))
+    (grant,) = await desk.standing_grants(PLACE.server)
+    assert grant.args == '{"path":"b.txt"}'
+
+
+async def test_accept_all_covers_the_page_that_was_shown(desk: Desk) -> None:
+    batch = make_batch(*(make_request(make_call(args={"n": n})) for n in range(5)))
+    await opened(desk, batch)
+    await desk.decide(Click(batch.id, Choice.ACCEPT, ADA, PLACE.channel, revision=0, page=1))
+    assert [r.id for r in (await stored(desk, batch)).pending] == [r.id for r in batch.requests[:4]]
+
+
+async def test_an_edited_call_is_asked_about_on_the_operators_terms(desk: Desk) -> None:
+    batch = make_batch(make_request(held=True))
+    await opened(desk, batch)
+    request = batch.requests[0]
+    editor = Editor(desk, HandReviser(ASKS), Terms(approvers=(*BY_ROLE, "manage_server"), quorum=2, four_eyes=True))
+    edited = (await editor.edit(request.id, AFTER, request.call.digest, ADA, PLACE.channel, None)).batch.requests[0]
+    assert (edited.approvers, edited.quorum, edited.four_eyes) == ((*BY_ROLE, "manage_server"), 2, True)
+    assert not edited.held
+    assert (await stored(desk, batch)).requests[0] == edited
+
+
+async def test_what_is_decided_while_an_edit_is_checked_stays_decided(desk: Desk) -> None:
+    class Slow(HandReviser):
+        async def revise(self, batch: Batch, request: ApprovalRequest, args: JsonObject) -> Revised:
+            await desk.decide(Click(batch.id, Choice.ACCEPT, ADA, PLACE.channel, revision=0))
+            return await super().revise(batch, request, args)
+
+    batch = make_batch()
+    await opened(desk, batch)
+    request = batch.requests[0]
+    with pytest.raises(AlreadySettled):
+        await Editor(desk, Slow()).edit(request.id, AFTER, request.call.digest, ADA, PLACE.channel, None)
+    after = await stored(desk, batch)
+    assert (after.revision, after.requests[0].call) == (0, request.call)
+
+
+async def test_an_edited_call_whose_own_code_asks_again_keeps_its_edit_and_no_void_votes(bench: Bench) -> None:
+    tries: list[str] = []
+
+    def put(ctx: RunContext[Any], value: str) -> str:
+        tries.append(value)
+        if len(tries) == 1:
+            raise ApprovalRequired
+        return f"put {value}"
+
+    step = await bench.start([calls(("put", {"value": "x"})), "done"], [Tool(put, requires_approval=True)])
+    await edit(bench, step, {"value": "y"})
+    again = await accept(bench, step)
+    (request,) = batch_of(again).requests
+    assert request.call.args == {"value": "y"}
+    assert request.edit is not None
+    assert (request.edit.original, request.edit.voided) == ({"value": "x"}, ())
+    assert isinstance(await accept(bench, again), Finished)
+    assert tries == ["y", "y"]
+
+
+async def test_the_admins_are_told_that_an_approver_is_gone(office: Office) -> None:
+    """Row 20: nobody may approve, and it is said where it can be read."""
+    office.desk.directory = HandDirectory(gone=set(BY_ROLE))
+    turn = in_thread(1)
+    request = make_request(make_call(place=turn.place), approvers=BY_ROLE)
+    office.runner.script(turn, Paused(make_batch(request, turn=turn.id, place=turn.place)))
+    await office.take(turn)
+    await office.until(lambda: office.front.notices)
+    assert BY_ROLE[0] in office.front.notices[0]
+    assert "nobody may decide" in office.front.notices[0]
