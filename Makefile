@@ -4,12 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test lint types imports unit browser soak bench screenshots setup clean
+.PHONY: run test checks lint types imports unit browser soak bench screenshots setup clean
 
 run: $(READY)
 	@$(BIN)/python main.py
 
-test: lint types imports unit
+# The checks run beside the tests, which mostly wait; what each prints stays together.
+test: $(READY) browser
+	@$(MAKE) --no-print-directory -j 2 --output-sync=target checks unit
+
+checks: lint types imports
 
 setup: $(READY)
 
@@ -32,7 +36,7 @@ imports: $(READY)
 	$(BIN)/lint-imports
 
 unit: $(READY) browser
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 # The page's tests use an installed Chromium or Chrome. As root on Debian it is installed; elsewhere that is said.
 BROWSERS := chromium chromium-browser google-chrome google-chrome-stable chrome

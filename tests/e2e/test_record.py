@@ -321,7 +321,7 @@ async def test_modes_answer_without_people_and_say_so(live: CrashingRig, audit: 
     assert "nobody may decide record: approved automatically" in live.output
 
     assert [line for line in live.trace if "auto" in line or "appr" in line] == [
-        *("record auto_approve", "record approved without"),
+        *("free auto_deny", "record auto_approve", "record approved without"),
     ]
     rejected = (await order(live, "audit", tool="record", kind="rejected")).text
     assert "Rejected by the operator's mode** `auto_deny`" in rejected
