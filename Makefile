@@ -24,8 +24,8 @@ setup: $(READY)
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Signoff needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
-	@$(PIP) --no-deps $$(grep '^uv==' requirements.lock) && index="$$($(BIN)/python -m pip config get global.index-url 2>/dev/null)"; \
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps $${index:+--index-url "$$index"} --requirement requirements.lock \
+	@$(PIP) --no-deps $$(grep '^uv==' requirements.lock)
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --requirement requirements.lock \
 	|| $(PIP) --no-deps --requirement requirements.lock
 	$(PIP) --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -m compileall -q -j 2 -x '$(SELDOM)' $(VENV)/lib || true
