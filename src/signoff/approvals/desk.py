@@ -11,9 +11,10 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from signoff.approvals.approvers import can_be_met, objection
+from signoff.approvals.approvers import objection
 from signoff.approvals.digest import canonical
-from signoff.approvals.grants import Grant, GrantTerms, grant, may_be_remembered, scopes
+from signoff.approvals.events import announce, masked_note
+from signoff.approvals.grants import Grant, GrantTerms, grant, may_be_remembered
 from signoff.approvals.model import (
     Actor,
     ApprovalRequest,
@@ -22,11 +23,11 @@ from signoff.approvals.model import (
     JsonObject,
     Outcome,
     Remember,
-    RequestKind,
     RequestState,
     Settlement,
     Vote,
 )
+from signoff.approvals.modes import Modes, settled_without_people
 from signoff.approvals.ports import Clock, DeskTx, Directory, RequestStore, Subscriber
 from signoff.approvals.rules import must_manage
 from signoff.approvals.votes import Unchecked, count, may_remember
@@ -37,16 +38,6 @@ log = logging.getLogger(__name__)
 Unattended = Callable[[Batch], None]
 Ended = tuple[Batch, Sequence[ApprovalRequest]]
 """A batch after a change, and the requests that the change settled."""
-Taken = tuple[Batch, list[ApprovalRequest], list[ApprovalRequest], bool]
-"""The batch after a click, what it settled, what it voted for, and whether it came in time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Modes:
-    """How the desk answers without a person."""
-
-    mode: str = "interactive"
-    on_no_approver: str = "reject"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +97,7 @@ class Desk:
             self._record(tx, "asked", batch, request, batch.asker, data, batch.opened)
         if cancelled:
             return self._end_all(tx, batch, RequestState.CANCELLED, batch.opened, cancelled)[0]
-        settled = [r for r in (self._without_people(tx, r, batch) for r in batch.requests) if r is not None]
-        left = {r.id for r in batch.requests} - {r.id for r in settled}
-        if settled and all(r.held for r in batch.requests if r.id in left):
-            alone = Settlement(Choice.ACCEPT, None, batch.opened, "it needs no approval by itself")
-            held = (r for r in batch.requests if r.id in left)
-            settled += [replace(r, state=RequestState.APPROVED, settlement=alone) for r in held]
-        return self._write(tx, batch, settled)
+        return self._write(tx, batch, settled_without_people(tx, batch, self.modes))
 
     def watch(self, batch: Batch) -> asyncio.Future[Batch]:
         """To be called once `open` is committed: a future that the settling decision resolves, after its own commit."""
@@ -127,15 +112,15 @@ class Desk:
     async def decide(self, click: Click) -> Outcome:
         """Settle a request, or every open request of a batch, as this person says; or count their vote."""
         seen: dict[str, Actor | None] = {}
-        batch, settled, voted, in_time = await self._taken(click, seen)
-        self._announce(batch, settled)
-        if settled:
-            self._wake(batch)
-        if not in_time:
-            raise AlreadySettled(batch)
-        return Outcome(batch, tuple(settled), tuple(voted))
+        outcome = await self._taken(click, seen)
+        self._announce(outcome.batch, outcome.settled)
+        if outcome.settled:
+            self._wake(outcome.batch)
+        if outcome.late:
+            raise AlreadySettled(outcome.batch)
+        return outcome
 
-    async def _taken(self, click: Click, seen: dict[str, Actor | None]) -> Taken:
+    async def _taken(self, click: Click, seen: dict[str, Actor | None]) -> Outcome:
         """One transaction; another one if earlier voters have to be looked at first."""
         while True:
             try:
@@ -160,14 +145,14 @@ class Desk:
             batch = replace(batch, card=card)
         return batch
 
-    def _take(self, tx: DeskTx, click: Click, seen: Mapping[str, Actor | None], now: float) -> Taken:
+    def _take(self, tx: DeskTx, click: Click, seen: Mapping[str, Actor | None], now: float) -> Outcome:
         batch = self.locate(tx, click.target, click.actor, click.channel, click.card)
         located = [r for r in batch.pending if click.target in (batch.id, r.id)]
         if not located:
-            return batch, [], [], False
+            return Outcome(batch, late=True)
         if now >= batch.deadline:
             expired = [_ended(r, RequestState.EXPIRED, now) for r in batch.pending]
-            return self._write(tx, batch, expired), expired, [], False
+            return Outcome(self._write(tx, batch, expired), tuple(expired), late=True)
         chosen = [r for r in located if r.kind is click.choice.fits]
         approves = click.choice.state is RequestState.APPROVED
         if approves and click.page is not None and click.target == batch.id:
@@ -190,7 +175,8 @@ class Desk:
             settled, voted = [replace(r, state=click.choice.state, settlement=end) for r in allowed], []
         batch = self._write(tx, batch, settled)
         changed = {r.id: r for r in voted}
-        return replace(batch, requests=tuple(changed.get(r.id, r) for r in batch.requests)), settled, voted, True
+        batch = replace(batch, requests=tuple(changed.get(r.id, r) for r in batch.requests))
+        return Outcome(batch, tuple(settled), tuple(voted))
 
     def _vote(
         self,
@@ -291,36 +277,7 @@ class Desk:
 
         return await self.store.run(work)
 
-    def _granted(self, tx: DeskTx, request: ApprovalRequest, batch: Batch) -> ApprovalRequest | None:
-        if not may_be_remembered(request):
-            return None
-        found = [one for one in tx.grants_under(scopes(request, batch.place)) if one.stands(batch.opened)]
-        # A remembered no wins over a remembered yes.
-        for one in sorted(found, key=lambda one: one.choice is Choice.ACCEPT):
-            tx.use_grant(one.id)
-            note = f"remembered: grant {one.id} of {one.by.name}"
-            return replace(request, state=one.choice.state, settlement=Settlement(one.choice, None, batch.opened, note))
-        return None
-
     # Writing
-
-    def _without_people(self, tx: DeskTx, request: ApprovalRequest, batch: Batch) -> ApprovalRequest | None:
-        """The request as a mode or a grant settles it, or None if people are to be asked."""
-        fits_call = request.kind is RequestKind.CALL
-        yes, no = (Choice.ACCEPT, Choice.REJECT) if fits_call else (Choice.RERUN, Choice.SKIP)
-        if self.modes.mode == "auto_deny" and not request.held:
-            choice, note = no, "mode auto_deny"
-        elif granted := self._granted(tx, request, batch):
-            return granted
-        elif self.modes.mode == "auto_approve" and fits_call:
-            choice, note = yes, "mode auto_approve"
-        elif not can_be_met(request, batch):
-            approve = self.modes.on_no_approver == "approve" and fits_call
-            choice, note = (yes if approve else no), "nobody may decide this request"
-            log.warning("nobody may decide %s: %s automatically", request.call.tool, choice.state)
-        else:
-            return None
-        return replace(request, state=choice.state, settlement=Settlement(choice, None, batch.opened, note))
 
     def _end_all(self, tx: DeskTx, batch: Batch, state: RequestState, now: float, reason: str = "") -> Ended:
         ended = [_ended(r, state, now, reason) for r in batch.pending]
@@ -335,16 +292,14 @@ class Desk:
                 continue
             won[request.id] = request
             who = end.by.name if end.by else ""
-            data = {"choice": end.choice or "", "who": who, "note": self._masked(end.note), "remember": end.remember}
+            note = masked_note(end.note, self.mask)
+            data = {"choice": end.choice or "", "who": who, "note": note, "remember": end.remember}
             self._record(tx, request.state, batch, request, end.by, data, end.at)
             if end.choice and end.by and end.remember is not Remember.NONE and may_be_remembered(request):
                 made = grant(request, batch, end.remember, end.by, end.choice, end.at, self.grants)
                 tx.insert_grant(made)
                 self._record(tx, "granted", batch, request, end.by, {"grant": made.id, "scope": end.remember}, end.at)
         return replace(batch, requests=tuple(won.get(r.id, r) for r in batch.requests))
-
-    def _masked(self, note: str) -> str:
-        return str(self.mask({"note": note}).get("note", "")) if note else ""
 
     def _record(
         self,
@@ -379,25 +334,7 @@ class Desk:
             future.set_result(batch)
 
     def _announce(self, batch: Batch, settled: Sequence[ApprovalRequest]) -> None:
-        for request in settled:
-            settlement = request.settlement
-            event = {
-                "event": "tool_approval",
-                "tool": request.call.tool,
-                "arguments": dict(self.mask(request.call.args)),
-                "approved": request.state is RequestState.APPROVED,
-                "state": str(request.state),
-                "by": settlement.by.id if settlement and settlement.by else None,
-                "how": (self._masked(settlement.note) if settlement else "") or str(request.state),
-                "request": request.id,
-                "server": batch.place.server,
-                "conversation": batch.place.conversation,
-            }
-            for subscriber in self.subscribers:
-                try:
-                    subscriber(event)
-                except Exception:
-                    log.exception("a tool_approval subscriber failed; the decision stands")
+        announce(self.subscribers, batch, settled, self.mask)
 
 
 def _ended(request: ApprovalRequest, state: RequestState, at: float, reason: str = "") -> ApprovalRequest:

@@ -306,6 +306,8 @@ class Outcome:
     """The answer to one decision: the batch after it, and which requests it settled or voted for."""
 
     batch: Batch
-    settled: tuple[ApprovalRequest, ...]
+    settled: tuple[ApprovalRequest, ...] = ()
     voted: tuple[ApprovalRequest, ...] = ()
     """Accepted by this person, and still short of the quorum."""
+    late: bool = False
+    """Nothing was open any more, or the deadline had passed."""

@@ -1,0 +1,45 @@
+"""The `tool_approval` event: every settled request, for whoever wants to know. It can change nothing."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from signoff.approvals.model import ApprovalRequest, Batch, JsonObject, RequestState
+from signoff.approvals.ports import Subscriber
+
+log = logging.getLogger(__name__)
+
+Mask = Callable[[JsonObject], JsonObject]
+
+
+def announce(subscribers: Iterable[Subscriber], batch: Batch, settled: Sequence[ApprovalRequest], mask: Mask) -> None:
+    for request in settled:
+        event = tool_approval(batch, request, mask)
+        for subscriber in subscribers:
+            try:
+                subscriber(event)
+            except Exception:
+                log.exception("a tool_approval subscriber failed; the decision stands")
+
+
+def tool_approval(batch: Batch, request: ApprovalRequest, mask: Mask) -> dict[str, Any]:
+    settlement = request.settlement
+    return {
+        "event": "tool_approval",
+        "tool": request.call.tool,
+        "arguments": dict(mask(request.call.args)),
+        "approved": request.state is RequestState.APPROVED,
+        "state": str(request.state),
+        "by": settlement.by.id if settlement and settlement.by else None,
+        "how": (masked_note(settlement.note, mask) if settlement else "") or str(request.state),
+        "request": request.id,
+        "server": batch.place.server,
+        "conversation": batch.place.conversation,
+    }
+
+
+def masked_note(note: str, mask: Mask) -> str:
+    """What a person wrote may hold a secret, too."""
+    return str(mask({"note": note}).get("note", "")) if note else ""
