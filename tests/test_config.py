@@ -206,6 +206,9 @@ def test_a_syntax_error_names_its_line(text: str, line: int, words: str) -> None
         ("[[rule]]\ntool = 'x'", '1: there is no table "rule"; write [[rules]]'),
         ("[rules]\ntool = 'x'", '1: rules is {"tool": "x"}; write a table that starts with [[rules]]'),
         ("tools = 5", "1: tools is 5; write a table that starts with [tools]"),
+        ("[mcp]\nurl = 'http://x'", '2: "url" stands in no table; write it under [mcp.NAME]'),
+        ("[mcp.a]\nurll = 'http://x'", '2: [mcp.a] has no key "urll"; write url'),
+        ("mcp = 5", "1: mcp is 5; write a table that starts with [mcp.NAME]"),
     ],
 )
 def test_an_unknown_key_suggests_the_right_one(text: str, expected: str) -> None:
@@ -253,6 +256,23 @@ def test_all_problems_are_listed_with_their_lines_in_the_order_of_the_file() -> 
     assert "[[rules]] number 2 when.quoted key is 5" in found[3]
     assert 'has no key "unles"; write unless' in found[4]
     assert "[[rules]] number 2 unless.command has the entry 7" in found[5]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[mcp.a]", "1: [mcp.a] needs a command or a url; write one of the two"),
+        ("[mcp.a]\ncommand = ['x']\nurl = 'http://x'", "1: [mcp.a] needs a command or a url; write one of the two"),
+        ("[mcp.a]\nurl = 'http://x'\nenv = { A = 'b' }", "1: [mcp.a] has a url and env, which only a command takes"),
+        ("[mcp.a]\ncommand = ['x']\nheaders = { A = 'b' }", "1: [mcp.a] has a command and headers, which only a url"),
+        ("[mcp.a]\nurl = 'file:///x'", '2: [mcp.a] url is "file:///x"; write an address in quotes that starts with'),
+        ("[mcp.a]\ncommand = []", '2: [mcp.a] command is []; write a list, for example ["python", "server.py"]'),
+        ("[mcp.a]\ncommand = ['x']\nenv = { A = 5 }", "3: [mcp.a] env.A is 5; write names and texts, in which ${NAME}"),
+        ("[mcp.A]\nurl = 'http://x'", '1: "A" cannot be the NAME of [mcp.NAME]; write up to 20 of a-z, 0-9 and _'),
+    ],
+)
+def test_what_is_wrong_with_an_mcp_server_is_said(text: str, expected: str) -> None:
+    assert f"signoff.toml:{expected}" in problem(text)
 
 
 def test_a_rule_that_asks_nobody_has_no_approvers() -> None:

@@ -82,7 +82,7 @@ def test_the_example_names_no_setting_that_does_not_exist() -> None:
 
 @pytest.mark.parametrize(("table", "key"), KEYS)
 def test_every_key_of_the_config_is_in_the_readme(table: str, key: str) -> None:
-    heading = "[[rules]]" if table == "rules" else f"[{table}]"
+    heading = {"rules": "[[rules]]", "mcp": "[mcp.NAME]"}.get(table, f"[{table}]")
     assert heading in read("README.md")
     assert re.search(rf"(?:`{key}`|^(?:# ?)?{key} *=|^\| *{key} *\|)", read("README.md"), re.MULTILINE)
 

@@ -6,26 +6,36 @@ PydanticAI; what a rule means is the policy's affair, and so is loading plugins 
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PrivateAttr,
-    Strict,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, Strict, ValidationError, model_validator
 
 from signoff.approvals.model import Verdict
 from signoff.config_problems import Hints, describe_problems, describe_syntax
+from signoff.config_types import (
+    APPROVERS_HINT,
+    COUNT_HINT,
+    DURATION_HINT,
+    IDS_HINT,
+    LONGEST,
+    PATTERNS_HINT,
+    QUORUM_HINT,
+    UNITS,
+    Approvers,
+    Count,
+    Duration,
+    Ids,
+    LongDuration,
+    Patterns,
+    Quorum,
+    SecretName,
+    SecretPattern,
+    ServerName,
+    Text,
+)
 from signoff.errors import ConfigError
 
 BuiltinTool = Literal[
@@ -33,66 +43,12 @@ BuiltinTool = Literal[
 ]
 BUILTIN_TOOLS: tuple[BuiltinTool, ...] = get_args(BuiltinTool)
 WORKSPACE = "data/workspace"
+_FILLED_HINT = 'names and texts, in which ${NAME} is taken from the environment, for example { TOKEN = "${MY_TOKEN}" }'
 
 INSTRUCTIONS = (
     "You are a helpful assistant in a Discord server. You work with tools. Some tool calls wait for a person's "
     "approval: do not ask for it in words, make the call. If a call is rejected, say so and do not repeat it."
 )
-
-_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(ms|s|m|h|d)")
-_LONGEST = 30 * _UNITS["d"]
-_LONGEST_KEPT = 3650 * _UNITS["d"]
-_ID = re.compile(r"[1-9][0-9]{0,19}")
-_NESTED_REPEAT = re.compile(r"(?<![\\+*}])(?:[+*]|\{[0-9]*,[0-9]*\})(?!\+)[^(]{0,200}\)(?:[+*](?!\+)|\{[0-9]*,)")
-_APPROVER = re.compile(rf"manage_server|asker|(?:role|user):{_ID.pattern}")
-
-
-def _seconds(value: object) -> object:
-    if isinstance(value, str) and (match := _DURATION.fullmatch(value.strip())):
-        return float(match[1]) * _UNITS[match[2]]
-    return value
-
-
-def _id(value: object) -> object:
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-def _one_or_more(value: object) -> object:
-    return [value] if isinstance(value, str) else value
-
-
-def _regular_expression(value: str) -> str:
-    """A repeat of a repeat, as in (a+)+, may take forever on the wrong text."""
-    try:
-        re.compile(value)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(str(error)) from None
-    if _NESTED_REPEAT.search(value):
-        raise ValueError("repeats what repeats")
-    return value
-
-
-Duration = Annotated[float, BeforeValidator(_seconds), Field(ge=0.1, le=_LONGEST)]
-LongDuration = Annotated[float, BeforeValidator(_seconds), Field(ge=_UNITS["h"], le=_LONGEST_KEPT)]
-Id = Annotated[str, BeforeValidator(_id), Field(pattern=rf"\A{_ID.pattern}\z")]
-Approver = Annotated[str, Field(pattern=rf"\A(?:{_APPROVER.pattern})\z")]
-Text = Annotated[str, Field(min_length=1)]
-Count = Annotated[int, Field(ge=1)]
-Quorum = Annotated[int, Field(ge=1, le=10)]
-SecretName = Annotated[str, Field(pattern=r"[A-Za-z0-9]")]
-SecretPattern = Annotated[str, Field(min_length=1), AfterValidator(_regular_expression)]
-# TOML has lists, a frozen tree has tuples: the container is lax, what is in it is strict.
-Ids = Annotated[tuple[Id, ...], Strict(False)]
-Approvers = Annotated[tuple[Approver, ...], Strict(False), Field(min_length=1)]
-Patterns = Annotated[tuple[Text, ...], Strict(False), BeforeValidator(_one_or_more), Field(min_length=1)]
-
-_APPROVERS_HINT = 'a list of "manage_server", "asker", "role:ID" or "user:ID", with at least one entry'
-_DURATION_HINT = 'seconds, or a text such as "90s", "5m" or "1h", from 0.1 seconds to 30 days'
-_IDS_HINT = 'a list of Discord ids, for example ["123456789012345678"]'
-_PATTERNS_HINT = 'argument = "pattern" or a list of patterns, in quotes, for example { path = ["/etc/*", "*.key"] }'
-_COUNT_HINT = "a whole number, 1 or more"
-_QUORUM_HINT = "how many people have to accept, from 1 to 10"
 
 
 class _Section(BaseModel):
@@ -135,10 +91,10 @@ class ToolsConfig(_Section):
 class AccessConfig(_Section):
     """`[access]`: who may ask. An empty list of servers, channels or roles is no restriction."""
 
-    servers: Ids = Field(default=(), description=_IDS_HINT)
-    channels: Ids = Field(default=(), description=_IDS_HINT)
-    roles: Ids = Field(default=(), description=_IDS_HINT)
-    dm_users: Ids = Field(default=(), description=_IDS_HINT)
+    servers: Ids = Field(default=(), description=IDS_HINT)
+    channels: Ids = Field(default=(), description=IDS_HINT)
+    roles: Ids = Field(default=(), description=IDS_HINT)
+    dm_users: Ids = Field(default=(), description=IDS_HINT)
     """Direct messages are for these people only: an empty list is nobody."""
 
 
@@ -148,14 +104,14 @@ class ApprovalsConfig(_Section):
     mode: Literal["interactive", "auto_approve", "auto_deny"] = Field(
         default="interactive", description='"interactive", "auto_approve" or "auto_deny"'
     )
-    timeout: Duration = Field(default=300.0, description=_DURATION_HINT)
+    timeout: Duration = Field(default=300.0, description=DURATION_HINT)
     batch: Literal["hold", "split"] = Field(default="hold", description='"hold" or "split"')
-    approvers: Approvers = Field(default=("manage_server",), description=_APPROVERS_HINT)
-    quorum: Quorum = Field(default=1, description=_QUORUM_HINT)
+    approvers: Approvers = Field(default=("manage_server",), description=APPROVERS_HINT)
+    quorum: Quorum = Field(default=1, description=QUORUM_HINT)
     """The least for every card; a rule may ask for more."""
     four_eyes: bool = Field(default=False, description="true or false")
     """Whether the asker is kept from deciding, on every card; a rule may do so for its own."""
-    reminder: Duration | None = Field(default=None, description=_DURATION_HINT)
+    reminder: Duration | None = Field(default=None, description=DURATION_HINT)
     """So long before the deadline those who may decide are reminded; None: not at all."""
     ping: bool = Field(default=False, description="true or false")
     """Whether the reminder pings the roles and people who may decide."""
@@ -163,8 +119,8 @@ class ApprovalsConfig(_Section):
         default="session", description='"none", "session" or "always"'
     )
     """How far people may have their decisions remembered."""
-    grant_lifetime: Duration = Field(default=_LONGEST, description=_DURATION_HINT)
-    grant_uses: Count = Field(default=50, description=_COUNT_HINT)
+    grant_lifetime: Duration = Field(default=LONGEST, description=DURATION_HINT)
+    grant_uses: Count = Field(default=50, description=COUNT_HINT)
     on_no_approver: Literal["reject", "approve"] = Field(default="reject", description='"reject" or "approve"')
 
 
@@ -179,15 +135,15 @@ class RuleConfig(_Section):
 
     tool: Text = Field(description='tool = "NAME", where NAME may have wildcards, for example "file_*"')
     verdict: Annotated[Verdict, Strict(False)] = Field(description='verdict = "allow", "ask" or "deny"')
-    when: Mapping[str, Patterns] = Field(default_factory=dict[str, Any], description=_PATTERNS_HINT)
-    unless: Mapping[str, Patterns] = Field(default_factory=dict[str, Any], description=_PATTERNS_HINT)
-    approvers: Approvers | None = Field(default=None, description=_APPROVERS_HINT)
+    when: Mapping[str, Patterns] = Field(default_factory=dict[str, Any], description=PATTERNS_HINT)
+    unless: Mapping[str, Patterns] = Field(default_factory=dict[str, Any], description=PATTERNS_HINT)
+    approvers: Approvers | None = Field(default=None, description=APPROVERS_HINT)
     """None: those of `[approvals]`."""
-    timeout: Duration | None = Field(default=None, description=_DURATION_HINT)
+    timeout: Duration | None = Field(default=None, description=DURATION_HINT)
     """None: that of `[approvals]`."""
-    quorum: Quorum = Field(default=1, description=_QUORUM_HINT)
+    quorum: Quorum = Field(default=1, description=QUORUM_HINT)
     four_eyes: bool = Field(default=False, description="true or false")
-    reminder: Duration | None = Field(default=None, description=_DURATION_HINT)
+    reminder: Duration | None = Field(default=None, description=DURATION_HINT)
     ping: bool = Field(default=False, description="true or false")
     message: str = Field(default="", description="a text for those who decide")
     relaxable: bool = Field(default=False, description="true or false")
@@ -210,22 +166,22 @@ class RuleConfig(_Section):
 class LimitsConfig(_Section):
     """`[limits]`: how much at once."""
 
-    calls_per_response: Count = Field(default=10, description=_COUNT_HINT)
-    turns_per_person: Count = Field(default=3, description=_COUNT_HINT)
-    queue_per_person: Count = Field(default=5, description=_COUNT_HINT)
-    queue_per_conversation: Count = Field(default=5, description=_COUNT_HINT)
-    model_requests_per_turn: Count = Field(default=25, description=_COUNT_HINT)
-    tool_seconds: Duration = Field(default=120.0, description=_DURATION_HINT)
+    calls_per_response: Count = Field(default=10, description=COUNT_HINT)
+    turns_per_person: Count = Field(default=3, description=COUNT_HINT)
+    queue_per_person: Count = Field(default=5, description=COUNT_HINT)
+    queue_per_conversation: Count = Field(default=5, description=COUNT_HINT)
+    model_requests_per_turn: Count = Field(default=25, description=COUNT_HINT)
+    tool_seconds: Duration = Field(default=120.0, description=DURATION_HINT)
 
 
 class AuditConfig(_Section):
     """`[audit]`: the record of decisions."""
 
     keep_text: LongDuration = Field(
-        default=90 * _UNITS["d"], description='a text such as "90d", from one hour to 3650 days'
+        default=90 * UNITS["d"], description='a text such as "90d", from one hour to 3650 days'
     )
     """How long the arguments of calls are kept with their rows; the rows themselves stay."""
-    log_channels: Ids = Field(default=(), description=_IDS_HINT)
+    log_channels: Ids = Field(default=(), description=IDS_HINT)
 
 
 class SecretsConfig(_Section):
@@ -242,6 +198,36 @@ class SecretsConfig(_Section):
     """The whole match is masked, or group 1 if there is one."""
 
 
+class McpConfig(_Section):
+    """`[mcp.NAME]`: a server whose tools the agent may use, as NAME_tool. We run it or connect to it ourselves."""
+
+    command: Annotated[tuple[Text, ...], Strict(False)] | None = Field(
+        default=None, min_length=1, description='a list, for example ["python", "server.py"]'
+    )
+    """It is run in the folder of this file, with the environment of `env` and nothing of ours but PATH and the like."""
+    url: str | None = Field(
+        default=None, pattern=r"\Ahttps?://[^\s]+\z", description='an address in quotes that starts with "https://"'
+    )
+    env: Mapping[str, str] = Field(default_factory=dict[str, str], description=_FILLED_HINT)
+    headers: Mapping[str, str] = Field(default_factory=dict[str, str], description=_FILLED_HINT)
+    tools: Patterns = Field(default=("*",), description='a list of names as the server has them, for example ["get_*"]')
+    """The others are left out."""
+    trusted: bool = Field(default=False, description="true or false")
+    """Whether to believe the server which of its tools only read: those do not ask then."""
+    start: Duration = Field(default=10.0, description=DURATION_HINT)
+    """So long it may take to answer when a turn begins; then the turn goes on without it."""
+
+    @model_validator(mode="after")
+    def _is_run_or_reached(self) -> McpConfig:
+        if (self.command is None) == (self.url is None):
+            raise ValueError("needs a command or a url; write one of the two")
+        if self.url and self.env:
+            raise ValueError("has a url and env, which only a command takes; write headers or remove it")
+        if self.command and self.headers:
+            raise ValueError("has a command and headers, which only a url takes; write env or remove them")
+        return self
+
+
 class Config(_Section):
     """The whole file. `Config()` is what holds without one."""
 
@@ -254,6 +240,7 @@ class Config(_Section):
     limits: LimitsConfig = LimitsConfig()
     audit: AuditConfig = AuditConfig()
     secrets: SecretsConfig = SecretsConfig()
+    mcp: Mapping[ServerName, McpConfig] = Field(default_factory=dict[str, McpConfig])
 
     _folder: Path = PrivateAttr(default=Path("."))
 
@@ -267,10 +254,11 @@ class Config(_Section):
         return self._folder / self.tools.workspace
 
     def keep_workspace_apart(self, *own: Path) -> None:
-        """Raises ConfigError if the file tools could reach one of these files of ours, a plugin or the program."""
+        """Raises ConfigError if the file tools could reach these files of ours, a program that we run or our own."""
         root, setting = self.workspace.resolve(), f'[tools] workspace = "{self.tools.workspace}"'
-        plugins = (self._folder / plugin for plugin in self.tools.plugins)
-        for path in (*own, self._folder / "signoff.toml", *plugins, Path(__file__)):
+        programs = [*self.tools.plugins, *(word for server in self.mcp.values() for word in server.command or ())]
+        ours = (self._folder / name for name in ("signoff.toml", *programs))
+        for path in (*own, *ours, Path(__file__)):
             if path.resolve().is_relative_to(root):
                 cause = f"{setting} contains {path.name}, which the agent must not reach"
                 raise ConfigError(f'{cause}; write a folder of its own, for example "{WORKSPACE}"')
@@ -312,7 +300,7 @@ def parse_config(text: str, name: str = "signoff.toml") -> Config:
 def _hints() -> Hints:
     """Of every table, every key and what to write for it."""
     first = (AgentConfig, ToolsConfig, AccessConfig, ApprovalsConfig, RuleConfig)
-    models = (*first, LimitsConfig, AuditConfig, SecretsConfig)
+    models = (*first, LimitsConfig, AuditConfig, SecretsConfig, McpConfig)
     return {
         section: {field.alias or name: field.description or "" for name, field in model.model_fields.items()}
         for section, model in zip(Config.model_fields, models, strict=True)

@@ -32,6 +32,9 @@ _SYNTAX = {
     "Unescaped '\\'": "write \\\\ for a backslash, or put the text in single quotes",
 }
 
+_NAMED = {"mcp": "up to 20 of a-z, 0-9 and _, with a letter first"}
+"""Tables that there may be several of, each with a name of its own, and what such a name is."""
+
 
 def describe_syntax(error: Exception, text: str) -> str:
     """tomllib gives the place only inside its message, and none at the end of the text."""
@@ -57,6 +60,13 @@ def _problem(error: ErrorDetails, hints: Hints) -> str:
     where = _table(section)
     if rest and isinstance(rest[0], int):
         where = f"{where} number {rest[0] + 1}"
+        rest = rest[1:]
+    if rest and section in _NAMED:
+        if rest[-1] == "[key]":
+            return f"{_show(rest[0])} cannot be the NAME of {where}; write {_NAMED[section]}"
+        if len(rest) == 1 and error["type"] == "model_type":
+            return f"{_show(rest[0])} stands in no table; write it under {where}"
+        where = f"[{section}.{rest[0]}]"
         rest = rest[1:]
     if error["type"] == "extra_forbidden":
         if rest:
@@ -96,6 +106,8 @@ def _home(key: str, hints: Hints) -> str | None:
 
 
 def _table(section: str) -> str:
+    if section in _NAMED:
+        return f"[{section}.NAME]"
     return "[[rules]]" if section == "rules" else f"[{section}]"
 
 

@@ -42,13 +42,15 @@ def test_it_is_seen_from_the_folder_of_the_file(tmp_path: Path) -> None:
         ("secrets", ".env"),
         ("mine", "mine.py"),
         ("mine/mine.py", "mine.py"),
+        ("served", "server.py"),
         (str(MAIN.parent), "config.py"),
         ("/", "signoff.db"),
     ],
 )
 def test_it_may_not_hold_the_bots_own_files(tmp_path: Path, workspace: str, named: str) -> None:
     folder = tmp_path / "bot"
-    config = configured(folder, f'[tools]\nplugins = ["mine/mine.py"]\nworkspace = "{workspace}"')
+    mcp = '[mcp.docs]\ncommand = ["python", "served/server.py"]'
+    config = configured(folder, f'[tools]\nplugins = ["mine/mine.py"]\nworkspace = "{workspace}"\n{mcp}')
     (folder / "data").mkdir()
     (folder / "link").symlink_to("data")
     with pytest.raises(ConfigError) as caught:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import sys
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
 
+from tests.agent import shop_tools
 from tests.e2e.rig import Rig, patient, rig
+
+SHOP = shop_tools.__file__
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
-    async with rig(tmp_path_factory.mktemp("flow")) as running:
+    command = json.dumps([sys.executable, str(SHOP), "shop.txt"])
+    async with rig(tmp_path_factory.mktemp("flow"), config=f"[mcp.shop]\ncommand = {command}\n") as running:
         yield running
 
 
@@ -36,6 +42,17 @@ async def test_accept_runs_the_tool_once_and_the_reply_comes(live: Rig) -> None:
     assert "accepted" in decided.text
     assert decided.buttons == []
     assert live.trace.count("record accepted") == 1
+
+
+async def test_a_tool_of_an_mcp_server_asks_like_any_other_and_runs_once(live: Rig) -> None:
+    asked = await live.ask('call shop_refund {"order": "A-1"}')
+    card = await live.card(asked.id)
+    assert "shop_refund" in card.text
+    done = live.folder / "shop.txt"
+    assert "refund" not in done.read_text()
+    await live.people["Ada"].click(card, "Accept")
+    await live.sees(asked.id, "refunded 5 for A-1")
+    assert done.read_text().count("refund") == 1
 
 
 async def test_reject_runs_nothing_and_the_model_knows(live: Rig) -> None:

@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic_ai import Agent, Tool
+from pydantic_ai import Agent, Tool, ToolDefinition
 from pydantic_ai.agent import AbstractAgent
-from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
+from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, PrefixedToolset
 
 from signoff.agent.declared import declaration
 from signoff.agent.floor import Floor
 from signoff.agent.gate import Judge
+from signoff.agent.mcp import McpServer, build_servers
 from signoff.agent.models import choose_model
 from signoff.agent.plugins import Listener, PluginTool, load_plugins
 from signoff.agent.runner import AgentRunner, Limits
@@ -47,25 +48,32 @@ class Brain:
     policy: Policy
     verdicts: tuple[str, ...]
     """One line per tool that is known before a run."""
-    tools: tuple[ToolFacts, ...] = ()
     listeners: tuple[Listener, ...] = ()
     """What plugins want to be told of every decision."""
+
+    @property
+    def tools(self) -> tuple[ToolFacts, ...]:
+        """As they are known now: an MCP server tells its tools when it is first asked."""
+        return tuple(facts(self.agent, self.policy))
 
     @classmethod
     def build(cls, config: Config, model_name: str) -> Brain:
         policy = build_policy(config)
+        if config.agent.import_ and config.mcp:
+            cause = "[agent] import brings its own tools, so [mcp.NAME] would not be used"
+            raise ConfigError(f"{cause}; remove one of them")
         if config.agent.import_:
             imported = import_agent(config)
-            return cls(imported, policy, (), tuple(facts(imported, policy)))
+            return cls(imported, policy, ())
         listeners: list[Listener] = []
-        tools = build_tools(config, listeners)
+        tools = [*build_tools(config, listeners), *build_servers(config)]
         agent = Agent(
             choose_model(model_name),
             instructions=config.agent.instructions,
             tools=[tool for tool in tools if isinstance(tool, Tool)],
             toolsets=[toolset for toolset in tools if isinstance(toolset, AbstractToolset)],
         )
-        return cls(agent, policy, tuple(verdicts(tools, policy)), tuple(facts(agent, policy)), tuple(listeners))
+        return cls(agent, policy, tuple(verdicts(tools, policy)), tuple(listeners))
 
     def runner(self, config: Config, store: TurnStore, clock: Clock, policy: Judge, mask: Mask) -> AgentRunner:
         limits = config.limits
@@ -116,14 +124,24 @@ def build_terms(config: Config) -> Terms:
 
 
 def facts(agent: AbstractAgent[Any, Any], policy: Policy) -> list[ToolFacts]:
-    """The function tools of an agent; those of other toolsets are known when they run."""
-    found: list[ToolFacts] = []
-    for toolset in agent.toolsets:
-        if isinstance(toolset, FunctionToolset):
-            for tool in toolset.tools.values():
-                arguments = tuple(tool.function_schema.json_schema.get("properties", {}))
-                found.append(ToolFacts(tool.name, arguments, _verdict(tool, policy).partition(": ")[2]))
-    return found
+    """The function tools of an agent and what MCP servers told so far; the rest is known when it runs."""
+    return [
+        ToolFacts(
+            tool_def.name,
+            tuple(tool_def.parameters_json_schema.get("properties", {})),
+            _verdict(tool_def, policy).partition(": ")[2],
+        )
+        for toolset in agent.toolsets
+        for tool_def in _definitions(toolset)
+    ]
+
+
+def _definitions(toolset: AbstractToolset[Any]) -> list[ToolDefinition]:
+    if isinstance(toolset, FunctionToolset):
+        return [tool.tool_def for tool in toolset.tools.values()]
+    if isinstance(toolset, PrefixedToolset) and isinstance(server := toolset.wrapped, McpServer):
+        return server.definitions()
+    return []
 
 
 def build_tools(config: Config, listeners: list[Listener] | None = None) -> list[PluginTool]:
@@ -154,16 +172,16 @@ def verdicts(tools: Sequence[PluginTool], policy: Policy) -> list[str]:
     lines: list[str] = []
     for entry in tools:
         if isinstance(entry, Tool):
-            lines.append(_verdict(entry, policy))
-        elif isinstance(entry, FunctionToolset):
-            lines.extend(_verdict(tool, policy) for tool in entry.tools.values())
+            lines.append(_verdict(entry.tool_def, policy))
+        elif found := _definitions(entry):
+            lines += [_verdict(tool_def, policy) for tool_def in found]
         else:
             lines.append(f"{entry.label}: its tools are known when it runs; each passes the gate")
     return lines
 
 
-def _verdict(tool: Tool[Any], policy: Policy) -> str:
-    declared = declaration(tool.tool_def)
+def _verdict(tool: ToolDefinition, policy: Policy) -> str:
+    declared = declaration(tool)
     rules = [rule for rule in policy.rules if rule.names(tool.name)]
     if any(rule.when or rule.unless for rule in rules) or (not rules and callable(declared)):
         return f"{tool.name}: depends on its arguments"

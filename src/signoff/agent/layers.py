@@ -15,6 +15,7 @@ from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from pydantic_core import to_jsonable_python
 
+from signoff.agent.declared import asking_if_mcp
 from signoff.approvals.digest import fingerprint
 
 CallTool = Callable[[RunContext[Any], dict[str, Any]], Awaitable[Any]]
@@ -43,7 +44,8 @@ class GatedToolset(WrapperToolset[Any]):
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         # The framework defers `unapproved` and `external` tools by itself, on arguments that nobody has validated.
-        tools = await super().get_tools(ctx)
+        found = await super().get_tools(ctx)
+        tools = {name: asking_if_mcp(tool, origin_of(tool)) for name, tool in found.items()}
         self.gate.declare(tools)
         return {
             name: replace(tool, tool_def=replace(tool.tool_def, kind="function")) if tool.tool_def.defer else tool
@@ -91,9 +93,13 @@ def as_json(args: dict[str, Any]) -> dict[str, Any]:
 
 def source_of(tool: ToolsetTool[Any]) -> str:
     """Where a tool comes from, the same after every start: a tool of that name from elsewhere is another tool."""
+    return origin_of(tool).label
+
+
+def origin_of(tool: ToolsetTool[Any]) -> AbstractToolset[Any]:
     while isinstance(inner := getattr(tool, "source_tool", None), ToolsetTool):
         tool = inner  # pyright: ignore[reportUnknownVariableType]
     toolset = tool.toolset
     while isinstance(toolset, WrapperToolset):
         toolset = toolset.wrapped
-    return toolset.label
+    return toolset

@@ -1,0 +1,149 @@
+"""MCP servers: what a provider would run for the model, we run or reach ourselves, so that its tools pass the gate.
+
+A tool of an MCP server asks, wherever the server comes from: `[mcp.NAME]`, a plugin or an imported agent. What a server
+says of its own tools is believed only where the operator trusts it. A server that does not answer costs the turn its
+tools, not its life. Knows nothing of people and cards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fnmatch
+import logging
+import os
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic_ai import RunContext, ToolDefinition
+from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
+
+from signoff.agent.declared import only_reads, saying
+from signoff.approvals.digest import fingerprint
+from signoff.config import Config, McpConfig
+from signoff.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pydantic_ai.mcp import MCPToolset
+
+log = logging.getLogger(__name__)
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def build_servers(config: Config, environment: Mapping[str, str] = os.environ) -> list[AbstractToolset[Any]]:
+    """The servers of signoff.toml. None is started here. Raises ConfigError for what the environment lacks."""
+    built: list[AbstractToolset[Any]] = []
+    for name, server in config.mcp.items():
+        toolset = _connection(name, server, config, environment)
+        built.append(McpServer(toolset, name, server, toolset.client.close).prefixed(name))
+    return built
+
+
+def _connection(name: str, server: McpConfig, config: Config, environment: Mapping[str, str]) -> MCPToolset[Any]:
+    # Imported here: it takes a second or two, and most installations have no MCP server.
+    from fastmcp.client.transports import StdioTransport
+    from pydantic_ai.mcp import MCPToolset
+
+    client, headers = server.url, _filled(f"[mcp.{name}] headers", server.headers, environment) or None
+    if server.command:
+        command, *arguments = server.command
+        # Nothing of our own environment goes to it, which holds our token, but what a program needs to start.
+        env = _filled(f"[mcp.{name}] env", server.env, environment)
+        client = StdioTransport(command, arguments, env, str(config.folder.resolve()))
+    return MCPToolset(
+        client,
+        # Part of every call's digest: another server under the same name inherits no decision.
+        id=f"{name} {fingerprint({'source': server.command or server.url})[:16]}",
+        headers=headers,
+        tool_error_behavior="failed",
+        init_timeout=server.start,
+        read_timeout=config.limits.tool_seconds,
+    )
+
+
+def _filled(where: str, texts: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+    def value(match: re.Match[str]) -> str:
+        if match[1] not in environment:
+            raise ConfigError(f"{where} names ${{{match[1]}}}, which is not set; set it in .env or remove it")
+        return environment[match[1]]
+
+    return {name: _VARIABLE.sub(value, text) for name, text in texts.items()}
+
+
+@dataclass
+class McpServer(WrapperToolset[Any]):
+    """One server of signoff.toml, connected for as long as a run lasts."""
+
+    name: str
+    server: McpConfig
+    hang_up: Callable[[], Awaitable[None]]
+    connected: bool = False
+    known: dict[str, ToolsetTool[Any]] = field(default_factory=dict[str, "ToolsetTool[Any]"])
+    """Its tools when it last answered; shared by all runs."""
+
+    async def for_run(self, ctx: RunContext[Any]) -> AbstractToolset[Any]:
+        return replace(self, connected=False)
+
+    async def __aenter__(self) -> Self:
+        try:
+            async with asyncio.timeout(self.server.start):
+                await super().__aenter__()
+            self.connected = True
+        except Exception as error:
+            self._warn(error)
+            await self._give_up()
+        return self
+
+    async def __aexit__(self, *args: Any) -> bool | None:
+        return await super().__aexit__(*args) if self.connected else None
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        if self.connected:
+            try:
+                async with asyncio.timeout(self.server.start):
+                    found = await super().get_tools(ctx)
+            except Exception as error:
+                self._warn(error)
+            else:
+                self.known.clear()
+                self.known |= {name: self._declared(tool) for name, tool in found.items() if self._is_wanted(name)}
+        # A call that was approved meanwhile keeps its tool: it is told what became of it when it runs.
+        return dict(self.known)
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        if not self.connected:
+            raise ToolFailed(f"Not run: the MCP server {self.name} does not answer.")
+        return await super().call_tool(name, tool_args, ctx, tool)
+
+    def definitions(self) -> list[ToolDefinition]:
+        """Its tools under their full names; before it was ever asked, one entry that stands for all."""
+        found = [tool.tool_def for tool in self.known.values()] or [_any_tool(trusted=self.server.trusted)]
+        return [replace(tool_def, name=f"{self.name}_{tool_def.name}") for tool_def in found]
+
+    async def _give_up(self) -> None:
+        """End a process that was started and says nothing, so that the next run starts another."""
+        try:
+            async with asyncio.timeout(self.server.start):
+                await self.hang_up()
+        except Exception as error:
+            log.debug("ending the MCP server %s: %s", self.name, error)
+
+    def _is_wanted(self, name: str) -> bool:
+        return any(fnmatch.fnmatchcase(name, pattern) for pattern in self.server.tools)
+
+    def _declared(self, tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
+        reads = self.server.trusted and only_reads(tool.tool_def)
+        return saying(tool, approval="never_require" if reads else "always_require", read_only=reads)
+
+    def _warn(self, error: Exception) -> None:
+        log.warning("the MCP server %s does not answer: %s: %s", self.name, type(error).__name__, error)
+
+
+def _any_tool(*, trusted: bool) -> ToolDefinition:
+    # Whether a tool of a trusted server asks is known once the server has said which of them only read.
+    return ToolDefinition(name="*", metadata={} if trusted else {"approval": "always_require"})

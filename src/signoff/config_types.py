@@ -1,0 +1,67 @@
+"""The kinds of values in signoff.toml, and what an error tells people to write for each.
+
+Durations, ids, approvers, patterns. Knows none of the tables that use them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field, Strict
+
+UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(ms|s|m|h|d)")
+LONGEST = 30 * UNITS["d"]
+_LONGEST_KEPT = 3650 * UNITS["d"]
+_ID = re.compile(r"[1-9][0-9]{0,19}")
+_NESTED_REPEAT = re.compile(r"(?<![\\+*}])(?:[+*]|\{[0-9]*,[0-9]*\})(?!\+)[^(]{0,200}\)(?:[+*](?!\+)|\{[0-9]*,)")
+_APPROVER = re.compile(rf"manage_server|asker|(?:role|user):{_ID.pattern}")
+
+
+def _seconds(value: object) -> object:
+    if isinstance(value, str) and (match := _DURATION.fullmatch(value.strip())):
+        return float(match[1]) * UNITS[match[2]]
+    return value
+
+
+def _id(value: object) -> object:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _one_or_more(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+def _regular_expression(value: str) -> str:
+    """A repeat of a repeat, as in (a+)+, may take forever on the wrong text."""
+    try:
+        re.compile(value)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ValueError(str(error)) from None
+    if _NESTED_REPEAT.search(value):
+        raise ValueError("repeats what repeats")
+    return value
+
+
+Duration = Annotated[float, BeforeValidator(_seconds), Field(ge=0.1, le=LONGEST)]
+LongDuration = Annotated[float, BeforeValidator(_seconds), Field(ge=UNITS["h"], le=_LONGEST_KEPT)]
+Id = Annotated[str, BeforeValidator(_id), Field(pattern=rf"\A{_ID.pattern}\z")]
+Approver = Annotated[str, Field(pattern=rf"\A(?:{_APPROVER.pattern})\z")]
+Text = Annotated[str, Field(min_length=1)]
+Count = Annotated[int, Field(ge=1)]
+Quorum = Annotated[int, Field(ge=1, le=10)]
+ServerName = Annotated[str, Field(pattern=r"\A[a-z][a-z0-9_]{0,19}\z")]
+SecretName = Annotated[str, Field(pattern=r"[A-Za-z0-9]")]
+SecretPattern = Annotated[str, Field(min_length=1), AfterValidator(_regular_expression)]
+# TOML has lists, a frozen tree has tuples: the container is lax, what is in it is strict.
+Ids = Annotated[tuple[Id, ...], Strict(False)]
+Approvers = Annotated[tuple[Approver, ...], Strict(False), Field(min_length=1)]
+Patterns = Annotated[tuple[Text, ...], Strict(False), BeforeValidator(_one_or_more), Field(min_length=1)]
+
+APPROVERS_HINT = 'a list of "manage_server", "asker", "role:ID" or "user:ID", with at least one entry'
+DURATION_HINT = 'seconds, or a text such as "90s", "5m" or "1h", from 0.1 seconds to 30 days'
+IDS_HINT = 'a list of Discord ids, for example ["123456789012345678"]'
+PATTERNS_HINT = 'argument = "pattern" or a list of patterns, in quotes, for example { path = ["/etc/*", "*.key"] }'
+COUNT_HINT = "a whole number, 1 or more"
+QUORUM_HINT = "how many people have to accept, from 1 to 10"

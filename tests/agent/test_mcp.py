@@ -1,0 +1,292 @@
+"""MCP servers behind the gate: real ones, as processes of their own, over stdio and over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_ai import Agent
+from pydantic_ai.toolsets import AbstractToolset
+
+from signoff.agent.assemble import Brain, build_policy
+from signoff.agent.mcp import build_servers
+from signoff.agent.runner import AgentRunner
+from signoff.approvals.desk import Click, Desk
+from signoff.approvals.grants import GrantTerms
+from signoff.approvals.model import Batch, Choice, Remember
+from signoff.config import Config, load_config
+from signoff.errors import ConfigError
+from signoff.store import Store
+from signoff.turns.model import Finished, Paused, Step, TurnState
+from tests.agent.scripted import Answer, Script, calls
+from tests.conftest import ADA, PLACE, HandClock, make_turn
+
+STDIO = Path(__file__).with_name("shop_tools.py")
+HTTP = Path(__file__).with_name("shop_server.py")
+
+
+@dataclass
+class Shop:
+    """An agent whose only tools are those of the shop's server."""
+
+    folder: Path
+    store: Store
+    clock: HandClock
+    turns: int = 0
+    script: Script = field(default_factory=lambda: Script(["done"]))
+    runner: AgentRunner | None = None
+    desk: Desk = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.desk = Desk(self.store, self.clock, grants=GrantTerms(Remember.SESSION))
+
+    @property
+    def ledger(self) -> list[dict[str, Any]]:
+        file = self.folder / "ledger"
+        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+    @property
+    def done(self) -> list[dict[str, Any]]:
+        return [entry for entry in self.ledger if "tool" in entry]
+
+    @property
+    def command(self) -> str:
+        return json.dumps([sys.executable, str(STDIO), str(self.folder / "ledger")])
+
+    def config(self, text: str) -> Config:
+        (self.folder / "signoff.toml").write_text(text, encoding="utf-8")
+        return load_config(self.folder / "signoff.toml", required=True)
+
+    def open(self, text: str) -> None:
+        """Let the agent have the servers of this configuration."""
+        config = self.config(text)
+        self.use(build_servers(config), config)
+
+    def use(self, toolsets: list[AbstractToolset[Any]], config: Config | None = None) -> None:
+        policy = build_policy(config or Config())
+        agent = Agent(self.script.model(), toolsets=toolsets)
+        self.runner = AgentRunner(agent, self.store, self.clock, policy)
+
+    async def ask(self, *answers: Answer) -> Step:
+        self.script.answers = list(answers)
+        self.turns += 1
+        turn = make_turn(f"turn{self.turns}")
+        await self.store.run(lambda tx: tx.insert_turn(turn))
+        await self.store.run(lambda tx: tx.move(turn.id, TurnState.QUEUED, TurnState.RUNNING))
+        return await self.advance(turn.id)
+
+    async def advance(self, turn_id: str) -> Step:
+        assert self.runner
+        turn = await self.store.run(lambda tx: tx.turn(turn_id))
+        assert turn
+        step = await self.runner.advance(turn)
+        if isinstance(step, Paused):
+            await self.store.run(lambda tx: self.desk.open(tx, step.batch))
+        return step
+
+    async def accept(self, step: Step, remember: Remember = Remember.NONE) -> Step:
+        batch = batch_of(step)
+        await self.desk.decide(Click(batch.id, Choice.ACCEPT, ADA, PLACE.channel, remember=remember))
+        return await self.advance(batch.turn)
+
+
+def batch_of(step: Step) -> Batch:
+    assert isinstance(step, Paused), step
+    return step.batch
+
+
+@pytest.fixture
+def shop(tmp_path: Path, store: Store, clock: HandClock) -> Shop:
+    return Shop(tmp_path, store, clock)
+
+
+@asynccontextmanager
+async def served(shop: Shop) -> AsyncGenerator[str]:
+    """The same server over HTTP, as a provider would reach it."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(HTTP), str(shop.folder / "ledger"), str(port), stderr=asyncio.subprocess.DEVNULL
+    )
+    try:
+        async with asyncio.timeout(60):
+            while True:
+                try:
+                    _, writer = await asyncio.open_connection("127.0.0.1", port)
+                    break
+                except OSError:
+                    await asyncio.sleep(0.05)
+        writer.close()
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.kill()
+        await process.wait()
+
+
+async def test_a_call_of_a_server_that_a_provider_would_run_waits_for_a_person(shop: Shop) -> None:
+    async with served(shop) as url:
+        shop.open(f'[mcp.shop]\nurl = "{url}"\n')
+        step = await shop.ask(calls(("shop_refund", {"order": "A-1", "amount": 7})), "paid")
+        request = batch_of(step).requests[0]
+        assert request.call.tool == "shop_refund"
+        assert request.call.args == {"order": "A-1", "amount": 7}
+        assert not shop.done
+        assert isinstance(await shop.accept(step), Finished)
+        assert shop.done == [{"tool": "refund", "order": "A-1", "amount": 7}]
+        assert "refunded 7 for A-1" in shop.script.results["call_0"]
+
+
+async def test_a_server_of_our_own_is_started_once_and_asked_about_each_time(shop: Shop) -> None:
+    shop.open(f"[mcp.shop]\ncommand = {shop.command}\n")
+    step = await shop.ask(calls(("shop_refund", {"order": "A-1"})), "paid")
+    await shop.accept(step)
+    step = await shop.ask(calls(("shop_list_orders", {})), "there are two")
+    assert batch_of(step).requests[0].call.tool == "shop_list_orders"  # it says that it only reads: no promise
+    await shop.accept(step)
+    assert [entry["tool"] for entry in shop.done] == ["refund", "list_orders"]
+    assert sum("started" in entry for entry in shop.ledger) == 1
+
+
+async def test_what_only_reads_on_a_trusted_server_does_not_ask_and_the_rest_does(shop: Shop) -> None:
+    shop.open(f"[mcp.shop]\ncommand = {shop.command}\ntrusted = true\n")
+    assert isinstance(await shop.ask(calls(("shop_list_orders", {})), "two"), Finished)
+    assert isinstance(await shop.ask(calls(("shop_refund", {"order": "A-1"})), "paid"), Paused)
+    assert [entry["tool"] for entry in shop.done] == ["list_orders"]
+
+
+async def test_rules_count_before_what_a_server_says(shop: Shop) -> None:
+    rules = '[[rules]]\ntool = "shop_list*"\nverdict = "deny"\n[[rules]]\ntool = "shop_refund"\nverdict = "allow"\n'
+    shop.open(f"{rules}[mcp.shop]\ncommand = {shop.command}\ntrusted = true\n")
+    asked = calls(("shop_list_orders", {}), ("shop_refund", {"order": "A-2"}))
+    assert isinstance(await shop.ask(asked, "done"), Finished)
+    assert [entry["tool"] for entry in shop.done] == ["refund"]
+    assert "Not allowed" in shop.script.results["call_0"]
+
+
+async def test_tools_that_were_not_named_are_not_there(shop: Shop) -> None:
+    shop.open(f'[mcp.shop]\ncommand = {shop.command}\ntools = ["list_*"]\n')
+    assert isinstance(await shop.ask(calls(("shop_refund", {"order": "A-1"})), "no such tool"), Finished)
+    assert not shop.done
+
+
+async def test_an_mcp_toolset_of_a_plugin_or_an_imported_agent_asks_too(shop: Shop) -> None:
+    from fastmcp.client.transports import StdioTransport
+    from pydantic_ai.mcp import MCPToolset
+
+    command, *arguments = json.loads(shop.command)
+    toolset = MCPToolset[Any](StdioTransport(command, arguments))
+    shop.use([toolset.prefixed("any").filtered(lambda ctx, tool_def: True)])
+    step = await shop.ask(calls(("any_list_orders", {})), "two")
+    assert batch_of(step).requests[0].call.tool == "any_list_orders"
+    assert not shop.done
+
+
+async def test_a_decision_is_not_inherited_by_another_server_of_the_same_name(shop: Shop) -> None:
+    asked = calls(("shop_refund", {"order": "A-1"}))
+    shop.open(f"[mcp.shop]\ncommand = {shop.command}\n")
+    await shop.accept(await shop.ask(asked, "paid"), Remember.SESSION)
+    step = await shop.ask(asked, "paid")
+    again = await shop.store.run(lambda tx: tx.batch(batch_of(step).id))
+    assert again
+    assert again.settled
+    other = json.dumps([*json.loads(shop.command)[:2], str(shop.folder / "elsewhere")])
+    shop.open(f"[mcp.shop]\ncommand = {other}\n")
+    step = await shop.ask(asked, "paid")
+    fresh = await shop.store.run(lambda tx: tx.batch(batch_of(step).id))
+    assert fresh
+    assert not fresh.settled
+
+
+async def test_a_server_gets_what_it_is_given_and_none_of_our_own_secrets(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISCORD_TOKEN", "ours")
+    monkeypatch.setenv("SHOP_TOKEN", "theirs")
+    rule = '[[rules]]\ntool = "*"\nverdict = "allow"\n'
+    shop.open(f'{rule}[mcp.shop]\ncommand = {shop.command}\nenv = {{ KEY = "Bearer ${{SHOP_TOKEN}}" }}\n')
+    await shop.ask(calls(("shop_environment", {})), "done")
+    names = shop.script.results["call_0"].split()
+    assert "KEY" in names
+    assert "PATH" in names
+    assert "DISCORD_TOKEN" not in names
+    assert "SHOP_TOKEN" not in names
+
+
+def test_a_name_that_the_environment_lacks_is_said_at_the_start(shop: Shop) -> None:
+    config = shop.config('[mcp.shop]\nurl = "http://127.0.0.1:9/mcp"\nheaders = { Authorization = "${NO_SUCH}" }\n')
+    with pytest.raises(ConfigError, match=r"\[mcp\.shop\] headers names \$\{NO_SUCH\}, which is not set; set it"):
+        build_servers(config, {})
+
+
+async def test_a_server_that_cannot_be_reached_costs_its_tools_and_not_the_turn(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop.open('[mcp.shop]\nurl = "http://127.0.0.1:9/mcp"\n[mcp.gone]\ncommand = ["no-such-program-here"]\n')
+    assert isinstance(await shop.ask("I have no tools"), Finished)
+    assert "the MCP server shop does not answer" in caplog.text
+    assert "the MCP server gone does not answer" in caplog.text
+
+
+async def test_a_server_that_never_answers_is_not_waited_for(shop: Shop) -> None:
+    silent = json.dumps([sys.executable, "-c", "import time; time.sleep(60)"])
+    shop.open(f'[mcp.shop]\ncommand = {silent}\nstart = "1s"\n')
+    async with asyncio.timeout(20):
+        assert isinstance(await shop.ask("I have no tools"), Finished)
+
+
+async def test_a_server_that_is_gone_when_its_call_was_accepted_runs_nothing_and_says_so(shop: Shop) -> None:
+    async with served(shop) as url:
+        shop.open(f'[mcp.shop]\nurl = "{url}"\nstart = "3s"\n')
+        step = await shop.ask(calls(("shop_refund", {"order": "A-1"})), "it did not work")
+    assert isinstance(await shop.accept(step), Finished)
+    assert "Not run: the MCP server shop does not answer." in shop.script.results["call_0"]
+    assert not shop.done
+
+
+async def test_a_server_that_dies_or_fails_in_a_call_leaves_the_turn_alive_and_is_started_again(shop: Shop) -> None:
+    rule = '[[rules]]\ntool = "*"\nverdict = "allow"\n'
+    shop.open(f"{rule}[mcp.shop]\ncommand = {shop.command}\n")
+    assert isinstance(await shop.ask(calls(("shop_fail", {})), "it failed"), Finished)
+    assert "out of stock" in shop.script.results["call_0"]
+    assert isinstance(await shop.ask(calls(("shop_die", {})), "it died"), Finished)
+    assert isinstance(await shop.ask(calls(("shop_refund", {"order": "A-3"})), "paid"), Finished)
+    assert shop.done == [{"tool": "refund", "order": "A-3", "amount": 5}]
+    started = [entry["started"] for entry in shop.ledger if "started" in entry]
+    assert len(started) == 2
+    assert started[0] != started[1]
+
+
+async def test_other_arguments_are_tried_without_running_anything(shop: Shop) -> None:
+    shop.open(f"[mcp.shop]\ncommand = {shop.command}\n")
+    step = await shop.ask(calls(("shop_refund", {"order": "A-1"})), "paid")
+    assert shop.runner
+    batch = batch_of(step)
+    revised = await shop.runner.revise(batch, batch.requests[0], {"order": "A-1", "amount": 1})
+    assert revised.call.args == {"order": "A-1", "amount": 1}
+    assert not shop.done
+
+
+async def test_the_tools_are_named_before_and_after_the_server_was_asked(shop: Shop) -> None:
+    brain = Brain.build(shop.config(f"[tools]\nenable = []\n[mcp.shop]\ncommand = {shop.command}\n"), "demo")
+    assert brain.verdicts == ("shop_*: ask (declared)",)
+    assert [tool.name for tool in brain.tools] == ["shop_*"]
+    shop.runner = AgentRunner(brain.agent, shop.store, shop.clock, brain.policy)
+    await shop.ask("hello")
+    known = {tool.name: tool for tool in brain.tools}
+    assert known["shop_refund"].arguments == ("order", "amount")
+    assert known["shop_refund"].verdict == "ask (declared)"
+
+
+def test_an_imported_agent_and_servers_of_our_own_do_not_go_together(shop: Shop) -> None:
+    config = shop.config('[agent]\nimport = "x:agent"\n[mcp.shop]\nurl = "http://127.0.0.1:9/mcp"\n')
+    with pytest.raises(ConfigError, match=r"so \[mcp\.NAME\] would not be used; remove one of them"):
+        Brain.build(config, "demo")
