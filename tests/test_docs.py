@@ -13,6 +13,7 @@ import typer.main
 from discord import app_commands
 from pydantic import BaseModel
 
+from signoff.bot.access import Access
 from signoff.bot.admin.record import Record
 from signoff.bot.admin.tree import signoff_group
 from signoff.bot.ports import Orders
@@ -28,7 +29,7 @@ COMMANDS = sorted(typer.main.get_group(commands).commands)  # type: ignore[attr-
 def slash_options() -> Iterator[tuple[str, str]]:
     """(command, option) for everything that can be typed after /signoff; an empty option is the command itself."""
     nobody = cast(Orders, None)  # nothing is ordered here
-    group = signoff_group(nobody, Record(nobody), lambda args: args, lambda: 0.0)
+    group = signoff_group(nobody, Record(nobody), lambda args: args, lambda: 0.0, Access())
     for command in group.walk_commands():
         yield command.name, ""
         if isinstance(command, app_commands.Command):

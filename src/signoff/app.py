@@ -76,7 +76,11 @@ async def _until_told_to_stop(client: SignoffClient, driver: Driver, token: str)
         stopping.cancel()
         with suppress(Exception):
             await asyncio.wait_for(client.close(), 2)
-    await serving
+    if told.is_set():
+        serving.cancel()  # the library would sleep on until its next attempt to connect, which may be minutes
+    await asyncio.wait({serving})
+    if not serving.cancelled():
+        serving.result()
 
 
 def _leave_for_certain() -> None:

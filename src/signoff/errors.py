@@ -15,7 +15,6 @@ SignoffError
 │   ├── Outdated            the call was edited since the clicked card was drawn; carries the batch
 │   └── Refused             an edit, a rule, a grant or another order was not taken; its text says why
 ├── CardFailed              a front end could not show a card; its text says why
-├── TurnRefused             a mention is not taken: limits or access; its text says why
 ├── TurnFailed              a run ended in an error; its text is what the asker reads
 └── StoreError              the store failed while the process was running
 """
@@ -104,10 +103,6 @@ class Refused(DeskError):
 
 class CardFailed(SignoffError):
     """A front end could not show a card."""
-
-
-class TurnRefused(SignoffError):
-    """A mention is not taken."""
 
 
 class TurnFailed(SignoffError):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from signoff.agent.assemble import Brain
 from signoff.agent.runner import AgentRunner
-from signoff.approvals.audit import AuditRow
+from signoff.approvals.audit import BROKEN, PRUNED, AuditRow
 from signoff.approvals.desk import Desk
 from signoff.approvals.grants import Grant
 from signoff.approvals.model import Actor, Batch, JsonObject, Pause, Place, Ruling
@@ -39,6 +39,9 @@ class Office:
     def floor(self) -> Sequence[Rule]:
         return self.rulebook.floor.rules
 
+    def mode(self) -> str:
+        return self.desk.modes.mode
+
     async def rules(self, server: str) -> Sequence[ServerRule]:
         return await self.rulebook.of(server)
 
@@ -52,8 +55,8 @@ class Office:
         must_manage(actor)
         return self.runner.terms.fill(await self.runner.test(tool, args, place, actor))
 
-    async def grants(self, server: str) -> Sequence[Grant]:
-        return await self.desk.standing_grants(server)
+    async def grants(self, actor: Actor) -> Sequence[Grant]:
+        return [one for one in await self.desk.standing_grants(actor.server) if one.concerns(actor)]
 
     async def revoke(self, grant_id: str, actor: Actor) -> Grant:
         return await self.desk.revoke(grant_id, actor)
@@ -77,6 +80,7 @@ class Office:
         tool: str | None = None,
         kind: str | None = None,
     ) -> Sequence[AuditRow]:
+        server = "" if kind in (BROKEN, PRUNED) else server
         return await self.store.run(
             lambda tx: tx.audit_page(server, before=before, limit=limit, actor=actor, tool=tool, kind=kind)
         )

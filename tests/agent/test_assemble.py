@@ -46,10 +46,24 @@ def test_an_existing_agent_is_taken_as_it_is(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr("sys.path", [*__import__("sys").path])
     (tmp_path / "existing_agent_module.py").write_text(
         "from pydantic_ai import Agent\nfrom pydantic_ai.models.test import TestModel\n"
-        "support = Agent(TestModel(), name='support')\nwrong = 5\n"
+        "def look(where: str) -> str:\n    return where\n"
+        "support = Agent(TestModel(), name='support', tools=[look])\nwrong = 5\n"
     )
     brain = Brain.build(configured(tmp_path, '[agent]\nimport = "existing_agent_module:support"\n'), "demo")
     assert brain.agent.name == "support"
+    assert brain.verdicts == ("look: allow (declares nothing; its own code may still ask)",)
+    assert [(tool.name, tool.arguments) for tool in brain.tools] == [("look", ("where",))]
+
+
+@pytest.mark.parametrize(
+    ("table", "named"),
+    [("[tools]\nplugins = ['mine.py']", "[tools] plugins"), ("[mcp.a]\nurl = 'http://127.0.0.1:9/mcp'", "[mcp.NAME]")],
+)
+def test_what_an_imported_agent_would_not_use_is_said(tmp_path: Path, table: str, named: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Brain.build(configured(tmp_path, f'[agent]\nimport = "x:agent"\n{table}\n'), "demo")
+    words = f"[agent] import brings its own tools, so {named} would not be used; remove one of them"
+    assert str(caught.value) == words
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pydantic_ai import ApprovalRequired
 from pydantic_ai.exceptions import ToolFailed
 
 from signoff.agent.declared import declaration, is_read_only
-from signoff.agent.previews import Preview, has_preview
+from signoff.agent.previews import Preview
 from signoff.agent.tools.files import READ_AT_MOST, WRITE_AT_MOST
 from signoff.approvals.model import Verdict
 from tests.agent.file_rig import FileRig, context
@@ -29,7 +29,7 @@ def test_reading_never_asks_and_writing_always_does(rig: FileRig) -> None:
     reading, writing = rig.tools.reading().tool_def, rig.tools.writing().tool_def
     assert (reading.name, declaration(reading), is_read_only(reading)) == ("read_file", Verdict.ALLOW, True)
     assert (writing.name, declaration(writing), is_read_only(writing)) == ("write_file", Verdict.ASK, False)
-    assert has_preview(writing)
+    assert callable((writing.metadata or {}).get("preview"))
     assert set(writing.parameters_json_schema["properties"]) == {"path", "content"}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,8 +18,8 @@ from pydantic_ai.toolsets import AbstractToolset, ExternalToolset, WrapperToolse
 
 from signoff.agent.floor import Floor
 from signoff.agent.runner import AgentRunner, Limits
-from signoff.approvals.desk import Click, Desk
-from signoff.approvals.model import Batch, Choice, RequestKind, RequestState, Verdict
+from signoff.approvals.desk import Click, Desk, Modes
+from signoff.approvals.model import Batch, Choice, Remember, RequestKind, RequestState, Verdict
 from signoff.approvals.policy import Context, Policy, Rule
 from signoff.errors import StoreError, TurnFailed
 from signoff.store import Store
@@ -60,7 +61,9 @@ class Bench:
     async def decide(self, step: Step, choice: Choice, target: int | None = None) -> Step:
         assert isinstance(step, Paused)
         where = step.batch.id if target is None else step.batch.requests[target].id
-        await self.desk.decide(Click(where, choice, ADA, PLACE.channel))
+        shown = await self.store.run(lambda tx: tx.batch(step.batch.id))
+        assert shown
+        await self.desk.decide(Click(where, choice, ADA, PLACE.channel, revision=shown.revision))
         return await self.advance()
 
 
@@ -362,6 +365,19 @@ async def test_tools_that_the_provider_would_run_are_refused(bench: Bench) -> No
         await bench.start(["done"], [], capabilities=[NativeTool(WebSearchTool())])
 
 
+async def test_a_tool_of_the_provider_that_another_capability_adds_is_refused_too(bench: Bench) -> None:
+    @dataclass
+    class Adding(AbstractCapability[Any]):
+        async def before_model_request(self, ctx: RunContext[Any], request_context: Any) -> Any:
+            parameters = request_context.model_request_parameters
+            request_context.model_request_parameters = replace(parameters, native_tools=[WebSearchTool()])
+            return request_context
+
+    with pytest.raises(TurnFailed, match="go round every approval"):
+        await bench.start(["done"], [], capabilities=[Adding()])
+    assert bench.script.asked == []
+
+
 async def test_external_tools_are_answered_as_not_available(bench: Bench) -> None:
     def defers(value: str) -> str:
         raise CallDeferred
@@ -493,3 +509,112 @@ async def test_a_decision_of_another_turn_is_not_ours(bench: Bench, store: Store
     again = await other.start([calls(("danger", {"value": "x"})), "done"], [protected(bench.box)])
     assert batch_of(again).requests[0].state is RequestState.PENDING
     assert bench.box.ran == []
+
+
+def resizing(ran: list[int]) -> Callable[..., str]:
+    """As in the README: a tool that asks by itself, for some arguments."""
+
+    def resize(ctx: RunContext[Any], gigabytes: int) -> str:
+        if gigabytes > 100 and not ctx.tool_call_approved:
+            raise ApprovalRequired(metadata={"reason": "a large disk costs money"})
+        ran.append(gigabytes)
+        return "resized"
+
+    return resize
+
+
+BESIDE = calls(("danger", {"value": "x"}), ("resize", {"gigabytes": 5000}))
+
+
+@pytest.mark.parametrize("how", ["grant", "auto_deny", "nobody"])
+async def test_a_call_that_only_waited_beside_one_settled_without_people_is_not_taken_for_approved(
+    bench: Bench, how: str
+) -> None:
+    ran: list[int] = []
+    policy = Policy((Rule("danger", Verdict.ASK, approvers=("asker",), four_eyes=True),) if how == "nobody" else ())
+    if how == "auto_deny":
+        bench.desk.modes = Modes("auto_deny")
+    answers: list[Answer] = [BESIDE, "done"]
+    if how == "grant":
+        answers.insert(0, calls(("danger", {"value": "x"})))
+    step = await bench.start(answers, [protected(bench.box), resizing(ran)], policy=policy)
+    if how == "grant":
+        click = Click(batch_of(step).id, Choice.ACCEPT, ADA, PLACE.channel, remember=Remember.SESSION)
+        await bench.desk.decide(click)
+        step = await bench.advance()
+    assert {r.call.tool for r in batch_of(step).requests} == {"danger", "resize"}
+    step = await bench.advance()
+    (request,) = batch_of(step).requests
+    assert request.summary == "a large disk costs money"
+    assert ran == []
+    if how != "auto_deny":
+        await bench.decide(step, Choice.ACCEPT)
+        assert ran == [5000]
+
+
+async def test_a_person_who_accepts_a_call_that_only_waited_is_not_asked_twice(bench: Bench) -> None:
+    ran: list[int] = []
+    step = await bench.start([BESIDE, "done"], [protected(bench.box), resizing(ran)])
+    assert isinstance(await bench.decide(step, Choice.ACCEPT), Finished)
+    assert ran == [5000]
+
+
+async def test_a_tool_that_asks_again_although_it_was_approved_is_ended(bench: Bench) -> None:
+    """Under auto_approve it would go round for ever, and no model request would count."""
+
+    def never(value: str) -> str:
+        bench.box.ran.append(("never", value, None))
+        raise ApprovalRequired
+
+    bench.desk.modes = Modes("auto_approve")
+    step = await bench.start([calls(("never", {"value": "x"})), "done"], [Tool(never)])
+    assert isinstance(await bench.advance(), Finished)
+    assert batch_of(step)
+    assert len(bench.box.ran) == 2
+    assert "asks again although it was approved" in bench.script.results["call_0"]
+
+
+async def test_a_tool_that_asks_while_its_arguments_are_validated_is_held_and_asked_about(bench: Bench) -> None:
+    def check(ctx: RunContext[Any], value: str, other: str | None = None) -> None:
+        if not ctx.tool_call_approved:
+            raise ApprovalRequired(metadata={"reason": "a large disk"})
+
+    grow = Tool(bench.box.tool("grow"), args_validator=check)
+    answers: list[Answer] = [calls(("grow", {"value": "x"}), ("look", {"value": "y"})), "done"]
+    step = await bench.start(answers, [grow, Tool(bench.box.tool("look"))])
+    first, second = batch_of(step).requests
+    assert (first.call.tool, first.summary, first.held) == ("grow", "a large disk", False)
+    assert (second.call.tool, second.held) == ("look", True)
+    assert bench.box.ran == []
+    assert isinstance(await bench.decide(step, Choice.ACCEPT), Finished)
+    assert sorted(name for name, _, _ in bench.box.ran) == ["grow", "look"]
+
+
+async def endless(*args: Any, **named: Any) -> Any:
+    await asyncio.sleep(60)
+
+
+def stuck(*args: Any, **named: Any) -> Any:
+    time.sleep(0.5)
+    return "too late"
+
+
+@pytest.mark.parametrize("slow", [endless, stuck])
+@pytest.mark.parametrize("what", ["preview", "approval"])
+async def test_a_preview_or_a_condition_has_no_longer_than_the_tool(bench: Bench, what: str, slow: Any) -> None:
+    tool = Tool(bench.box.tool("danger"), requires_approval=what == "preview", metadata={what: slow})
+    async with asyncio.timeout(20):
+        step = await bench.start([calls(("danger", {"value": "x"})), "done"], [tool], floor=Floor(0.1))
+    assert isinstance(step, Finished)
+    assert bench.box.ran == []
+    words = "its preview took longer" if what == "preview" else "its condition took longer"
+    assert words in bench.script.results["call_0"]
+
+
+async def test_what_has_run_is_not_denied_when_the_model_cannot_be_followed(bench: Bench) -> None:
+    def charge(amount: int) -> str:
+        raise ModelRetry("the receipt could not be read")
+
+    answer = calls(("charge", {"amount": 5}))
+    with pytest.raises(TurnFailed, match="Nothing further was run; look at what was done before you ask again"):
+        await bench.start([answer, answer, answer, "done"], [Tool(charge)])

@@ -284,9 +284,3 @@ async def test_the_tools_are_named_before_and_after_the_server_was_asked(shop: S
     known = {tool.name: tool for tool in brain.tools}
     assert known["shop_refund"].arguments == ("order", "amount")
     assert known["shop_refund"].verdict == "ask (declared)"
-
-
-def test_an_imported_agent_and_servers_of_our_own_do_not_go_together(shop: Shop) -> None:
-    config = shop.config('[agent]\nimport = "x:agent"\n[mcp.shop]\nurl = "http://127.0.0.1:9/mcp"\n')
-    with pytest.raises(ConfigError, match=r"so \[mcp\.NAME\] would not be used; remove one of them"):
-        Brain.build(config, "demo")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
 import pytest
 from pydantic_ai import Agent, ApprovalRequired, RunContext, Tool
 from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
 
@@ -54,7 +56,7 @@ async def test_an_edited_call_runs_once_with_the_edited_arguments_and_the_model_
 async def test_a_restart_between_edit_and_run_changes_nothing(bench: Bench) -> None:
     step = await bench.start([calls(("danger", {"value": "x"})), "done"], [protected(bench.box)])
     await edit(bench, step, {"value": "y"})
-    await bench.desk.decide(Click(batch_of(step).id, Choice.ACCEPT, ADA, PLACE.channel))
+    await bench.desk.decide(Click(batch_of(step).id, Choice.ACCEPT, ADA, PLACE.channel, revision=1))
     for _ in range(2):  # the second life finds the call done
         await bench.advance()
     assert bench.box.ran == [("danger", "y", None)]
@@ -84,7 +86,7 @@ async def test_an_edit_is_put_to_the_policy_again(bench: Bench) -> None:
 async def test_a_rule_made_after_the_edit_still_stops_it(bench: Bench) -> None:
     step = await bench.start([calls(("danger", {"value": "x"})), "done"], [protected(bench.box)])
     await edit(bench, step, {"value": "y"})
-    await bench.desk.decide(Click(batch_of(step).id, Choice.ACCEPT, ADA, PLACE.channel))
+    await bench.desk.decide(Click(batch_of(step).id, Choice.ACCEPT, ADA, PLACE.channel, revision=1))
     rule = Rule("danger", Verdict.DENY, when={"value": ("y",)}, reason="no longer")
     assert bench.runner
     object.__setattr__(bench.runner, "policy", Policy((rule,)))
@@ -344,3 +346,47 @@ async def test_metadata_that_is_no_json_is_kept_as_words(bench: Bench) -> None:
 
     step = await bench.start([calls(("ask", {})), "done"], [Tool(ask)])
     assert batch_of(step).requests[0].summary == "look"
+
+
+async def test_an_edited_call_that_may_have_run_is_asked_about_as_it_was_edited(bench: Bench) -> None:
+    """The process dies inside the tool: what may have run, and what would run again, is what the person wrote."""
+    step = await bench.start([calls(("danger", {"value": "rm -rf /"})), "done"], [protected(bench.box)])
+    await edit(bench, step, {"value": "ls"})
+    batch = await bench.store.run(lambda tx: tx.batch(batch_of(step).id))
+    assert batch
+    await bench.desk.decide(Click(batch.id, Choice.ACCEPT, ADA, PLACE.channel, revision=1))
+    request = batch.requests[0]
+    died = CallRecord(request.call.key, "danger", request.call.digest, CallState.STARTED, request=request.id)
+    await bench.store.run(lambda tx: tx.put_call(died, bench.turn.id, 0.0))
+    asked = batch_of(await bench.advance())
+    assert asked.requests[0].kind is RequestKind.MAY_HAVE_RUN
+    assert asked.requests[0].call.args == request.call.args
+    assert asked.requests[0].edit
+    await bench.desk.decide(Click(asked.id, Choice.RERUN, ADA, PLACE.channel))
+    assert isinstance(await bench.advance(), Finished)
+    assert bench.box.ran == [("danger", "ls", None)]
+
+
+@pytest.mark.parametrize("how", ["a rule", "its preview"])
+async def test_an_accepted_edit_is_not_stopped_by_what_is_wrong_with_the_original(bench: Bench, how: str) -> None:
+    late: list[bool] = []
+
+    def preview(ctx: RunContext[Any], value: str) -> str:
+        if late and how == "its preview" and value == "old":
+            raise ToolFailed("it is a folder now")
+        return value
+
+    def danger(value: str) -> str:
+        return bench.box.tool("danger")(value)
+
+    tool = Tool(danger, requires_approval=True, metadata={"preview": preview})
+    step = await bench.start([calls(("danger", {"value": "old"})), "done"], [tool])
+    await edit(bench, step, {"value": "new"})
+    await bench.desk.decide(Click(batch_of(step).id, Choice.ACCEPT, ADA, PLACE.channel, revision=1))
+    late.append(True)
+    assert bench.runner
+    if how == "a rule":
+        forbidden = Policy((Rule("danger", Verdict.DENY, when={"value": ("old",)}),))
+        bench.runner = replace(bench.runner, policy=forbidden)
+    assert isinstance(await bench.advance(), Finished)
+    assert [value for _, value, _ in bench.box.ran] == ["new"]

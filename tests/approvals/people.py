@@ -20,6 +20,7 @@ class HandDirectory(Directory):
     people: dict[str, Actor | None] = field(default_factory=lambda: {a.id: a for a in (ADA, MAX, OLGA, GRACE)})
     gone: set[str] = field(default_factory=set)
     asked: list[str] = field(default_factory=list)
+    looked_for: list[str] = field(default_factory=list)
     fails: bool = False
 
     async def person(self, server: str, user: str) -> Actor | None:
@@ -28,8 +29,11 @@ class HandDirectory(Directory):
             raise ConnectionError("Discord does not answer")
         return self.people.get(user)
 
-    async def missing(self, server: str, approvers: Sequence[str]) -> Sequence[str]:
-        return [spec for spec in approvers if spec in self.gone]
+    async def missing(self, server: str, named: Sequence[str]) -> Sequence[str]:
+        self.looked_for += named
+        if self.fails:
+            raise ConnectionError("Discord does not answer")
+        return [one for one in named if one in self.gone]
 
 
 @dataclass

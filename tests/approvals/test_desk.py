@@ -201,6 +201,7 @@ async def test_a_lost_card_cancels_its_batch(desk: Desk) -> None:
         (Modes("auto_deny"), {"kind": RequestKind.MAY_HAVE_RUN}, RequestState.REJECTED),
         (Modes(), {"approvers": ()}, RequestState.REJECTED),
         (Modes(on_no_approver="approve"), {"approvers": ()}, RequestState.APPROVED),
+        (Modes(on_no_approver="approve"), {"approvers": (), "by_server": True}, RequestState.REJECTED),
         (Modes(on_no_approver="approve"), {"approvers": (), "kind": RequestKind.MAY_HAVE_RUN}, RequestState.REJECTED),
         (Modes(), {}, RequestState.PENDING),
     ],

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic_ai import ApprovalRequired, RunContext, Tool
 
-from signoff.approvals.desk import Click, Desk
+from signoff.approvals.desk import EARLY, Click, Desk
 from signoff.approvals.edits import Editor
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import (
@@ -143,3 +143,26 @@ async def test_the_admins_are_told_that_an_approver_is_gone(office: Office) -> N
     await office.until(lambda: office.front.notices)
     assert BY_ROLE[0] in office.front.notices[0]
     assert "nobody may decide" in office.front.notices[0]
+
+
+async def test_a_card_that_is_deleted_before_it_was_noted_is_cancelled_all_the_same(desk: Desk) -> None:
+    batch = make_batch()
+    future = await opened(desk, batch)
+    assert await desk.card_lost("77", "the card was deleted") is None
+    for other in range(EARLY - 1):  # what else is deleted meanwhile
+        await desk.card_lost(f"other {other}", "the card was deleted")
+    noted = await desk.card_posted(batch.id, "77")
+    assert noted
+    assert noted.requests[0].state is RequestState.CANCELLED
+    assert future.result().settled
+    assert await desk.card_lost("77", "again") is None
+
+
+async def test_deleted_messages_are_not_kept_in_mind_for_ever(desk: Desk) -> None:
+    batch = make_batch()
+    await opened(desk, batch)
+    for number in range(EARLY + 1):
+        await desk.card_lost(str(number), "the card was deleted")
+    noted = await desk.card_posted(batch.id, "0")
+    assert noted
+    assert not noted.settled

@@ -6,7 +6,18 @@ import pytest
 
 from signoff.approvals.desk import Click, Desk
 from signoff.approvals.edits import Editor
-from signoff.approvals.model import Choice, RequestKind, RequestState, Ruling, Terms, Verdict
+from signoff.approvals.model import (
+    ApprovalRequest,
+    Batch,
+    Choice,
+    JsonObject,
+    RequestKind,
+    RequestState,
+    Ruling,
+    Terms,
+    Verdict,
+)
+from signoff.approvals.ports import Revised
 from signoff.errors import AlreadySettled, NotAllowed, Outdated, Refused, UnknownRequest
 from signoff.store import Store
 from tests.approvals.people import BY_ROLE, GRACE, HandDirectory, HandReviser
@@ -17,8 +28,13 @@ AFTER = {"path": "b.txt"}
 
 
 @pytest.fixture
-def desk(store: Store, clock: HandClock) -> Desk:
-    return Desk(store, clock, directory=HandDirectory())
+def directory() -> HandDirectory:
+    return HandDirectory()
+
+
+@pytest.fixture
+def desk(store: Store, clock: HandClock, directory: HandDirectory) -> Desk:
+    return Desk(store, clock, directory=directory)
 
 
 @pytest.fixture
@@ -56,14 +72,43 @@ async def test_an_edit_replaces_the_arguments_keeps_the_original_and_voids_the_v
     assert outcome.batch.requests[0].state is RequestState.APPROVED
 
 
+async def test_what_the_tool_said_of_the_old_arguments_goes_with_them(desk: Desk, editor: Editor) -> None:
+    request = make_request(metadata={"summary": "Announce: free pizza"})
+    batch = make_batch(request)
+    await opened(desk, batch)
+    outcome = await editor.edit(request.id, AFTER, request.call.digest, ADA, PLACE.channel, None)
+    stored = await desk.store.run(lambda tx: tx.batch(batch.id))
+    assert stored
+    assert outcome.batch.requests[0].summary == stored.requests[0].summary == ""
+
+
+async def test_after_an_edit_no_vote_is_left_neither_counted_nor_void(
+    desk: Desk, editor: Editor, directory: HandDirectory
+) -> None:
+    request = make_request(approvers=BY_ROLE, quorum=2)
+    batch = make_batch(request)
+    await opened(desk, batch)
+    await desk.decide(Click(batch.id, Choice.ACCEPT, OLGA, PLACE.channel))
+    directory.people[OLGA.id] = None
+    assert (await desk.decide(Click(batch.id, Choice.ACCEPT, GRACE, PLACE.channel))).batch.requests[0].void
+    outcome = await editor.edit(request.id, AFTER, request.call.digest, GRACE, PLACE.channel, None)
+    edited = outcome.batch.requests[0]
+    assert (edited.votes, edited.void) == ((), ())
+    assert [voter.name for voter in edited.edit.voided if edited.edit] == ["Grace"]
+
+
 async def test_an_accept_from_a_card_drawn_before_the_edit_does_not_count(desk: Desk, editor: Editor) -> None:
     """What was shown is what runs: the click was for other arguments."""
     batch = make_batch()
     await opened(desk, batch)
     request = batch.requests[0]
     await editor.edit(request.id, AFTER, request.call.digest, ADA, PLACE.channel, None)
-    with pytest.raises(Outdated):
-        await desk.decide(Click(batch.id, Choice.ACCEPT, ADA, PLACE.channel, revision=0))
+    for before in (
+        Click(batch.id, Choice.ACCEPT, ADA, PLACE.channel),
+        Click(request.id, Choice.ACCEPT, ADA, PLACE.channel),
+    ):
+        with pytest.raises(Outdated):
+            await desk.decide(before)
     rejected = await desk.decide(Click(batch.id, Choice.REJECT, ADA, PLACE.channel, revision=0))
     assert rejected.batch.settled
 
@@ -115,6 +160,75 @@ async def test_the_rule_for_the_new_arguments_decides_who_may_accept(
     assert (edited.four_eyes, edited.message) == (True, "careful")
     with pytest.raises(NotAllowed):
         await desk.decide(Click(batch.id, Choice.ACCEPT, ADA, PLACE.channel))
+
+
+async def test_an_edit_notes_that_an_approver_of_the_new_rule_is_gone(
+    desk: Desk, editor: Editor, reviser: HandReviser, directory: HandDirectory
+) -> None:
+    directory.gone = set(BY_ROLE)
+    reviser.ruling = Ruling(Verdict.ASK, "a stricter rule", (*BY_ROLE, "manage_server"))
+    batch = make_batch()
+    await opened(desk, batch)
+    request = batch.requests[0]
+    outcome = await editor.edit(request.id, AFTER, request.call.digest, ADA, PLACE.channel, None)
+    stored = await desk.store.run(lambda tx: tx.batch(batch.id))
+    assert outcome.batch.requests[0].missing == BY_ROLE
+    assert stored == outcome.batch
+
+
+async def test_an_edit_that_brings_other_approvers_forgets_who_of_the_old_ones_was_gone(
+    desk: Desk, editor: Editor, reviser: HandReviser
+) -> None:
+    reviser.ruling = Ruling(Verdict.ASK, "another rule", ("manage_server",))
+    batch = make_batch(make_request(approvers=("manage_server", *BY_ROLE), missing=BY_ROLE))
+    await opened(desk, batch)
+    request = batch.requests[0]
+    outcome = await editor.edit(request.id, AFTER, request.call.digest, ADA, PLACE.channel, None)
+    assert outcome.batch.requests[0].missing == ()
+
+
+@pytest.mark.parametrize(
+    "ruling",
+    [
+        Ruling(Verdict.ASK, "a rule for b", BY_ROLE),
+        Ruling(Verdict.ASK, "a rule for b", ("asker",), four_eyes=True),
+        Ruling(Verdict.ASK, "a rule for b", (f"user:{ADA.id}",), quorum=2),
+    ],
+    ids=["gone", "four eyes", "too few"],
+)
+async def test_an_edit_to_what_nobody_could_decide_changes_nothing(
+    desk: Desk, editor: Editor, reviser: HandReviser, directory: HandDirectory, ruling: Ruling
+) -> None:
+    directory.gone = set(BY_ROLE)
+    reviser.ruling = ruling
+    batch = make_batch(asker=MAX)
+    await opened(desk, batch)
+    request = batch.requests[0]
+    with pytest.raises(Refused, match="nobody could decide") as caught:
+        await editor.edit(request.id, AFTER, request.call.digest, ADA, PLACE.channel, None)
+    assert "a rule for b" in str(caught.value)
+    assert (BY_ROLE[0] in str(caught.value)) == (ruling.approvers == BY_ROLE)
+    assert await desk.store.run(lambda tx: tx.batch(batch.id)) == batch
+    await desk.decide(Click(batch.id, Choice.ACCEPT, ADA, PLACE.channel))
+
+
+async def test_there_and_back_while_an_edit_is_checked_is_another_card(desk: Desk) -> None:
+    """The same arguments again, but perhaps on other terms: whoever edits has to look."""
+    batch = make_batch()
+    await opened(desk, batch)
+    request = batch.requests[0]
+
+    class Slow(HandReviser):
+        async def revise(self, batch: Batch, request: ApprovalRequest, args: JsonObject) -> Revised:
+            if args == AFTER:
+                digest = request.call.digest
+                for other in ({"path": "c.txt"}, request.call.args):
+                    done = await Editor(desk, HandReviser()).edit(request.id, other, digest, ADA, PLACE.channel, None)
+                    digest = done.batch.requests[0].call.digest
+            return await super().revise(batch, request, args)
+
+    with pytest.raises(Outdated):
+        await Editor(desk, Slow()).edit(request.id, AFTER, request.call.digest, ADA, PLACE.channel, None)
 
 
 async def test_an_edit_to_something_allowed_still_waits_for_those_who_were_asked(desk: Desk, editor: Editor) -> None:

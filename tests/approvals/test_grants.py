@@ -104,6 +104,40 @@ async def test_a_rule_made_stricter_since_then_asks_again(desk: Desk, terms: dic
     assert (await outcome(desk, same(**terms))).state is RequestState.PENDING
 
 
+@pytest.mark.parametrize("shown", [{"preview": "3,000,000 rows"}, {"metadata": {"reason": "x"}}], ids=str)
+async def test_what_the_tool_says_about_the_call_is_part_of_what_was_remembered(
+    desk: Desk, shown: dict[str, Any]
+) -> None:
+    said = {"preview": "3 rows", "metadata": {"reason": "few"}}
+    await remembered(desk, Remember.ALWAYS, same(**said))
+    assert (await outcome(desk, same(**said))).state is RequestState.APPROVED
+    assert (await outcome(desk, same(**(said | shown)))).state is RequestState.PENDING
+
+
+async def test_a_grant_does_not_let_anybody_approve_their_own_request_under_four_eyes(desk: Desk) -> None:
+    await remembered(desk, Remember.ALWAYS, same(four_eyes=True))
+    assert (await outcome(desk, same(four_eyes=True))).state is RequestState.APPROVED
+    own = replace(same(four_eyes=True), asker=ADA)
+    assert (await outcome(desk, own)).state is RequestState.PENDING
+
+
+async def test_what_an_asker_remembers_for_themselves_decides_for_nobody_else(desk: Desk) -> None:
+    asked = replace(same(approvers=("asker",)), asker=OLGA)
+    await remembered(desk, Remember.SESSION, asked, by=OLGA)
+    again = replace(same(approvers=("asker",)), asker=OLGA)
+    assert (await outcome(desk, again)).state is RequestState.APPROVED
+    assert (await outcome(desk, same(approvers=("asker",)))).state is RequestState.PENDING
+
+
+@pytest.mark.parametrize("left", [Remember.NONE, Remember.SESSION])
+async def test_what_the_operator_no_longer_permits_is_not_used(desk: Desk, left: Remember) -> None:
+    await remembered(desk, Remember.ALWAYS)
+    desk.grants = GrantTerms(left)
+    assert (await outcome(desk, same())).state is RequestState.PENDING
+    desk.grants = GrantTerms(Remember.ALWAYS)
+    assert (await outcome(desk, same())).state is RequestState.APPROVED
+
+
 async def test_a_grant_is_used_up(desk: Desk) -> None:
     await remembered(desk, Remember.SESSION)
     states = [(await outcome(desk, same())).state for _ in range(4)]
@@ -189,6 +223,25 @@ async def test_always_falls_back_if_that_voter_lost_the_server_meanwhile(desk: D
     await desk.decide(Click(batch.id, Choice.ACCEPT, other, PLACE.channel, remember=Remember.ALWAYS))
     (grant,) = await desk.standing_grants(PLACE.server)
     assert grant.conversation == PLACE.conversation
+
+
+async def test_people_revoke_their_own_decisions_of_direct_conversations_and_no_others(desk: Desk) -> None:
+    mine, olga = replace(MAX, server=DIRECT), replace(OLGA, server=DIRECT)
+    asked = replace(same(Place(DIRECT, "1", "1"), approvers=("asker",)), asker=mine)
+    await remembered(desk, Remember.ALWAYS, asked, by=mine)
+    await remembered(desk, Remember.ALWAYS)
+    (direct,), (of_server,) = await desk.standing_grants(DIRECT), await desk.standing_grants(PLACE.server)
+    assert [direct.concerns(one) for one in (mine, olga, MAX, ADA)] == [True, False, False, False]
+    assert [of_server.concerns(one) for one in (mine, replace(ADA, server=DIRECT), MAX)] == [False, False, True]
+    for who, grant in ((olga, direct), (ADA, direct), (mine, of_server), (MAX, of_server)):
+        with pytest.raises(Refused):
+            await desk.revoke(grant.id, who)
+    assert await desk.standing_grants(DIRECT) == [direct]
+    assert await desk.standing_grants(PLACE.server) == [of_server]
+    await desk.revoke(direct.id, mine)
+    assert await desk.standing_grants(DIRECT) == []
+    rows = await desk.store.run(lambda tx: tx.audit_page(DIRECT, kind="revoked"))
+    assert [(row.subject, row.actor) for row in rows] == [(direct.id, MAX.id)]
 
 
 async def test_in_a_direct_conversation_always_stays_in_it(desk: Desk) -> None:

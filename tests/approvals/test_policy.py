@@ -86,6 +86,17 @@ async def test_a_rule_counts_before_the_declaration() -> None:
         (Rule("*", ASK, unless={"path": ("/tmp/*",)}), {"path": ["/tmp/a", "/etc/b"]}, ASK),
         (Rule("*", ASK, unless={"path": ("/tmp/*",)}), {}, ASK),
         (Rule("*", ASK, when={"text": ("*rm*",)}), {"text": "a\nb\nrm -rf"}, ASK),
+        (Rule("*", ASK, unless={"id": ("123456789012345680",)}), {"id": 123456789012345678}, ASK),
+        (Rule("*", ASK, unless={"id": ("123456789012345678",)}), {"id": 123456789012345678}, ALLOW),
+        (Rule("*", ASK, when={"n": ("1" + "0" * 400,)}), {"n": 10**400}, ASK),
+        (Rule("*", ASK, when={"n": ("0",)}), {"n": -0.0}, ASK),
+        (Rule("*", ASK, when={"n": ("inf*",)}), {"n": 1.5}, ALLOW),
+        (Rule("*", ASK, when={"to": ("*münchen*",)}), {"to": {"city": "münchen"}}, ASK),
+        (Rule("*", ASK, when={"to": ("*m\\u00fcnchen*",)}), {"to": {"city": "münchen"}}, ASK),
+        (Rule("*", ASK, when={"to": ('*"a","b"*',)}), {"to": ["a", "b"]}, ASK),
+        (Rule("*", ASK, when={"to": ("*",)}), {"to": []}, ASK),
+        (Rule("*", ASK, unless={"to": ("a",)}), {"to": ["a", "a"]}, ALLOW),
+        (Rule("*", ASK, unless={"to": ("*",)}), {"to": []}, ASK),
     ],
 )
 async def test_patterns(rule: Rule, args: dict[str, Any], expected: Verdict) -> None:
@@ -176,6 +187,16 @@ async def test_only_what_is_marked_relaxable_gets_looser_and_never_a_deny(
     if STRICT[both.verdict] < STRICT[alone.verdict]:
         assert alone.verdict is ASK
         assert alone.relaxable
+
+
+async def test_it_is_known_where_a_servers_own_rule_asks() -> None:
+    """What nobody can decide is never approved on the strength of such a rule."""
+    own = Layer((Rule("*", ASK, approvers=("user:2",)),))
+    for floor in (Policy(), Policy((Rule("*", ASK, approvers=("user:1",)),))):
+        call = make_call("write_file", {})
+        assert (await floor.decide(call, None, CONTEXT, own)).by_server
+        assert not (await floor.decide(call, None, CONTEXT)).by_server
+        assert not (await floor.decide(call, None, CONTEXT, Layer((Rule("read_file", ASK),)))).by_server
 
 
 async def test_a_server_loosens_what_the_operator_marked() -> None:

@@ -90,10 +90,27 @@ async def test_a_vote_of_somebody_who_may_no_longer_decide_is_void(
     outcome = await press(desk, batch, GRACE)
     assert not outcome.batch.settled
     assert [vote.by.name for vote in outcome.batch.requests[0].votes] == ["Grace"]
+    assert [vote.by.name for vote in outcome.batch.requests[0].void] == ["Olga"]
+    assert await desk.store.run(lambda tx: tx.batch(batch.id)) == outcome.batch
     assert "vote_void" in await kinds(desk)
     third = replace(GRACE, id="100000000000000005", name="Edsger")
     directory.people[third.id] = third
     assert (await press(desk, batch, third)).batch.settled
+
+
+async def test_a_void_vote_counts_again_once_its_voter_may_decide_and_says_so(
+    desk: Desk, directory: HandDirectory
+) -> None:
+    batch = make_batch(make_request(approvers=BY_ROLE, quorum=2))
+    await opened(desk, batch)
+    await press(desk, batch, OLGA)
+    directory.people[OLGA.id] = replace(OLGA, roles=frozenset())
+    await press(desk, batch, GRACE)
+    directory.people[OLGA.id] = OLGA
+    (request,) = (await press(desk, batch, OLGA)).batch.requests
+    assert request.state is RequestState.APPROVED
+    assert [vote.by.name for vote in request.votes] == ["Grace", "Olga"]
+    assert request.void == ()
 
 
 async def test_voters_are_looked_up_only_by_the_click_that_would_complete(desk: Desk, directory: HandDirectory) -> None:

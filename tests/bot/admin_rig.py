@@ -51,6 +51,7 @@ class FakeOrders(Orders):
     rows: list[AuditRow] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
     ruling: Ruling = field(default_factory=lambda: Ruling(Verdict.ALLOW, "no rule matches"))
+    operators_mode: str = "interactive"
     pauses: dict[str, Pause] = field(default_factory=dict)
     running: int = 0
     fails_with: Exception | None = None
@@ -72,6 +73,9 @@ class FakeOrders(Orders):
 
     def floor(self) -> Sequence[Rule]:
         return self.operator
+
+    def mode(self) -> str:
+        return self.operators_mode
 
     async def rules(self, server: str) -> Sequence[ServerRule]:
         await self._note("rules", server)
@@ -97,15 +101,15 @@ class FakeOrders(Orders):
             raise Refused(f"There is no tool {tool}.")
         return self.ruling
 
-    async def grants(self, server: str) -> Sequence[Grant]:
-        await self._note("grants", server)
-        return [one for one in self.remembered if one.server == server]
+    async def grants(self, actor: Actor) -> Sequence[Grant]:
+        await self._note("grants", actor)
+        return [one for one in self.remembered if one.concerns(actor)]
 
     async def revoke(self, grant_id: str, actor: Actor) -> Grant:
         await self._note("revoke", grant_id, actor)
-        gone = next((one for one in self.remembered if one.id == grant_id and one.server == actor.server), None)
+        gone = next((one for one in self.remembered if one.id == grant_id and one.concerns(actor)), None)
         if gone is None:
-            raise Refused(f"This server has no grant {grant_id}.")
+            raise Refused(f"There is no grant {grant_id} here.")
         self.remembered.remove(gone)
         return gone
 
@@ -168,12 +172,13 @@ class AdminRig:
     max: Person
     """An ordinary member."""
     orders: FakeOrders = field(default_factory=FakeOrders)
+    access: Access = field(default_factory=Access)
     client: SignoffClient = field(init=False)
 
     @asynccontextmanager
     async def running(self, *, commands: bool = True) -> AsyncIterator[SignoffClient]:
         """A bot of its own each time: what is kept in memory is gone after a restart."""
-        self.client = SignoffClient(Access(), guild_ready_timeout=0.05)
+        self.client = SignoffClient(self.access, guild_ready_timeout=0.05)
         self.client.serve(RecordingDesk(), RecordingIntake(), orders=self.orders if commands else None)
         task = asyncio.create_task(run_bot(self.client, TOKEN))
         try:

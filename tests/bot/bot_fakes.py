@@ -88,6 +88,16 @@ class MemoryStore:
     def open_in(self, channel: str) -> list[Batch]:
         return [b for b in self.batches.values() if b.place.channel == channel and not b.settled]
 
+    def open_of(self, server: str) -> list[Batch]:
+        return [b for b in self.batches.values() if b.place.server == server and not b.settled]
+
+    def open_approvers(self) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        for batch in self.batches.values():
+            if batch.pending:
+                found.setdefault(batch.place.server, set()).update(s for r in batch.pending for s in r.approvers)
+        return found
+
     def settle(self, request: ApprovalRequest) -> bool:
         return self.rewrite(request)
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from signoff.approvals.audit import AuditRow
-from signoff.approvals.model import Verdict
+from signoff.approvals.model import Ruling, Verdict
 from signoff.approvals.policy import Rule
 from signoff.bot.admin import listing
 from signoff.bot.admin.autocomplete import offered
@@ -173,7 +174,6 @@ def test_every_kind_has_words_and_a_letter_of_its_own() -> None:
     assert len({entry.letter for entry in KINDS.values()}) == len(KINDS)
     assert len({what(row(kind, actor="signoff")) for kind in KINDS}) >= len(KINDS) - 1
     assert all(len(entry.label) <= 100 for entry in KINDS.values())
-    assert what(row("text_pruned")) == what(row("texts_pruned"))
 
 
 def test_a_row_tells_time_tool_arguments_and_request() -> None:
@@ -284,3 +284,47 @@ def test_suggestions_stay_within_limits() -> None:
         "file",
         "my_file",
     ]
+
+
+ASKING = Ruling(Verdict.ASK, "a rule", ("role:7",), 600.0)
+
+
+def by(*approvers: str) -> Ruling:
+    return replace(ASKING, approvers=approvers)
+
+
+@pytest.mark.parametrize(
+    ("ruling", "mode", "remembered", "words"),
+    [
+        (Ruling(Verdict.ALLOW, "no rule"), "interactive", 0, "The tool's own code may still ask"),
+        (
+            ASKING,
+            "auto_approve",
+            0,
+            "the operator's mode is auto_approve, so it is approved by itself",
+        ),
+        (ASKING, "auto_deny", 1, "the operator's mode is auto_deny, so it is rejected by itself"),
+        (ASKING, "interactive", 1, "Decisions about this tool are remembered"),
+        (
+            replace(ASKING, approvers=("user:1&user:2",)),
+            "interactive",
+            0,
+            "May decide: nobody: the rules together name",
+        ),
+        (
+            replace(ASKING, approvers=("user:1&user:2", "user:3&role:7")),
+            "interactive",
+            0,
+            "May decide: <@3> and <@&7>\n",
+        ),
+        (replace(ASKING, approvers=()), "interactive", 0, "May decide: nobody\n"),
+    ],
+)
+def test_what_would_happen_is_the_whole_of_it(ruling: Ruling, mode: str, remembered: int, words: str) -> None:
+    assert words in listing.ruling_text("delete_file", ruling, None, mode, remembered)
+
+
+def test_nothing_is_said_of_modes_and_memory_where_there_is_none() -> None:
+    text = listing.ruling_text("delete_file", ASKING, None)
+    assert "mode" not in text
+    assert "remembered" not in text

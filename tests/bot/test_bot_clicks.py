@@ -100,9 +100,11 @@ async def test_a_click_whose_button_has_just_left_is_told_who_decided(rig: Rig, 
 @pytest.mark.parametrize(
     "custom_id",
     [
-        "signoff:accept:ffffffffffffffff",
-        "signoff:approve:0000000000000001",
-        "signoff:accept:0000000000000001\n",
+        "signoff:accept:ffffffffffffffff:0:0",
+        "signoff:accept:{batch}",
+        "signoff:accept:{batch}:0",
+        "signoff:approve:{batch}:0:0",
+        "signoff:accept:{batch}:0:0\n",
         "signoff:accept:' or 1=1 --",
         "signoff:accept:",
         "other:thing",
@@ -112,7 +114,7 @@ async def test_a_click_whose_button_has_just_left_is_told_who_decided(rig: Rig, 
 async def test_a_forged_or_malformed_id_is_an_unknown_request(rig: Rig, ada: Person, custom_id: str) -> None:
     """Attacks 12 and 27."""
     batch, seen = await show(rig, make_batch(await rig.place(), await rig.asker()))
-    answer = await ada.click(seen, custom_id, forged=True)
+    answer = await ada.click(seen, custom_id.replace("{batch}", batch.id), forged=True)
     assert answer.reply is not None
     assert answer.reply.ephemeral
     assert answer.reply.text.startswith("Unknown request")
@@ -122,7 +124,7 @@ async def test_a_forged_or_malformed_id_is_an_unknown_request(rig: Rig, ada: Per
 async def test_a_request_of_another_channel_is_unknown_here(rig: Rig, ada: Person) -> None:
     elsewhere = rig.desk.open(make_batch(await rig.place("ops"), await rig.asker()))
     _, seen = await show(rig, make_batch(await rig.place(), await rig.asker()))
-    answer = await ada.click(seen, f"signoff:accept:{elsewhere.id}", forged=True)
+    answer = await ada.click(seen, f"signoff:accept:{elsewhere.id}:0:0", forged=True)
     assert answer.reply is not None
     assert answer.reply.text.startswith("Unknown request")
     assert not rig.desk.batches[elsewhere.id].settled

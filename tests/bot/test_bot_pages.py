@@ -41,6 +41,7 @@ def requests(draw: st.DrawFn) -> ApprovalRequest:
         approvers=tuple(draw(st.lists(specs, max_size=6))),
         missing=tuple(draw(st.lists(specs, max_size=3))),
         votes=tuple(Vote(by, 1.0) for by in draw(st.lists(people, max_size=8))),
+        void=tuple(Vote(by, 1.0) for by in draw(st.lists(people, max_size=8))),
         edit=edit,
         kind=draw(st.sampled_from(list(RequestKind))),
     )

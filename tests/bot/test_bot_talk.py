@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from bot_fakes import RecordingIntake
 from bot_rig import Rig, until
+from discord_markdown import MARKUP, live, shown
 
+from signoff.approvals.model import Place
 from signoff.bot.access import Access
-from signoff.errors import StoreError, TurnRefused
+from signoff.errors import StoreError
 from signoff.sandbox import Person
 from signoff.sandbox.permissions import Permission
 from signoff.turns.model import Admission
@@ -168,24 +171,58 @@ async def test_a_thread_that_is_there_already_is_taken(rig: Rig, max_: Person) -
 
 async def test_a_queued_mention_is_said_to_be(rig: Rig, max_: Person) -> None:
     """Attack 32."""
-    rig.intake.admission = Admission("queued", 1, "Queued: one request is before this one.")
+    rig.intake.admission = Admission("queued", "Queued: one request is before this one.")
     said = await max_.say("general", f"{rig.sandbox.mention} hi")
     await max_.wait_for_message(said.id, lambda m: m.text == "Queued: one request is before this one.")
     await rig.hears()
 
 
-@pytest.mark.parametrize("raised", [False, True])
-async def test_a_mention_over_the_limits_is_refused_in_words(rig: Rig, max_: Person, raised: bool) -> None:
+async def test_a_mention_over_the_limits_is_refused_in_words(rig: Rig, max_: Person) -> None:
     """Attack 32: and a flood of them is not answered one by one."""
-    if raised:
-        rig.intake.fails_with = TurnRefused("Too many requests.")
-    rig.intake.admission = Admission("refused", 0, "Too many requests.")
+    rig.intake.admission = Admission("refused", "Too many requests.")
     for _ in range(5):
         await max_.say("general", f"{rig.sandbox.mention} hi")
     await max_.wait_for_message("general", lambda m: m.text == "Too many requests.")
     await asyncio.sleep(QUIET)
     assert len([m for m in await max_.messages("general") if m.author == "Signoff"]) == 1
     assert await rig.sandbox.rest_calls("POST", "/threads") == []
+
+
+@pytest.mark.parametrize("kind", ["queued", "refused"])
+async def test_a_name_in_what_is_said_about_a_mention_has_no_effect(rig: Rig, max_: Person, kind: str) -> None:
+    rig.intake.admission = Admission(kind, "Queued: [**free nitro**](https://evil.example) has paused me.")  # type: ignore[arg-type]
+    said = await max_.say("general", f"{rig.sandbox.mention} hi")
+    where = said.id if kind == "queued" else "general"
+    told = await max_.wait_for_message(where, lambda m: "free nitro" in m.text and m.author == "Signoff")
+    assert MARKUP.search(live(told.text)) is None
+    assert shown(told.text) == rig.intake.admission.text
+
+
+async def test_a_mention_without_a_thread_or_another_place_is_let_go_all_the_same(idle: Rig, max_: Person) -> None:
+    """Else it would keep one of the places that a person has, until the next start."""
+
+    class Immovable(RecordingIntake):
+        async def relocate(self, turn_id: str, place: Place) -> None:
+            raise StoreError("disk full")
+
+    idle.intake = Immovable()
+    async with idle.running():
+        await idle.sandbox.fault("POST", "/threads", status=403, code=50013)
+        said = await max_.say("general", f"{idle.sandbox.mention} hi")
+        await idle.hears()
+        assert idle.intake.order[1:] == [f"submit {said.id}", f"go {said.id}"]
+
+
+async def test_a_mention_that_is_stored_and_not_started_is_said_to_be(idle: Rig, max_: Person) -> None:
+    class Sleepy(RecordingIntake):
+        async def go(self, turn_id: str) -> None:
+            raise StoreError("disk full")
+
+    idle.intake = Sleepy()
+    async with idle.running():
+        await max_.say("general", f"{idle.sandbox.mention} hi")
+        told = await max_.wait_for_message("general", lambda m: "could not be started yet" in m.text)
+        assert "stored" in told.text
 
 
 async def test_a_replayed_event_is_the_same_turn(rig: Rig, max_: Person) -> None:

@@ -183,9 +183,14 @@ async def test_the_view_never_mixes_kinds_of_items_and_never_times_out() -> None
 @pytest.mark.parametrize("target", ["0123456789abcdef", "b" * 40, "a1b2c3d4"])
 @pytest.mark.parametrize("choice", list(Choice))
 def test_a_custom_id_says_choice_and_target(choice: Choice, target: str) -> None:
-    assert parse(f"signoff:{choice}:{target}") == Locator(Verb(choice), target)
-    assert parse(f"signoff:{choice}:{target}:3") == Locator(Verb(choice), target, 3)
     assert parse(f"signoff:{choice}:{target}:3:12") == Locator(Verb(choice), target, 3, 12)
+
+
+@pytest.mark.parametrize("verb", list(Verb))
+@pytest.mark.parametrize("tail", ["", ":3"])
+def test_an_id_that_does_not_say_what_was_on_the_card_is_nothing(verb: Verb, tail: str) -> None:
+    """It would stand for any revision and every page."""
+    assert parse(f"signoff:{verb}:0123456789abcdef{tail}") is None
 
 
 @pytest.mark.parametrize(
@@ -197,26 +202,27 @@ def test_a_custom_id_says_choice_and_target(choice: Choice, target: str) -> None
         "signoff",
         "signoff:accept",
         "signoff:accept:",
-        "signoff:accept:short",
-        "signoff:accept:" + "a" * 41,
-        "signoff:accept:ABCDEFGH",
-        "signoff:accept:0123456789abcdeg ",
-        "signoff:accept:0123456789abcdef\n",
-        "\nsignoff:accept:0123456789abcdef",
-        "signoff:accept:0123456789abcdef:more",
-        "signoff:accept:0123456789abcdef:",
-        "signoff:accept:0123456789abcdef:01",
-        "signoff:accept:0123456789abcdef:-1",
-        "signoff:accept:0123456789abcdef:٣",
-        "signoff:accept:0123456789abcdef:1000000",
+        "signoff:accept:short:0:0",
+        "signoff:accept:" + "a" * 41 + ":0:0",
+        "signoff:accept:ABCDEFGH:0:0",
+        "signoff:accept:0123456789abcdeg :0:0",
+        "signoff:accept:0123456789abcdef:0:0\n",
+        "\nsignoff:accept:0123456789abcdef:0:0",
+        "signoff:accept:0123456789abcdef:0:more",
+        "signoff:accept:0123456789abcdef:0:",
+        "signoff:accept:0123456789abcdef::0",
+        "signoff:accept:0123456789abcdef:01:0",
+        "signoff:accept:0123456789abcdef:-1:0",
+        "signoff:accept:0123456789abcdef:٣:0",
+        "signoff:accept:0123456789abcdef:1000000:0",
         "signoff:accept:0123456789abcdef:1:100",
         "signoff:accept:0123456789abcdef:1:2:3",
-        "signoff:accept_forever:0123456789abcdef",
-        "signoff:ACCEPT:0123456789abcdef",
-        "signoff:approve:0123456789abcdef",
-        "signoff:accept:٠١٢٣٤٥٦٧",
+        "signoff:accept_forever:0123456789abcdef:0:0",
+        "signoff:ACCEPT:0123456789abcdef:0:0",
+        "signoff:approve:0123456789abcdef:0:0",
+        "signoff:accept:٠١٢٣٤٥٦٧:0:0",
         "signoff:accept:'; drop table requests; --",
-        "xsignoff:accept:0123456789abcdef",
+        "xsignoff:accept:0123456789abcdef:0:0",
     ],
 )
 def test_a_malformed_custom_id_is_nothing(custom_id: object) -> None:
@@ -228,7 +234,7 @@ def test_a_malformed_custom_id_is_nothing(custom_id: object) -> None:
 @given(st.text(max_size=110))
 @settings(deadline=None)
 def test_no_text_is_taken_for_an_id_by_accident(text: str) -> None:
-    for candidate in (text, f"signoff:accept:{text}"):
+    for candidate in (text, f"signoff:accept:{text}", f"signoff:accept:{text}:0:0"):
         located = parse(candidate)
         assert located is None or re.fullmatch("[0-9a-z]{8,40}", located.target)
 

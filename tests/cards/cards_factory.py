@@ -19,7 +19,8 @@ from signoff.approvals.model import (
     Settlement,
     ToolCall,
 )
-from signoff.cards.build import ADDED, EDITED, ORIGINAL, REMOVED, build_card
+from signoff.cards.build import build_card
+from signoff.cards.drafts import ADDED, EDITED, ORIGINAL, REMOVED
 from signoff.cards.files import ARGUMENTS
 from signoff.cards.model import Card, CardCall, CardFile, Line, Person
 from signoff.cards.visible import unescape

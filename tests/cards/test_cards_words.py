@@ -5,9 +5,18 @@ from __future__ import annotations
 import pytest
 from cards_factory import as_text, make_batch, make_request, may_have_run, settle
 
-from signoff.approvals.model import Batch, Choice, RequestState
+from signoff.approvals.grants import GrantTerms
+from signoff.approvals.model import Batch, Choice, Remember, RequestState
 from signoff.cards.model import Moment, Person, RoleRef
-from signoff.cards.words import UNKNOWN_REQUEST, already_settled, deciders, may_decide_line, not_allowed
+from signoff.cards.offers import Offers
+from signoff.cards.words import (
+    UNKNOWN_REQUEST,
+    already_settled,
+    deciders,
+    may_decide_line,
+    not_allowed,
+    remember_lines,
+)
 
 
 def batch_for(*approvers: str) -> Batch:
@@ -45,8 +54,8 @@ def test_a_click_on_one_call_is_told_about_that_call() -> None:
         (("role:7", "user:8"), "<RoleRef 7> or <Person 8>"),
         (("manage_server", "role:7", "asker"), "members with Manage Server, <RoleRef 7> or <Person 100>"),
         (("user:1", "user:2", "user:3", "user:4", "user:5", "user:6"), None),
-        (("role:", "nonsense", "role:@everyone", "role:7>`"), "nobody may decide this: it will expire"),
-        ((), "nobody may decide this: it will expire"),
+        (("role:", "nonsense", "role:@everyone", "role:7>`"), "nobody"),
+        ((), "nobody"),
     ],
 )
 def test_who_may_decide_in_words(approvers: tuple[str, ...], words: str | None) -> None:
@@ -64,6 +73,7 @@ def test_the_wrong_person_is_told_who_may_decide() -> None:
 
 def test_the_lead_says_who_may_decide() -> None:
     assert may_decide_line(batch_for()) == ("Nobody may decide this: it will expire",)
+    assert may_decide_line(settle(batch_for(), Choice.REJECT, by=None)) == ("Nobody may decide this",)
     assert may_decide_line(batch_for("asker")) == ("May decide: ", Person("100", "ada"))
     differing = make_batch(make_request(1), make_request(2, approvers=()))
     assert may_decide_line(differing) == ("Who may decide differs by call",)
@@ -71,3 +81,23 @@ def test_the_lead_says_who_may_decide() -> None:
 
 def test_unknown_requests_get_words() -> None:
     assert as_text(UNKNOWN_REQUEST).startswith("Unknown request: ")
+
+
+def covered(batch: Batch) -> str:
+    return as_text(remember_lines(batch, batch.requests[0], GrantTerms(Remember.SESSION), 0.0)[0])
+
+
+def test_what_would_be_remembered_is_said_to_the_letter() -> None:
+    alone = "Covered is this tool, as it is now, with exactly these arguments"
+    assert covered(make_batch(make_request())) == f"{alone}, and nothing else"
+    assert covered(make_batch(make_request(preview="- a"))) == f"{alone} and this said of them, and nothing else"
+    for terms in ({"four_eyes": True}, {"approvers": ("asker",)}):
+        assert covered(make_batch(make_request(**terms))) == f"{alone}, if <Person 100> asks, and nothing else"
+
+
+def test_nothing_is_remembered_that_the_panel_could_not_quote() -> None:
+    offers = Offers(grants=GrantTerms(Remember.SESSION))
+    shown = make_request(preview="would delete 3 rows", metadata={"summary": "few"})
+    assert offers.quoted(shown).endswith("Tool's words: few\nTool's preview: would delete 3 rows")
+    assert offers.may_remember(shown)
+    assert not offers.may_remember(make_request(preview="would delete a row\n" * 300))

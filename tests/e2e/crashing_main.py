@@ -27,9 +27,9 @@ CLICK_GRACE = 0.3
 PLACES = (
     "signoff.turns.driver:Driver.submit",
     "signoff.turns.driver:Driver._pause",
-    "signoff.turns.driver:Driver._post_card",
     "signoff.turns.driver:Driver._end",
-    "signoff.turns.driver:Driver._post_reply",
+    "signoff.turns.showing:Showing.post_card",
+    "signoff.turns.showing:Showing.reply",
     "signoff.approvals.desk:Desk.watch",
     "signoff.approvals.desk:Desk.decide",
     "signoff.agent.runner:AgentRunner.advance",
@@ -90,9 +90,9 @@ def mine(place: str) -> None:
 def prepare() -> None:
     for place in PLACES:
         mine(place)
-    from signoff.turns import driver
+    from signoff.turns import showing
 
-    driver.CLICK_GRACE = CLICK_GRACE
+    showing.CLICK_GRACE = CLICK_GRACE
 
 
 def bear(environment: dict[str, str]) -> int:

@@ -67,7 +67,7 @@ async def asked_card(live: Rig, text: str, who: str = "Max") -> SeenMessage:
 def accept_of(live: Rig, asked: SeenMessage) -> str:
     """The id of the button under the only card of a thread, whether or not it is still there to be seen."""
     ((batch,),) = live.rows("SELECT id FROM batches WHERE channel = ?", str(asked.id))
-    return f"signoff:accept:{batch}"
+    return f"signoff:accept:{batch}:0:0"
 
 
 async def first_words(live: Rig, asked: SeenMessage) -> SeenMessage:
@@ -217,7 +217,7 @@ async def test_a_lone_surrogate_is_shown_or_refused_in_words(live: Rig, form: st
     """6."""
     seen = await first_words(live, await live.ask(f"{call('free', value=chr(0xD800))} {form}"))
     assert "failed on my side" not in seen.text
-    assert "\\u{D800}" in seen.text or "not run" in seen.text or "Nothing of it was run" in seen.text
+    assert "\\u{D800}" in seen.text or "not run" in seen.text or "Nothing further was run" in seen.text
     assert not [line for line in live.trace if "D800" in ascii(line).upper()]
 
 
@@ -348,26 +348,27 @@ async def test_a_click_with_an_id_of_another_conversation_is_unknown(live: Rig) 
 @pytest.mark.parametrize(
     "custom_id",
     [
-        "signoff:accept:0000000000000000",
+        "signoff:accept:0000000000000000:0:0",
         "signoff:accept:",
         "signoff:accept:' OR 1=1 --",
-        "signoff:accept:{id}x",
-        "signoff:accept:{id} ",
-        "signoff:accept:{id}\n",
-        "SIGNOFF:ACCEPT:{id}",
-        "signoff:approve:{id}",
-        "signoff:accept:{id}:reject",
-        "x signoff:accept:{id}",
-        "signoff:ran:{id}",
-        "signoff:rerun:{id}",
-        "signoff:accept:\u0430{id}",
+        "signoff:accept:{id}",
+        "signoff:accept:{id}:0",
+        "signoff:accept:{id}x:0:0",
+        "signoff:accept:{id} :0:0",
+        "signoff:accept:{id}:0:0\n",
+        "SIGNOFF:ACCEPT:{id}:0:0",
+        "signoff:approve:{id}:0:0",
+        "signoff:accept:{id}:0:reject",
+        "x signoff:accept:{id}:0:0",
+        "signoff:ran:{id}:0:0",
+        "signoff:accept:\u0430{id}:0:0",
         "; DROP TABLE requests; --",
         "a" * 100,
     ],
 )
 async def test_a_forged_id_is_an_unknown_request(live: Rig, forged_card: SeenMessage, custom_id: str) -> None:
     """12, 27."""
-    known = str(forged_card.buttons[0].custom_id).rpartition(":")[2]
+    known = str(forged_card.buttons[0].custom_id).split(":")[2]
     answer = await live.people["Ada"].click(forged_card, custom_id.replace("{id}", known), forged=True)
     assert answer.answered
     assert "Unknown request" in answer.text
@@ -549,7 +550,7 @@ async def test_what_no_rule_is_about_runs(live: Rig) -> None:
 async def test_duplicate_call_ids_are_refused(live: Rig) -> None:
     """18."""
     asked = await live.ask(f"{call('free', value='twin')}; {call('record', value='twin')} with duplicate call ids")
-    await live.sees(asked.id, "Nothing of it was run")
+    await live.sees(asked.id, "Nothing further was run")
     assert not {"free twin", "record twin"} & set(live.trace)
     assert not [m for m in await live.people["Ada"].messages(asked.id) if m.buttons]
     # The conversation is not spoiled by it.

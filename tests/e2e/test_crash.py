@@ -14,6 +14,7 @@ from tests.e2e.rig import PATIENCE, CrashingRig, rig
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 DRIVER = "signoff.turns.driver:Driver"
+SHOWING = "signoff.turns.showing:Showing"
 DESK = "signoff.approvals.desk:Desk"
 JOURNAL = "signoff.agent.journal:Journal"
 RUNNER = "signoff.agent.runner:AgentRunner"
@@ -34,7 +35,7 @@ BEFORE_THE_CARD = {
     "call_ruled_to_ask": f"{DRIVER}._pause:before",
     "batch_opened": f"{DESK}.watch:before",
     "card_posted": f"{FRONT}.post_card:after",
-    "card_id_stored": f"{DRIVER}._post_card:after",
+    "card_id_stored": f"{SHOWING}.post_card:after",
 }
 AFTER_THE_CLICK = {
     "decision_committed": f"{DESK}.decide:after",
@@ -44,7 +45,7 @@ AFTER_THE_CLICK = {
     "answer_known": f"{DRIVER}._end:before",
     "turn_finished": f"{FRONT}.reply:before",
     "reply_posted": f"{FRONT}.reply:after",
-    "reply_noted": f"{DRIVER}._post_reply:after",
+    "reply_noted": f"{SHOWING}.reply:after",
 }
 WHERE_IT_CANNOT_BE_KNOWN = {
     "call_started": f"{JOURNAL}.enter:after",

@@ -246,7 +246,7 @@ async def test_a_call_that_makes_no_sense_is_sent_back_and_nothing_runs(stage: S
 
 async def test_a_model_that_insists_on_nonsense_ends_with_one_line(stage: Stage) -> None:
     asked = await stage.ask("insist", Say(calls=(WRONG_CALLS["a tool that is not there"],)))
-    reply = await stage.rig.sees(asked.id, "Nothing of it was run")
+    reply = await stage.rig.sees(asked.id, "Nothing further was run")
     assert reply.content.count("\n") == 0
     assert "https://" not in reply.content
     assert len(stage.provider.requests) < REQUESTS_PER_TURN

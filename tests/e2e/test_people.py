@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tests.e2e.office import asks, order, press, protect, shows, staffed, submit
+from tests.e2e.office import asks, commands_known, order, press, protect, shows, staffed, submit
 from tests.e2e.rig import PATIENCE, CrashingRig, Rig
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -203,10 +203,11 @@ async def test_a_vote_of_somebody_who_lost_the_role_is_void(live: Rig) -> None:
     second = await press(live, voted.updated, "Accept", "Nina")
     assert second.updated is not None
     assert f"Accepted by 1 of 2: {live.people['Nina'].mention}" in second.updated.text
+    assert f"Vote of {live.people['Olga'].mention} no longer counts" in second.updated.text
     assert "record jury" not in live.trace
     await press(live, second.updated, "Accept", "Ada")
     done = await live.closed(card, "APPROVED by", live.people["Nina"].mention, live.people["Ada"].mention)
-    assert "Olga" not in done.text
+    assert live.people["Olga"].mention not in done.text
     await live.sees(asked.id, "recorded jury")
     assert live.trace.count("record jury") == 1
     assert live.rows("SELECT COUNT(*) FROM audit WHERE kind = 'vote_void'") == [(1,)]
@@ -234,6 +235,33 @@ async def test_a_role_that_is_gone_means_nobody_and_the_admins_are_told(live: Ri
     await live.sees(asked.id, "record: rejected", "nobody may decide this request")
     assert "record doomed" not in live.trace
     assert "nobody may decide record" in live.output
+
+
+async def test_a_role_that_goes_while_its_card_is_open_means_nobody_and_the_admins_are_told(live: Rig) -> None:
+    role = await live.sandbox.create_role("Fleeting")
+    await protect(live, tool="record", argument="value", pattern="fleeting*", role=role)
+    asked, card = await asks(live, calls("fleeting"))
+    assert f"<@&{role}>" in card.text
+    await live.sandbox.delete_role(role)
+    await live.sees(asked.id, "For the admins", f"role:{role}", "is gone", "nobody may decide")
+    await live.closed(card, "REJECTED automatically: nobody may decide", f"The role that may decide is gone: {role}")
+    await live.sees(asked.id, "record: rejected", "nobody may decide this request")
+    await live.ended(asked)
+    assert "record fleeting" not in live.trace
+    assert live.rows("SELECT COUNT(*) FROM audit WHERE kind = 'approver_gone'") == [(1,)]
+
+
+async def test_a_role_that_went_while_the_bot_was_down_is_noticed_when_it_is_back(live: CrashingRig) -> None:
+    role = await live.sandbox.create_role("Passing")
+    await protect(live, tool="record", argument="value", pattern="passing*", role=role)
+    asked, card = await asks(live, calls("passing"))
+    await live.kill()
+    await live.sandbox.delete_role(role)
+    await live.start()
+    await live.sees(asked.id, "For the admins", f"role:{role}", "is gone", "nobody may decide")
+    await live.closed(card, "REJECTED automatically: nobody may decide")
+    await live.sees(asked.id, "record: rejected", "nobody may decide this request")
+    assert "record passing" not in live.trace
 
 
 async def test_a_reminder_pings_exactly_the_role(live: Rig) -> None:
@@ -397,5 +425,15 @@ async def test_the_direct_conversation_of_a_listed_person_is_theirs_to_decide(li
     direct = await max_.dm(live.sandbox.bot_id)
     await max_.say(direct, calls("private"))
     card = await max_.wait_for_message(direct, lambda m: m.buttons, timeout=PATIENCE)
-    await press(live, card, "Accept", "Max")
+    panel = await press(live, card, "Remember…", "Max")
+    assert panel.reply is not None
+    await press(live, panel.reply, "Accept + remember here", "Max")
     await max_.wait_for_message(direct, lambda m: "recorded private" in m.text, timeout=PATIENCE)
+    await commands_known(live)
+    ((grant,),) = live.rows("SELECT id FROM grants WHERE server = 'dm'")
+    assert grant in (await order(live, "grants", "Max", direct.id)).text
+    assert grant not in (await order(live, "grants")).text
+    assert "Revoked" in (await order(live, "revoke", "Max", direct.id, grant=grant)).text
+    asked = await max_.say(direct, calls("private"))
+    again = await max_.wait_for_message(direct, lambda m: m.id > asked.id and m.buttons, timeout=PATIENCE)
+    await press(live, again, "Reject", "Max")

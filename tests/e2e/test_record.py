@@ -311,7 +311,7 @@ async def test_modes_answer_without_people_and_say_so(live: CrashingRig, audit: 
     await restart(rules=nobody)
     asked = await live.ask('call record {"value": "no approver"}')
     await live.sees(asked.id, "record: rejected", "nobody may decide")
-    await live.sees(asked.id, "For the admins", "role:1")
+    await live.sees(asked.id, "For the admins", r"role\:1")
     await live.ended(asked)
 
     await restart(remember, f'{remember}\non_no_approver = "approve"', nobody)

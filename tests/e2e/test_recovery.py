@@ -182,7 +182,7 @@ async def test_a_timeout_closes_the_card_tells_the_model_and_a_later_click_is_to
     await live.closed(card, "TIMEOUT - Request expired", "quick")
     await live.sees(asked.id, "timed out", "not a person")
     ((batch,),) = live.rows("SELECT id FROM batches WHERE channel = ?", str(asked.id))
-    answer = await live.people["Ada"].click(card, f"signoff:accept:{batch}", forged=True)
+    answer = await live.people["Ada"].click(card, f"signoff:accept:{batch}:0:0", forged=True)
     assert answer.reply is not None
     assert answer.reply.ephemeral
     assert "expired" in answer.text

@@ -103,6 +103,23 @@ async def test_with_nothing_under_way_it_leaves_at_once(live: Rig) -> None:
     assert "never retrieved" not in live.output
 
 
+async def test_a_mention_in_the_last_instant_is_answered_in_its_thread_by_the_next_start(live: Rig) -> None:
+    if not live.up:
+        await live.start()
+    before = len(live.output)
+    await live.sandbox.fault("POST", "/threads", delay=60)
+    asked = await live.ask('call free {"value": "at last"}')
+    await live.until(lambda: live.state(asked) == "queued", "the stored mention")
+    left = await terminate(live)
+    assert left.code == 0
+    assert left.seconds < 15
+    assert "Traceback" not in live.output[before:], live.output[before:]
+    assert live.state(asked) == "queued"
+    await live.start()
+    await live.sees(asked.id, "free at last")
+    await live.ended(asked)
+
+
 # A tool that takes too long
 
 

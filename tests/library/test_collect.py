@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,10 +131,20 @@ def broken(_: Any) -> Any:
     raise ConnectionError("the window was closed")
 
 
+def exhausted(_: Any) -> Any:
+    return next(iter(()))
+
+
+def given_up(_: Any) -> Any:
+    raise CancelledError
+
+
 @pytest.mark.parametrize(
     "answer",
     [
         broken,
+        exhausted,
+        given_up,
         lambda _: True,
         lambda _: None,
         lambda _: ApprovalDecision("no"),  # type: ignore[arg-type]
@@ -152,6 +163,14 @@ async def test_a_ui_that_fails_or_answers_nonsense_rejects_that_call_only(
     assert results.approvals["call_1"] == ToolApproved()
     assert caplog.text.count("the UI failed at the request about a") == 2
     assert memory.list() == ()
+
+
+@pytest.mark.parametrize("answer", [broken, exhausted, given_up])
+async def test_whatever_a_sync_ui_raises_in_its_thread_rejects_that_call_only(answer: Any) -> None:
+    collecting = collect_approvals(deferred(("a", {}), ("b", {})), ui=ScriptedUI([answer, True]))
+    results = await asyncio.wait_for(collecting, 20)
+    assert isinstance(results.approvals["call_0"], ToolDenied)
+    assert results.approvals["call_1"] == ToolApproved()
 
 
 def test_an_interrupt_at_the_prompt_ends_everything() -> None:

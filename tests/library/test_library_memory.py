@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import stat
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -74,11 +77,11 @@ def test_session_ends_with_the_object_and_always_survives_it(tmp_path: Path) -> 
     ]
 
 
-def test_the_file_is_private_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+def test_the_file_is_private_and_nothing_but_its_lock_is_left_beside_it(tmp_path: Path) -> None:
     file = tmp_path / "approvals.json"
     ApprovalMemory(file).store(request(path="a"), ALWAYS)
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert list(tmp_path.iterdir()) == [file]
+    assert sorted(tmp_path.iterdir()) == [tmp_path / ".approvals.json.lock", file]
+    assert {stat.S_IMODE(one.stat().st_mode) for one in tmp_path.iterdir()} == {0o600}
 
 
 def test_a_write_that_fails_leaves_the_old_file_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +94,7 @@ def test_a_write_that_fails_leaves_the_old_file_whole(tmp_path: Path, monkeypatc
         with pytest.raises(OSError, match="disk full"):
             memory.store(request(path="b"), ALWAYS)
     assert file.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [file]
+    assert sorted(tmp_path.iterdir()) == [tmp_path / ".approvals.json.lock", file]
 
 
 GOOD = {"tool": "delete", "args": {"path": "a"}, "approved": True, "note": ""}
@@ -141,6 +144,48 @@ def test_what_was_forgotten_elsewhere_does_not_come_back(tmp_path: Path) -> None
     assert one.forget("delete", {"path": "a"}) == 1
     other.store(request(path="b"), ALWAYS)
     assert [entry.args["path"] for entry in one.list()] == ["b"]
+
+
+def store_many(file: Path, name: str) -> None:
+    memory = ApprovalMemory(file)
+    for number in range(25):
+        memory.store(request(path=f"{name}{number}"), ALWAYS)
+
+
+def test_two_processes_keep_what_the_other_stores_and_forgets(tmp_path: Path) -> None:
+    file = tmp_path / "approvals.json"
+    memory = ApprovalMemory(file)
+    old = [f"old{number}" for number in range(25)]
+    for path in old:
+        memory.store(request(path=path), ALWAYS)
+    apart = multiprocessing.get_context("spawn")
+    others = [apart.Process(target=store_many, args=(file, name)) for name in "ab"]
+    for other in others:
+        other.start()
+    while len(memory.list()) == len(old) and any(other.is_alive() for other in others):
+        time.sleep(0.001)
+    for path in old:
+        assert memory.forget("delete", {"path": path}) == 1
+    for other in others:
+        other.join()
+    new = {f"{name}{number}" for name in "ab" for number in range(25)}
+    assert {entry.args["path"] for entry in memory.list()} == new
+
+
+def test_forgetting_nothing_writes_nothing(tmp_path: Path) -> None:
+    memory = ApprovalMemory(tmp_path / "deep" / "approvals.json")
+    memory.store(request(path="a"), YES)
+    assert memory.forget() == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_file_locks_decisions_are_remembered_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    memory = ApprovalMemory(tmp_path / "deep" / "approvals.json")
+    memory.store(request(path="a"), ALWAYS)
+    assert memory.forget() == 1
 
 
 def test_forgetting_one_call_a_tool_or_everything(tmp_path: Path) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 from pydantic_ai import Agent, ApprovalRequired, DeferredToolRequests, ModelRetry, RunContext, Tool
+from pydantic_ai.capabilities import ProcessHistory
 from pydantic_ai.exceptions import UsageLimitExceeded
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import UsageLimits
@@ -18,7 +19,10 @@ from signoff import (
     ApprovalDecision,
     ApprovalMemory,
     AsyncScriptedUI,
+    Policy,
+    Rule,
     ScriptedUI,
+    Verdict,
     run_with_approval,
     run_with_approval_sync,
 )
@@ -128,6 +132,99 @@ async def test_a_held_call_whose_tool_asks_by_itself_is_asked_about_with_its_met
     ]
     assert box.ran == [("danger", "default", None)]
     assert script.results["call_1"].startswith("Rejected by user")
+
+
+REMEMBER = ApprovalDecision(True, remember="session")
+
+
+async def remembering(decision: ApprovalDecision, tool: str = "danger") -> ApprovalMemory:
+    memory = ApprovalMemory()
+    agent, _ = play(calls((tool, {})), "done", tools=[protected(Box(), tool)])
+    await run_with_approval(agent, "go", ui=ScriptedUI([decision]), memory=memory)
+    return memory
+
+
+@pytest.mark.parametrize(
+    ("options", "ran"),
+    [
+        ({"mode": "auto_deny"}, ["safe"]),
+        ({"mode": "auto_approve"}, ["danger", "safe"]),
+        ({}, ["safe"]),
+        ({"on_no_approver": "approve"}, ["danger", "safe"]),
+        ({"ui": ScriptedUI([]), "max_rounds": 0}, ["safe"]),
+    ],
+)
+@pytest.mark.parametrize("beside", [(), (("final_result", {"response": 1}),)])
+async def test_a_call_that_needs_no_approval_does_not_wait_where_nobody_is_asked(
+    options: dict[str, Any], ran: list[str], beside: Any
+) -> None:
+    box = Box()
+    agent, _ = play(
+        calls(("danger", {}), ("safe", {}), *beside),
+        calls(("final_result", {"response": 1})),
+        tools=[protected(box), box.tool("safe")],
+        output_type=int,
+    )
+    await run_with_approval(agent, "go", **options)
+    assert sorted(tool for tool, *_ in box.ran) == ran
+
+
+@pytest.mark.parametrize("approved", [True, False])
+async def test_a_call_does_not_wait_beside_one_that_memory_decides(approved: bool) -> None:
+    box, ui = Box(), ScriptedUI([])
+    memory = await remembering(ApprovalDecision(approved, remember="session"))
+    agent, _ = play(calls(("danger", {}), ("safe", {})), "done", tools=[protected(box), box.tool("safe")])
+    await run_with_approval(agent, "go", ui=ui, memory=memory)
+    assert sorted(tool for tool, *_ in box.ran) == (["danger", "safe"] if approved else ["safe"])
+    assert ui.asked == []
+
+
+async def test_a_call_does_not_wait_beside_one_that_is_not_available() -> None:
+    box, ui = Box(), ScriptedUI([])
+    agent, _ = play(calls(("far", {}), ("safe", {})), "done", tools=[box.tool("safe")], toolsets=[external("far")])
+    policy = Policy((Rule("safe", Verdict.ALLOW),), undeclared=Verdict.ASK)
+    await run_with_approval(agent, "go", ui=ui, policy=policy)
+    assert [tool for tool, *_ in box.ran] == ["safe"]
+    assert ui.asked == []
+
+
+async def test_a_call_waits_if_one_of_the_others_is_asked_about() -> None:
+    box, ui = Box(), ScriptedUI([False, False])
+    agent, _ = play(
+        calls(("danger", {}), ("danger", {"value": "x"}), ("safe", {})),
+        "done",
+        tools=[protected(box), box.tool("safe")],
+    )
+    await run_with_approval(agent, "go", ui=ui, memory=await remembering(REMEMBER))
+    assert [(request.call.args["value"], request.held) for request in ui.asked] == [("x", False), ("default", True)]
+    assert [tool for tool, *_ in box.ran] == ["danger"]
+
+
+async def test_a_remembered_reject_counts_for_a_call_that_would_not_have_to_wait() -> None:
+    box = Box()
+    memory = await remembering(ApprovalDecision(False, remember="session"), "safe")
+    agent, script = play(calls(("danger", {}), ("safe", {})), "done", tools=[protected(box), box.tool("safe")])
+    await run_with_approval(agent, "go", mode="auto_deny", memory=memory)
+    assert box.ran == []
+    assert "wanted this decision remembered" in script.results["call_1"]
+
+
+@pytest.mark.parametrize("options", [{"mode": "auto_deny"}, {"ui": ScriptedUI([False])}, {}])
+async def test_a_call_that_nobody_saw_is_not_approved_if_its_tool_asks_by_itself(options: dict[str, Any]) -> None:
+    ran: list[bool] = []
+
+    def picky(ctx: RunContext[Any]) -> str:
+        if not ctx.tool_call_approved:
+            raise ApprovalRequired(metadata={"reason": "picky"})
+        ran.append(True)
+        return "ok"
+
+    memory = await remembering(REMEMBER)
+    agent, _ = play(calls(("danger", {}), ("picky", {})), "done", tools=[protected(Box()), picky])
+    events: list[Any] = []
+    await run_with_approval(agent, "go", memory=memory, on_event=events.append, **options)
+    assert ran == []
+    assert [event["approved"] for event in events if event["tool"] == "picky"] == [False]
 
 
 async def test_approved_calls_run_concurrently() -> None:
@@ -243,6 +340,21 @@ async def test_rounds_are_bounded_and_then_nobody_is_asked() -> None:
     assert "too often" in script.results["call_0"]
 
 
+async def test_an_agent_that_shortens_its_history_is_counted_all_the_same() -> None:
+    box, ui = Box(), ScriptedUI([True] * 5)
+    agent, _ = play(
+        calls(("danger", {"value": "0"}), ids=["a"]),
+        calls(("safe", {}), ids=["b"]),
+        calls(("danger", {"value": "1"}), ids=["c"]),
+        "done",
+        tools=[protected(box), box.tool("safe")],
+        capabilities=[ProcessHistory(lambda messages: messages[-1:])],
+    )
+    await run_with_approval(agent, "go", ui=ui, max_rounds=1)
+    assert [request.call.tool for request in ui.asked] == ["danger"]
+    assert [tool for tool, *_ in box.ran] == ["danger", "safe"]
+
+
 async def test_history_deps_and_limits_reach_the_agent() -> None:
     async def whoami(ctx: RunContext[str]) -> str:
         return ctx.deps
@@ -340,6 +452,38 @@ async def test_sub_agents_ask_through_the_same_ui_one_question_at_a_time() -> No
     assert script.results == {"call_0": "a done", "call_1": "b done"}
     assert ui.most == 1
     assert len(box.ran) == 2
+
+
+@dataclass
+class Advised:
+    """A UI that lets an agent of its own look into the matter first, and asks about what that one wants to do."""
+
+    box: Box
+    asked: list[str] = field(default_factory=list[str])
+
+    def adviser(self) -> Agent[Any, Any]:
+        return play(calls(("peek", {})), "looks fine", tools=[protected(self.box, "peek")])[0]
+
+    async def choose(self, request: Any) -> ApprovalDecision:
+        self.asked.append(request.call.tool)
+        if request.call.tool == "danger":
+            await run_with_approval(self.adviser(), "may it run?", ui=self)
+        return ApprovalDecision(True)
+
+
+class SyncAdvised(Advised):
+    def choose(self, request: Any) -> Any:
+        return asyncio.run(asyncio.wait_for(super().choose(request), 10))
+
+
+@pytest.mark.parametrize("kind", [Advised, SyncAdvised])
+async def test_a_ui_that_runs_an_agent_does_not_wait_for_itself(kind: type[Advised]) -> None:
+    box = Box()
+    ui = kind(box)
+    agent, _ = play(calls(("danger", {})), "done", tools=[protected(box)])
+    await asyncio.wait_for(run_with_approval(agent, "go", ui=ui), 20)
+    assert ui.asked == ["danger", "peek"]
+    assert [tool for tool, *_ in box.ran] == ["peek", "danger"]
 
 
 async def test_an_agent_without_anything_to_ask_runs_as_ever() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import pytest
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BaseModel
 from pydantic_ai import ApprovalRequired, ModelRetry, RunContext, Tool
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, HandleDeferredToolCalls, NativeTool
 from pydantic_ai.exceptions import CallDeferred, UserError
@@ -240,6 +240,25 @@ async def test_edited_arguments_run_validated_and_are_remembered_as_they_ran() -
     assert events[0]["arguments"] == {"amount": 100, "currency": "EUR"}
     assert events[0]["override_args"] == {"amount": 5, "currency": "EUR"}
     assert script.results == {"call_0": "paid"}
+
+
+class Order(BaseModel):
+    amount: int
+    currency: str = "EUR"
+
+
+async def test_arguments_in_one_model_are_shown_and_edited_as_the_schema_has_them() -> None:
+    ran: list[Order] = []
+
+    def order(order: Order) -> str:
+        ran.append(order)
+        return "ordered"
+
+    ui = ScriptedUI([lambda request: ApprovalDecision(True, override_args={**request.call.args, "amount": 5})])
+    agent, _ = play(calls(("order", {"amount": 100})), "done", tools=[Tool(order, requires_approval=True)])
+    await run_with_approval(agent, "go", ui=ui)
+    assert ui.asked[0].call.args == {"amount": 100, "currency": "EUR"}
+    assert ran == [Order(amount=5)]
 
 
 @pytest.mark.parametrize("edited", [{"amount": "a lot"}, {}, {"amount": 1, "to": "eve"}])

@@ -1,12 +1,17 @@
-"""One Chromium for all tests of a worker; each test has a profile of its own."""
+"""What browser tests share: one Chromium for all tests of a worker, a profile for each test, a started sandbox."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
+import pytest
 import pytest_asyncio
-from page_browser import FLAGS, find_browser, leave_out
-from playwright.async_api import Browser, async_playwright
+from page_browser import FLAGS, find_browser, leave_out, opened
+from page_launcher import PATIENCE, Launched, launched
+from playwright.async_api import Browser, Page, async_playwright, expect
+
+from tests.quiescence import at_rest
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -18,3 +23,24 @@ async def chromium() -> AsyncIterator[Browser]:
         browser = await playwright.chromium.launch(executable_path=program, args=FLAGS, headless=True)
         yield browser
         await browser.close()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the sandbox is started. A file that needs a world of its own overrides this and puts one there."""
+    return tmp_path_factory.mktemp("page")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def live(folder: Path, chromium: Browser) -> AsyncIterator[Launched]:
+    async with launched(folder) as running:
+        await running.says("Ctrl-C")
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def page(live: Launched, chromium: Browser) -> AsyncIterator[Page]:
+    async with opened(chromium, live.address) as found:
+        await expect(found.locator("#bot-state")).to_contain_text("online")
+        yield found
+    await at_rest(live.database, PATIENCE)

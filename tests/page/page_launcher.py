@@ -1,4 +1,4 @@
-"""`python main.py sandbox` as a person starts it: a process of its own, its printed address, and Ctrl-C."""
+"""`python main.py sandbox` as a person starts it: a process of its own, its printed address, Ctrl-C, a kept world."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from signoff.sandbox import keep, seed
 
 MAIN = Path(__file__).parents[2] / "main.py"
 PATIENCE = 180.0
@@ -80,6 +82,24 @@ async def launched(folder: Path, *arguments: str, **environment: str) -> AsyncGe
             finally:
                 if process.returncode is None:
                     os.killpg(process.pid, signal.SIGKILL)
+
+
+def put_into_the_lab(folder: Path, name: str, *roles: str) -> dict[str, str]:
+    """Leave a world here, as an earlier start would, in which this person is a member of the lab with these roles.
+
+    Gives the ids of the lab's roles by their names, in small letters.
+    """
+    data = folder / "data/sandbox"
+    data.mkdir(parents=True)
+    (data / "token").write_text("kept-token", encoding="utf-8")
+    (data / "token").chmod(0o600)
+    world = seed.new_world(seed.Plan(token="kept-token"))
+    lab = next(guild for guild in world.guilds.values() if guild.name == "Signoff Lab")
+    person = next(user for user in world.users.values() if user.name == name)
+    given = [next(role for role in lab.roles.values() if role.name == wanted) for wanted in roles]
+    seed.join(world, lab, person, *given)
+    keep.save_file(world, data / "world.json")
+    return {role.name.lower(): str(role.id) for role in lab.roles.values()}
 
 
 def children_of(pid: int) -> list[int]:

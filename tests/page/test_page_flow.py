@@ -3,34 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
 
 import pytest
-import pytest_asyncio
 from page_browser import act_as, opened, ready, write
-from page_launcher import PATIENCE, Launched, launched
+from page_launcher import Launched
 from playwright.async_api import Browser, Locator, Page, expect
-
-from tests.quiescence import at_rest
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 CARD = re.compile("Tool Approval Required")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def live(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> AsyncIterator[Launched]:
-    async with launched(tmp_path_factory.mktemp("page")) as running:
-        await running.says("Ctrl-C")
-        yield running
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def page(live: Launched, chromium: Browser) -> AsyncIterator[Page]:
-    async with opened(chromium, live.address) as found:
-        await expect(found.locator("#bot-state")).to_contain_text("online")
-        yield found
-    await at_rest(live.database, PATIENCE)
 
 
 def cards(page: Page) -> Locator:

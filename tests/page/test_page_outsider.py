@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
-from page_browser import act_as, opened, write
-from page_launcher import PATIENCE, Launched, launched
-from playwright.async_api import Browser, Page, expect
+from page_browser import act_as, write
+from page_launcher import Launched, put_into_the_lab
+from playwright.async_api import Page, expect
 
-from signoff.sandbox import keep, seed
-from tests.quiescence import at_rest, rows
+from tests.quiescence import rows
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -25,36 +22,12 @@ approvers = ["manage_server", "role:{approvers}"]
 """
 
 
-def let_otto_in(folder: Path) -> None:
-    """A world in which Otto is a member of the lab, without the roles that the bot's rules name."""
-    data = folder / "data/sandbox"
-    data.mkdir(parents=True)
-    (data / "token").write_text("kept-token", encoding="utf-8")
-    (data / "token").chmod(0o600)
-    world = seed.new_world(seed.Plan(token="kept-token"))
-    lab = next(guild for guild in world.guilds.values() if guild.name == "Signoff Lab")
-    otto = next(user for user in world.users.values() if user.name == "Otto")
-    seed.join(world, lab, otto)
-    roles = {role.name.lower(): str(role.id) for role in lab.roles.values()}
-    keep.save_file(world, data / "world.json")
+@pytest.fixture(scope="module")
+def folder(folder: Path) -> Path:
+    """With a world in which Otto is a member of the lab, without the roles that the bot's rules name."""
+    roles = put_into_the_lab(folder, "Otto")
     (folder / "signoff.toml").write_text(RULES.format(**roles), encoding="utf-8")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def live(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> AsyncIterator[Launched]:
-    folder = tmp_path_factory.mktemp("outsider")
-    let_otto_in(folder)
-    async with launched(folder) as running:
-        await running.says("Ctrl-C")
-        yield running
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def page(live: Launched, chromium: Browser) -> AsyncIterator[Page]:
-    async with opened(chromium, live.address) as found:
-        await expect(found.locator("#bot-state")).to_contain_text("online")
-        yield found
-    await at_rest(live.database, PATIENCE)
+    return folder
 
 
 async def test_an_outsiders_click_is_refused_privately_by_the_bot(page: Page, live: Launched) -> None:

@@ -7,17 +7,14 @@ import os
 import re
 import sqlite3
 import sys
-from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 from page_browser import act_as, opened, write
-from page_launcher import MAIN, PATIENCE, Launched, launched
+from page_launcher import MAIN, PATIENCE, Launched, put_into_the_lab
 from playwright.async_api import Browser, Locator, Page, expect
 
-from signoff.sandbox import keep, seed
 from tests.quiescence import at_rest, rows
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -26,26 +23,11 @@ PICTURES = os.environ.get("SIGNOFF_TEST_PICTURES")
 """A folder for pictures of each step, for people who want to look."""
 
 
-def make_max_an_approver(folder: Path) -> None:
-    """A world in which whoever asks holds the role that decides, so that only four eyes keeps them from it."""
-    data = folder / "data/sandbox"
-    data.mkdir(parents=True)
-    (data / "token").write_text("kept-token", encoding="utf-8")
-    (data / "token").chmod(0o600)
-    world = seed.new_world(seed.Plan(token="kept-token"))
-    lab = next(guild for guild in world.guilds.values() if guild.name == "Signoff Lab")
-    max_ = next(user for user in world.users.values() if user.name == "Max")
-    seed.join(world, lab, max_, next(role for role in lab.roles.values() if role.name == "Approvers"))
-    keep.save_file(world, data / "world.json")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def live(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> AsyncIterator[Launched]:
-    folder = tmp_path_factory.mktemp("people")
-    make_max_an_approver(folder)
-    async with launched(folder) as running:
-        await running.says("Ctrl-C")
-        yield running
+@pytest.fixture(scope="module")
+def folder(folder: Path) -> Path:
+    """With a world in which whoever asks holds the role that decides, so that only four eyes keeps them from it."""
+    put_into_the_lab(folder, "Max", "Approvers")
+    return folder
 
 
 async def verify(live: Launched) -> tuple[int, str]:

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
 
 import pytest
-from store_samples import a_batch, a_request, settled
+from store_samples import APPROVER, ASKER, a_batch, a_request, settled
 
-from signoff.approvals.model import CallKey, Choice, RequestKind, RequestState, Settlement
+from signoff.approvals.model import CallKey, Choice, Remember, RequestKind, RequestState, Settlement, Vote
 from signoff.errors import StoreError
 from signoff.store import Store
+from signoff.store.codec import dump_actor
 from signoff.store.tx import Tx
+from signoff.store.vote_codec import load_votes
 
 
 async def test_a_batch_comes_back_as_it_was_by_id_request_and_card(store: Store) -> None:
@@ -28,6 +31,36 @@ async def test_a_batch_comes_back_as_it_was_by_id_request_and_card(store: Store)
     for missing in ("", "b2", "q1' OR '1'='1"):
         assert await store.run(lambda tx, missing=missing: tx.batch(missing)) is None
         assert await store.run(lambda tx, missing=missing: tx.batch_of_request(missing)) is None
+
+
+async def test_votes_come_back_whether_they_count_or_not(store: Store) -> None:
+    counted, void = Vote(APPROVER, 110.0, Remember.SESSION), Vote(ASKER, 0.1 + 0.2)
+    waiting = a_request("q1", quorum=3, votes=(counted,), void=(void,))
+    batch = a_batch("b1", a_request("q1", quorum=3), a_request("q2"))
+    await store.run(lambda tx: tx.insert_batch(batch))
+    await store.run(lambda tx: tx.rewrite(waiting))
+    assert await store.run(lambda tx: tx.batch("b1")) == replace(batch, requests=(waiting, batch.requests[1]))
+    ended = settled(waiting, RequestState.REJECTED)
+    await store.run(lambda tx: tx.settle(ended))
+    assert await store.run(lambda tx: tx.batch("b1")) == replace(batch, requests=(ended, batch.requests[1]))
+
+
+async def test_votes_written_before_any_could_be_void_are_read(store: Store) -> None:
+    column = json.dumps([[json.loads(dump_actor(APPROVER)), 110.0, "session"]])
+    assert load_votes(column) == ((Vote(APPROVER, 110.0, Remember.SESSION),), ())
+
+
+async def test_whom_open_requests_name_is_known_by_server(store: Store) -> None:
+    elsewhere = replace(a_batch().place, server="s2")
+    for batch in (
+        a_batch("b1", a_request("q1", approvers=("role:1", "asker")), a_request("q2", approvers=("asker",))),
+        a_batch("b2", a_request("q3", approvers=("role:1", "asker")), settled(a_request("q4", approvers=("role:4",)))),
+        a_batch("b3", a_request("q5", approvers=("user:2&role:3",)), place=elsewhere),
+        a_batch("b4", settled(a_request("q6", approvers=("role:6",)))),
+    ):
+        await store.run(lambda tx, batch=batch: tx.insert_batch(batch))
+    found = await store.run(lambda tx: tx.open_approvers())
+    assert found == {"s1": {"role:1", "asker"}, "s2": {"user:2&role:3"}}
 
 
 async def test_a_batch_that_is_there_is_left_as_it_is(store: Store) -> None:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import pty
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
 from signoff.approvals.model import RequestState, Settlement
+from signoff.cards.model import Action, Style, Verb
 from signoff.cards.offers import Offers
 from signoff.errors import CardFailed, StoreError, TurnFailed
 from signoff.terminal.device import Device, Withdrawn
-from signoff.terminal.front_end import TerminalFrontEnd
+from signoff.terminal.dialogue import Subject, choose
+from signoff.terminal.front_end import MOST_ENDED, TerminalFrontEnd
 from signoff.terminal.keyboard import Ended, Keyboard
 from signoff.terminal.screen import Screen
 from signoff.turns.model import TurnState
@@ -60,6 +64,17 @@ async def test_how_a_card_ended_is_printed_once_whoever_notices() -> None:
     await printed.front.refresh_card(settled)
     printed.front.close(settled)
     assert printed.text.count("TIMEOUT") == 1
+
+
+async def test_a_long_session_does_not_remember_every_end() -> None:
+    printed = Printed()
+    expired = replace(make_request(), state=RequestState.EXPIRED, settlement=Settlement(None, None, NOW))
+    batch = make_batch(expired)
+    for number in range(MOST_ENDED + 1):
+        printed.front.close(replace(batch, id=f"b{number}"))
+        await printed.front.reply(make_turn(f"t{number}"), "done")
+    kept = [value for value in vars(printed.front).values() if isinstance(value, set | dict)]
+    assert max(map(len, kept)) == MOST_ENDED
 
 
 async def test_a_card_that_cannot_be_shown_is_refused_while_it_can_be_told() -> None:
@@ -132,6 +147,31 @@ async def test_lines_come_from_a_pipe_or_a_file(data: bytes, tmp_path: Any) -> N
         with pytest.raises(Ended):
             await keyboard.line()
         os.close(descriptor)
+
+
+@pytest.mark.parametrize("deaf", ["", "trap '' TERM; "])
+async def test_an_editor_ends_with_the_session(deaf: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = pty.openpty()
+    noted = tmp_path / "pid"
+    os.mkfifo(noted)
+    editor = tmp_path / "editor"
+    editor.write_text(f"#!/bin/sh\n{deaf}echo $$ > {noted}; exec sleep 60\n")
+    editor.chmod(0o700)
+    monkeypatch.setenv("VISUAL", str(editor))
+    device = Device(Printed().screen, Keyboard(theirs))
+    dialogue = choose(Subject({"path": "a"}, [Action(Verb.EDIT, "target", "Edit", Style.PLAIN)]))
+    editing = asyncio.ensure_future(device.perform(dialogue, lambda: "decide> ", asyncio.Event()))
+    os.write(ours, b"e\n")
+    process = int(await asyncio.to_thread(noted.read_text))
+    assert device.editing
+    editing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await editing
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+    assert not device.editing
+    os.close(ours)
+    os.close(theirs)
 
 
 async def test_a_question_that_is_withdrawn_leaves_a_scripts_line_for_the_next() -> None:

@@ -11,16 +11,22 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from signoff import run_with_approval, run_with_approval_sync
-from signoff.approvals.model import ApprovalDecision
+from signoff.approvals.model import ApprovalDecision, ApprovalRequest
 from signoff.cards.secrets import Masker
 from signoff.terminal import TerminalUI
+from signoff.terminal.keyboard import Ended
 from tests.conftest import make_call, make_request
 
 
 def choose(*lines: str, args: dict[str, Any] | None = None, **options: Any) -> tuple[ApprovalDecision, str]:
+    request = make_request(make_call("delete_file", args or {"path": "a.txt"}))
+    return choose_about(request, *lines, **options)
+
+
+def choose_about(request: ApprovalRequest, *lines: str, **options: Any) -> tuple[ApprovalDecision, str]:
     output = io.StringIO()
     ui = TerminalUI(stdin=io.StringIO("".join(f"{line}\n" for line in lines)), stdout=output, **options)
-    return ui.choose(make_request(make_call("delete_file", args or {"path": "a.txt"}))), output.getvalue()
+    return ui.choose(request), output.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -44,11 +50,10 @@ def test_keys_become_a_decision(lines: list[str], decision: ApprovalDecision) ->
     assert choose(*lines)[0] == decision
 
 
-def test_the_end_of_the_input_rejects() -> None:
-    decision, _ = choose()
-    assert not decision.approved
-    assert "input ended" in decision.note
-    assert not choose("m")[0].approved
+@pytest.mark.parametrize("lines", [[], ["m"], ["e"], ["R"]])
+def test_the_end_of_the_input_is_no_answer(lines: list[str]) -> None:
+    with pytest.raises(Ended):
+        choose(*lines)
 
 
 def test_what_was_edited_is_shown_before_it_is_accepted() -> None:
@@ -57,9 +62,20 @@ def test_what_was_edited_is_shown_before_it_is_accepted() -> None:
     assert shown.index("path (edited)") < shown.rindex("decide> a")
 
 
+def test_what_the_tool_said_goes_with_the_arguments_that_it_was_about() -> None:
+    call = make_call("delete_file", {"path": "a.txt"})
+    request = make_request(call, metadata={"summary": "delete lunch.txt"}, preview="-lunch")
+    _, shown = choose_about(request, "e", '{"path": "b.txt"}', "a")
+    before, after = shown.split("path (edited)")
+    assert "delete lunch.txt" in before
+    for words in ("delete lunch.txt", "-lunch"):
+        assert shown.count(words) == 1
+        assert words not in after
+
+
 def test_a_long_call_is_accepted_only_once_it_was_seen() -> None:
     long = {"path": "x" * 30_000 + "the tail"}
-    assert not choose("a", args=long)[0].approved
+    assert not choose("a", "r", args=long)[0].approved
     decision, shown = choose("a", "v", "a", args=long)
     assert decision.approved
     assert "the tail" in "".join(shown.split("┊ ")).replace("\n", "")
@@ -101,6 +117,16 @@ def test_it_is_a_ui_of_the_library() -> None:
     ui = TerminalUI(stdin=io.StringIO('e\n{"path": "b.txt"}\na\n'), stdout=io.StringIO())
     assert run_with_approval_sync(agent, "go", ui=ui).output == "deleted b.txt"
     assert deleted == ["b.txt"]
+
+
+def test_the_end_of_the_input_is_no_persons_refusal() -> None:
+    agent, deleted = agent_that_deletes()
+    events: list[Any] = []
+    ui = TerminalUI(stdin=io.StringIO(""), stdout=io.StringIO())
+    told = run_with_approval_sync(agent, "go", ui=ui, on_event=events.append).output
+    assert "not a person's refusal" in told
+    assert [(event["approved"], event["by"], event["how"]) for event in events] == [(False, None, "error")]
+    assert deleted == []
 
 
 async def test_it_is_a_ui_of_the_library_in_async_programs() -> None:

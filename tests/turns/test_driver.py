@@ -16,6 +16,7 @@ from signoff.approvals.model import Batch, Choice, Place, RequestState
 from signoff.errors import AlreadySettled, CardFailed, StoreError, TurnFailed
 from signoff.store import Store
 from signoff.turns import driver as driver_module
+from signoff.turns import showing as showing_module
 from signoff.turns.driver import Driver, QueueLimits
 from signoff.turns.model import Finished, HistoryEntry, Paused, Step, Turn, TurnState
 from signoff.turns.ports import FrontEnd, Runner
@@ -34,7 +35,7 @@ class RecordingFrontEnd(FrontEnd):
     notices: list[str] = field(default_factory=list)
     at_work: list[str] = field(default_factory=list)
     reminded: list[str] = field(default_factory=list)
-    failures: dict[str, deque[Exception]] = field(default_factory=lambda: defaultdict(deque))
+    failures: dict[str, deque[BaseException]] = field(default_factory=lambda: defaultdict(deque))
     posting: asyncio.Event | None = None
     """If set: a card is not there before this event."""
 
@@ -184,8 +185,10 @@ class Office:
 
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver_module, "CLICK_GRACE", 0.01)
-    monkeypatch.setattr(driver_module, "REPLY_DELAYS", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(showing_module, "CLICK_GRACE", 0.01)
+    monkeypatch.setattr(showing_module, "DELAYS", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(driver_module, "STEP_DELAYS", (0.0, 0.0, 0.0, 0.0))
+    monkeypatch.setattr(driver_module, "END_EVERY", 0.01)
 
 
 @pytest.fixture
@@ -243,9 +246,8 @@ async def test_a_mention_during_a_wait_is_told_how_many_are_before_it(office: Of
     first, second, third = (in_thread(1) for _ in range(3))
     await office.asked(first, batch_of(first))
     admission = await office.driver.submit(second)
-    assert (admission.kind, admission.position) == ("queued", 1)
-    assert "Queued" in admission.text
-    assert (await office.driver.submit(third)).position == 2
+    assert (admission.kind, admission.text) == ("queued", "Queued: 1 before it in this conversation.")
+    assert (await office.driver.submit(third)).text == "Queued: 2 before it in this conversation."
 
 
 async def test_three_turns_of_a_person_are_under_way_and_others_are_not_kept_waiting(office: Office) -> None:
@@ -412,7 +414,7 @@ async def test_a_card_that_the_click_did_update_is_left_alone(office: Office) ->
     await office.desk.decide(Click(batch.id, Choice.ACCEPT, ADA, turn.place.channel))
     await office.desk.mark_card_final(batch.id)
     await office.until(lambda: office.front.replies)
-    await asyncio.sleep(3 * driver_module.CLICK_GRACE)
+    await asyncio.sleep(3 * showing_module.CLICK_GRACE)
     assert office.front.refreshed == []
 
 
@@ -491,19 +493,6 @@ async def test_the_next_turn_of_a_conversation_answers_after_the_one_before_it(o
     posted.set()
     await office.until(lambda: len(office.front.replies) == 2)
     assert [replied for replied, _ in office.front.replies] == [turn.id, following.id]
-
-
-async def test_a_step_that_the_store_failed_is_said_and_taken_up_by_the_next_start(office: Office) -> None:
-    turn = in_thread(1)
-    office.runner.script(turn, StoreError("the disk is full"))
-    await office.take(turn)
-    await office.until(lambda: office.front.notices)
-    assert "the disk is full" in office.front.notices[0]
-    assert await office.state(turn) is TurnState.RUNNING
-    following = office.successor()
-    await following.driver.recover()
-    await following.until(lambda: following.front.replies == [(turn.id, "the answer")])
-    await following.driver.stop(0)
 
 
 async def test_a_reply_is_tried_three_times_kept_and_posted_by_the_next_start(office: Office) -> None:
@@ -681,6 +670,29 @@ async def test_stop_gives_tools_their_time_takes_nothing_new_and_leaves_the_rest
     await following.driver.recover()
     for turn in (running, waiting, later):
         await following.until_state(turn, TurnState.DONE)
+    await following.driver.stop(0)
+
+
+async def test_a_front_end_that_is_closed_costs_neither_card_nor_reply(
+    office: Office, caplog: pytest.LogCaptureFixture
+) -> None:
+    asking, answered = in_thread(1), in_thread(2)
+    batch = batch_of(asking)
+    for what in ("post_card", "reply"):
+        office.front.failures[what].append(asyncio.CancelledError())
+    office.runner.script(asking, Paused(batch))
+    await office.take(asking)
+    await office.take(answered)
+    await office.until(lambda: not any(office.front.failures.values()))
+    await office.driver.stop(0)
+    assert caplog.records == []
+    assert (office.front.cards, office.front.replies) == ([], [])
+    following = office.successor()
+    await following.driver.recover()
+    await following.until(lambda: following.front.replies and following.front.cards)
+    assert following.front.replies == [(answered.id, "the answer")]
+    assert following.front.cards == [batch.id]
+    assert not (await following.batch(batch)).settled
     await following.driver.stop(0)
 
 

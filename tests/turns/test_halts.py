@@ -12,7 +12,7 @@ from signoff.approvals.model import Actor, Choice, RequestState
 from signoff.errors import AlreadySettled, Refused
 from signoff.store import Store
 from signoff.turns.halts import Halts
-from signoff.turns.model import Paused, TurnState
+from signoff.turns.model import Paused, Turn, TurnState
 from tests.conftest import ADA, MAX, SERVER, HandClock
 from tests.turns.test_driver import FINISH, Office, batch_of, in_thread, office
 
@@ -218,3 +218,17 @@ async def test_an_open_card_is_posted_once_more(office: Office) -> None:
     assert (await office.batch(batch)).card == f"later card of {batch.id}"
     await office.desk.decide(Click(batch.id, Choice.ACCEPT, ADA, turn.place.channel, card=f"later card of {batch.id}"))
     assert not await office.driver.repost(batch.id)
+
+
+async def test_a_stopped_run_is_shown_as_stopped(office: Office, halts: Halts) -> None:
+    """For then what is said are our words, which quote somebody, and not the agent's."""
+    turn, states = in_thread(1), list[TurnState]()
+
+    async def reply(turn: Turn, text: str) -> None:
+        states.append(turn.state)
+
+    office.front.reply = reply  # type: ignore[method-assign]
+    await office.asked(turn, batch_of(turn))
+    await halts.stop(ADA)
+    await office.until(lambda: states)
+    assert states == [TurnState.STOPPED]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,12 +59,13 @@ class Brain:
     @classmethod
     def build(cls, config: Config, model_name: str) -> Brain:
         policy = build_policy(config)
-        if config.agent.import_ and config.mcp:
-            cause = "[agent] import brings its own tools, so [mcp.NAME] would not be used"
-            raise ConfigError(f"{cause}; remove one of them")
         if config.agent.import_:
+            if config.mcp or config.tools.plugins:
+                unused = "[mcp.NAME]" if config.mcp else "[tools] plugins"
+                cause = f"[agent] import brings its own tools, so {unused} would not be used"
+                raise ConfigError(f"{cause}; remove one of them")
             imported = import_agent(config)
-            return cls(imported, policy, ())
+            return cls(imported, policy, tuple(verdicts(imported.toolsets, policy)))
         listeners: list[Listener] = []
         tools = [*build_tools(config, listeners), *build_servers(config)]
         agent = Agent(
@@ -91,24 +92,7 @@ class Brain:
 
 
 def build_policy(config: Config) -> Policy:
-    rules = tuple(
-        Rule(
-            rule.tool,
-            rule.verdict,
-            rule.when,
-            rule.unless,
-            rule.approvers,
-            rule.timeout,
-            rule.reason,
-            rule.quorum,
-            rule.four_eyes,
-            rule.reminder,
-            rule.ping,
-            rule.message,
-            rule.relaxable,
-        )
-        for rule in config.rules
-    )
+    rules = tuple(Rule(**{name: getattr(rule, name) for name in type(rule).model_fields}) for rule in config.rules)
     asking, written = config.approvals, config.approvals.model_fields_set
     return Policy(
         rules,
@@ -167,7 +151,7 @@ def import_agent(config: Config) -> AbstractAgent[Any, Any]:
     return found  # pyright: ignore[reportUnknownVariableType]
 
 
-def verdicts(tools: Sequence[PluginTool], policy: Policy) -> list[str]:
+def verdicts(tools: Iterable[PluginTool], policy: Policy) -> list[str]:
     """What a call of each tool would meet, in words."""
     lines: list[str] = []
     for entry in tools:

@@ -44,7 +44,7 @@ def build_batch(
     """One batch with a request for every deferred call, in the order in which the model made them."""
     drafts = [gate.drafts.get(call.tool_call_id) for call in requests.approvals]
     if requests.calls or None in drafts:
-        raise TurnFailed("A tool call was deferred past the gate. Nothing was run. Please tell the operator.")
+        raise TurnFailed("A tool call was deferred past the gate. Nothing further was run. Please tell the operator.")
     rulings = [terms.fill(draft.ruling) for draft in drafts if draft]
     asked = tuple(
         ApprovalRequest(
@@ -60,6 +60,7 @@ def build_batch(
             preview=draft.preview,
             edit=draft.edit and replace(draft.edit, voided=()),
             held=ruling.held,
+            by_server=ruling.by_server,
         )
         for draft, ruling in zip(filter(None, drafts), rulings, strict=True)
     )

@@ -37,10 +37,11 @@ def explain(error: Exception, *, model_requests: int) -> str:
             )
         case UnexpectedModelBehavior():
             what = _first_sentence(error.message)
-            return f"The model answered with something I cannot act on: {what}. Nothing of it was run. Ask again."
+            kept = "Nothing further was run; look at what was done before you ask again."
+            return f"The model answered with something I cannot act on: {what}. {kept}"
         case UserError():
             what = _first_sentence(str(error))
-            return f"This cannot be run as configured: {what}. Nothing was run. Please tell the operator."
+            return f"This cannot be run as configured: {what}. Nothing further was run. Please tell the operator."
         case _:
             kind = type(error).__name__
             return f"Something failed on my side ({kind}). Nothing was approved by it. Please tell the operator."

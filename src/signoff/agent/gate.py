@@ -7,15 +7,16 @@ the call's digest and nothing else: the framework's own "approved" flag is neith
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from pydantic import ValidationError
 from pydantic_ai import ApprovalRequired, CallDeferred, ModelRetry, RunContext, ToolDefinition, ToolDenied, ToolReturn
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
-from pydantic_ai.exceptions import ToolFailed, UserError
+from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
@@ -23,37 +24,24 @@ from pydantic_core import to_jsonable_python
 
 from signoff.agent.bridge import said, told
 from signoff.agent.declared import declaration, is_read_only
+from signoff.agent.drafts import ASKED, CHANGED, HELD, INTERRUPTED, Draft
 from signoff.agent.floor import Floor, ToolOverran
-from signoff.agent.journal import Ask, Edited, Go, Journal, Replay, Settled
-from signoff.agent.layers import CallTool, GatedToolset, Seal, as_json, source_of
+from signoff.agent.journal import Ask, Go, Journal, Replay, Settled
+from signoff.agent.layers import CallTool, GatedToolset, Seal, source_of
 from signoff.agent.previews import CallInfo, Preview, preview
+from signoff.agent.shown import as_json, shown
 from signoff.approvals.digest import bind, fingerprint
 from signoff.approvals.model import ApprovalRequest, CallKey, Edit, JsonObject, RequestKind, Ruling, ToolCall, Verdict
 from signoff.approvals.policy import Context, Declaration, Said
 from signoff.turns.model import CallState, Turn
 
-INTERRUPTED = "the bot was stopped while this call was running"
-HELD = "it waits with the other calls of the same answer"
-CHANGED = "what it would change is no longer as it was when it was approved"
+Told = TypeVar("Told")
 
 
 class Judge(Protocol):
     """The policy as the gate needs it. Whatever it raises means that the call does not run."""
 
     async def decide(self, call: ToolCall, declaration: Declaration, context: Context) -> Ruling: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A call that must be asked about, on its way to a card."""
-
-    call: ToolCall
-    ruling: Ruling
-    kind: RequestKind = RequestKind.CALL
-    metadata: JsonObject = field(default_factory=dict[str, Any])
-    preview: str = ""
-    edit: Edit | None = None
-    """Set where a person had changed the arguments already."""
 
 
 @dataclass
@@ -74,7 +62,12 @@ class Gate(AbstractCapability[Any]):
     """The tools of this step as their toolsets declare them."""
     admitted: dict[str, str] = field(default_factory=dict[str, str])
     """Fingerprints of the arguments that were let in, for the seal."""
+    responses: int = 0
+    """How many answers of the model the conversation has: an agent may shorten what a run sees of it."""
+    native_allowed = False
     _rulings: dict[CallKey, Ruling] = field(default_factory=dict[CallKey, Ruling])
+    _asked_early: dict[CallKey, JsonObject] = field(default_factory=dict[CallKey, JsonObject])
+    """Calls whose tool asked while their arguments were validated, with its words."""
 
     def get_ordering(self) -> CapabilityOrdering:
         return CapabilityOrdering(position="outermost")
@@ -88,30 +81,43 @@ class Gate(AbstractCapability[Any]):
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        if native := request_context.model_request_parameters.native_tools:
-            names = ", ".join(sorted(tool.kind for tool in native))
-            raise UserError(f"tools that the model's provider executes cannot be gated and are refused: {names}")
         await self.floor.wait_open(self.turn.place.server)
         return request_context
+
+    async def after_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        self.responses += 1
+        return response
 
     async def after_tool_validate(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
     ) -> dict[str, Any]:
         # All calls of a response are validated before any runs, so that the batch is known when the first one runs.
-        described = self._describe(tool_def.name, args, ctx, call.tool_call_id)
+        described = self._describe(tool_def.name, args, call.tool_call_id)
         self._rulings[described.key] = await self._rule(described, ctx)
         return args
 
     def declare(self, tools: Mapping[str, ToolsetTool[Any]]) -> None:
         self.declared.update(tools)
 
+    def asked_early(self, call_id: str, words: JsonObject) -> bool:
+        self._asked_early[self._key(call_id)] = words
+        return True
+
     async def admit(self, ctx: RunContext[Any], tool_def: ToolDefinition, args: dict[str, Any], run: CallTool) -> Any:
         """Let one call run, make it wait, or answer in its place."""
         name = tool_def.name
         tool_def = self._refuse_unfit(ctx, name)
         ctx = replace(ctx, tool_call_metadata=CallInfo(self.turn.place, self.turn.asker))
-        call = self._describe(name, args, ctx, ctx.tool_call_id or "")
+        call = self._describe(name, args, ctx.tool_call_id or "")
         edit: Edit | None = None
+        if request := await self.journal.edited(call):
+            # From here on there are only the arguments that a person wrote, as the tool's own validator reads them.
+            args, edit = self._validated(ctx, name, request), request.edit
+            call = self._describe(name, args, ctx.tool_call_id or "")
+            if call.digest != request.call.digest:
+                return ToolDenied(told(request, changed=True))
         while True:
             # First: what is ruled and looked at before a pause is out of date after it.
             await self.floor.wait_open(self.turn.place.server)
@@ -121,24 +127,20 @@ class Gate(AbstractCapability[Any]):
             if ruling.verdict is Verdict.ALLOW and self.hold and self._must_wait(call):
                 ruling = replace(ruling, verdict=Verdict.ASK, reason=HELD, held=True)
             asks = ruling.verdict is Verdict.ASK
-            shown = await self._preview(tool_def, ctx, args) if asks else Preview("")
-            call = replace(call, operands=shown.operands)
+            view = await self._preview(tool_def, ctx, args) if asks else Preview("")
+            call = replace(call, operands=view.operands)
             match await self.journal.enter(call, asks=asks, read_only=is_read_only(tool_def)):
                 case Ask(RequestKind.MAY_HAVE_RUN as kind):
                     ruling = replace(ruling, reason=INTERRUPTED, held=False)
-                    raise self._draft(Draft(call, ruling, kind, preview=shown.text, edit=edit))
+                    raise self._draft(Draft(call, ruling, kind, preview=view.text, edit=edit))
                 case Ask(again=again):
                     ruling = replace(ruling, reason=CHANGED) if again else ruling
-                    raise self._draft(Draft(call, ruling, preview=shown.text, edit=edit))
+                    words = self._asked_early.get(call.key, {})
+                    raise self._draft(Draft(call, ruling, metadata=words, preview=view.text, edit=edit))
                 case Settled() as entry:
                     return ToolDenied(told(entry.request, changed=entry.changed))
                 case Replay() as entry:
                     return self._replay(call, entry)
-                case Edited() as entry:
-                    args, edit = self._edited(ctx, name, entry.request), entry.request.edit
-                    call = self._describe(name, args, ctx, ctx.tool_call_id or "")
-                    if call.digest != entry.request.call.digest:
-                        return ToolDenied(told(entry.request, changed=True))
                 case Go() as entry:
                     if not self.floor.is_shut(self.turn.place.server):
                         return await self._go(call, ruling, args, run, ctx, entry.request)
@@ -153,9 +155,10 @@ class Gate(AbstractCapability[Any]):
         ctx: RunContext[Any],
         request: ApprovalRequest | None,
     ) -> Any:
-        self.admitted[call.key.call_id] = fingerprint(call.args)
+        self.admitted[call.key.call_id] = fingerprint(as_json(args))
         info = CallInfo(self.turn.place, self.turn.asker, request.call.operands if request else {})
-        ctx = replace(ctx, tool_call_approved=bool(request), tool_call_metadata=info)
+        approved = _said_yes(request)
+        ctx = replace(ctx, tool_call_approved=approved, tool_call_metadata=info)
 
         async def noted() -> Any:
             result = await run(ctx, args)
@@ -167,12 +170,15 @@ class Gate(AbstractCapability[Any]):
             return await self._run(call, noted)
         except ApprovalRequired as raised:
             # What it would do is looked at anew: it may be asking because that has changed.
-            shown = await self._preview(self.declared[call.tool].tool_def, ctx, args)
-            ruling = replace(ruling, reason="the tool itself asks, for these arguments", held=False)
-            call = replace(call, operands=shown.operands)
+            view = await self._preview(self.declared[call.tool].tool_def, ctx, args)
+            if approved and not _by_person(request) and view.operands == info.operands:
+                # Nobody is there to grow tired of it: it would ask and be approved for ever.
+                raise ToolFailed("Not run: the tool asks again although it was approved.") from raised
+            ruling = replace(ruling, reason=ASKED, held=False)
+            call = replace(call, operands=view.operands)
             edit = request.edit if request else None
             words = to_jsonable_python(raised.metadata or {}, fallback=str)
-            draft = Draft(call, ruling, metadata=words, preview=shown.text, edit=edit)
+            draft = Draft(call, ruling, metadata=words, preview=view.text, edit=edit)
             raise self._draft(draft) from raised
 
     async def _run(self, call: ToolCall, run: Callable[[], Awaitable[Any]]) -> Any:
@@ -229,35 +235,59 @@ class Gate(AbstractCapability[Any]):
     async def _rule(self, call: ToolCall, ctx: RunContext[Any]) -> Ruling:
         declared = declaration(self.declared[call.tool].tool_def)
         heard = said(ctx.messages) if self.heard is None and callable(declared) else self.heard or ()
-        return await self.policy.decide(call, declared, Context(self.turn.place, self.turn.asker, heard))
+        context = Context(self.turn.place, self.turn.asker, heard)
+        ruling = await self._in_time("its condition", self.policy.decide(call, declared, context))
+        if ruling.verdict is Verdict.ALLOW and call.key in self._asked_early:
+            return replace(ruling, verdict=Verdict.ASK, reason=ASKED)
+        return ruling
 
     async def _preview(self, tool_def: ToolDefinition, ctx: RunContext[Any], args: dict[str, Any]) -> Preview:
         try:
-            return await preview(tool_def, ctx, args)
+            return await self._in_time("its preview", preview(tool_def, ctx, args))
         except (ModelRetry, ToolFailed):
             raise
         except Exception as error:
             raise ToolFailed(f"Nothing was run: its preview failed ({type(error).__name__}: {error}).") from error
 
-    def _edited(self, ctx: RunContext[Any], name: str, request: ApprovalRequest) -> dict[str, Any]:
-        """The arguments that a person wrote, as the tool's own validator reads them."""
+    async def _in_time(self, what: str, answer: Awaitable[Told]) -> Told:
+        """What belongs to a tool and is asked before it runs has no longer than the tool itself."""
+        limit = asyncio.timeout(self.floor.seconds_per_tool)
+        try:
+            async with limit:
+                return await answer
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise ToolFailed(f"Nothing was run: {what} took longer than {self.floor.seconds_per_tool:g} s.") from error
+
+    def _validated(self, ctx: RunContext[Any], name: str, request: ApprovalRequest) -> dict[str, Any]:
         text = json.dumps(dict(request.call.args))
         try:
             return self.declared[name].args_validator.validate_json(text, context=ctx.validation_context)
         except ValidationError as error:
             raise ToolFailed("Not run: the tool no longer takes the arguments that were approved.") from error
 
-    def _describe(self, name: str, args: dict[str, Any], ctx: RunContext[Any], call_id: str) -> ToolCall:
-        position = sum(isinstance(message, ModelResponse) for message in ctx.messages)
-        key = CallKey(self.turn.place.conversation, position, call_id)
+    def _describe(self, name: str, args: dict[str, Any], call_id: str) -> ToolCall:
         tool = self.declared[name]
         schema = fingerprint(
             {"name": name, "parameters": tool.tool_def.parameters_json_schema, "source": source_of(tool)}
         )
         try:
-            return bind(ToolCall(key, name, as_json(args), schema), self.turn.place)
+            return bind(ToolCall(self._key(call_id), name, shown(tool, args), schema), self.turn.place)
         except (ValueError, TypeError, RecursionError) as error:
             raise ToolFailed(f"Nothing was run: the arguments cannot be shown to a person ({error}).") from error
+
+    def _key(self, call_id: str) -> CallKey:
+        return CallKey(self.turn.place.conversation, self.responses, call_id)
+
+
+def _said_yes(request: ApprovalRequest | None) -> bool:
+    """Whether the tool may take itself for approved. A call that only waited, and that no person saw, was not."""
+    return request is not None and (not request.held or _by_person(request))
+
+
+def _by_person(request: ApprovalRequest | None) -> bool:
+    return bool(request and request.settlement and request.settlement.by)
 
 
 def _with_note(result: Any, note: str) -> ToolReturn[Any]:

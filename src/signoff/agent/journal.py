@@ -61,14 +61,7 @@ class Settled:
     changed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Edited:
-    """A person changed the arguments of this call and it was approved like that: enter with those."""
-
-    request: ApprovalRequest
-
-
-Entry = Go | Replay | Ask | Settled | Edited
+Entry = Go | Replay | Ask | Settled
 
 
 @dataclass(frozen=True)
@@ -78,6 +71,13 @@ class Journal:
     turn: Turn
     mask: Callable[[JsonObject], JsonObject] = lambda args: args
     """What the record may see of arguments."""
+
+    async def edited(self, call: ToolCall) -> ApprovalRequest | None:
+        """The request in which a person changed the arguments of this call, while it is open or if it was approved."""
+        request = await self.store.run(lambda tx: self._decision(tx, call))
+        if request is None or request.edit is None or request.called != call.digest:
+            return None
+        return request if request.state in (RequestState.PENDING, RequestState.APPROVED) else None
 
     async def enter(self, call: ToolCall, *, asks: bool, read_only: bool) -> Entry:
         now = self.clock.now()
@@ -96,8 +96,6 @@ class Journal:
             elif request.state is not RequestState.APPROVED:
                 return Settled(request)
             elif request.call.digest != call.digest:
-                if request.edit and request.called == call.digest:
-                    return Edited(request)
                 self._record(tx, "arguments_changed", call, now, request.id, approved=request.call.digest)
                 return Settled(request, changed=True)
             elif asks and request.call.operands != call.operands:

@@ -9,14 +9,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from pydantic_ai import RunContext, ToolDefinition
+from pydantic_ai import ApprovalRequired, RunContext, ToolDefinition
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
-from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.exceptions import ToolFailed, UserError
+from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from pydantic_core import to_jsonable_python
 
 from signoff.agent.declared import asking_if_mcp
+from signoff.agent.shown import as_json, origin_of
 from signoff.approvals.digest import fingerprint
+from signoff.approvals.model import JsonObject
+from signoff.approvals.policy import answered
 
 CallTool = Callable[[RunContext[Any], dict[str, Any]], Awaitable[Any]]
 
@@ -24,8 +28,15 @@ CallTool = Callable[[RunContext[Any], dict[str, Any]], Awaitable[Any]]
 class Keeper(Protocol):
     """A gate as the layers need it."""
 
+    native_allowed: bool
+    """Whether tools that the model's provider executes may be offered to the model at all."""
+
     admitted: dict[str, str]
     """Fingerprints of the arguments that were let in, by call id."""
+
+    def asked_early(self, call_id: str, words: JsonObject) -> bool:
+        """A tool asked for its approval while its arguments were validated. Whether the gate sees to it."""
+        ...
 
     def declare(self, tools: Mapping[str, ToolsetTool[Any]]) -> None:
         """The tools of this step, as their toolsets declare them."""
@@ -47,10 +58,25 @@ class GatedToolset(WrapperToolset[Any]):
         found = await super().get_tools(ctx)
         tools = {name: asking_if_mcp(tool, origin_of(tool)) for name, tool in found.items()}
         self.gate.declare(tools)
-        return {
-            name: replace(tool, tool_def=replace(tool.tool_def, kind="function")) if tool.tool_def.defer else tool
-            for name, tool in tools.items()
-        }
+        return {name: self._as_gated(tool) for name, tool in tools.items()}
+
+    def _as_gated(self, tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
+        if tool.args_validator_func:
+            tool = replace(tool, args_validator_func=self._noting(tool.args_validator_func))
+        return replace(tool, tool_def=replace(tool.tool_def, kind="function")) if tool.tool_def.defer else tool
+
+    def _noting(self, validate: Callable[..., Any]) -> Callable[..., Any]:
+        """A validator that asks would defer its call before the gate: the gate is told instead."""
+
+        async def validator(ctx: RunContext[Any], **args: Any) -> Any:
+            try:
+                return await answered(validate, ctx, **args)
+            except ApprovalRequired as raised:
+                words = to_jsonable_python(raised.metadata or {}, fallback=str)
+                if not self.gate.asked_early(ctx.tool_call_id or "", words):
+                    raise
+
+        return validator
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
@@ -63,7 +89,7 @@ class GatedToolset(WrapperToolset[Any]):
 
 @dataclass
 class Seal(AbstractCapability[Any]):
-    """The inner layer: what reaches the tool is what the gate let in."""
+    """The inner layer: what reaches a tool is what the gate let in, and no tool is run by the model's provider."""
 
     gate: Keeper
 
@@ -72,6 +98,18 @@ class Seal(AbstractCapability[Any]):
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
         return SealedToolset(toolset, self.gate)
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        # Here and not at the gate: what another capability adds on the way is seen, too.
+        native = request_context.model_request_parameters.native_tools
+        if native and not self.gate.native_allowed:
+            names = ", ".join(sorted(tool.kind for tool in native))
+            raise UserError(
+                f"Tools that the model's provider executes go round every approval and are refused: {names}"
+            )
+        return request_context
 
 
 @dataclass
@@ -87,19 +125,6 @@ class SealedToolset(WrapperToolset[Any]):
         return await super().call_tool(name, tool_args, ctx, tool)
 
 
-def as_json(args: dict[str, Any]) -> dict[str, Any]:
-    return to_jsonable_python(args, bytes_mode="base64", inf_nan_mode="constants")
-
-
 def source_of(tool: ToolsetTool[Any]) -> str:
     """Where a tool comes from, the same after every start: a tool of that name from elsewhere is another tool."""
     return origin_of(tool).label
-
-
-def origin_of(tool: ToolsetTool[Any]) -> AbstractToolset[Any]:
-    while isinstance(inner := getattr(tool, "source_tool", None), ToolsetTool):
-        tool = inner  # pyright: ignore[reportUnknownVariableType]
-    toolset = tool.toolset
-    while isinstance(toolset, WrapperToolset):
-        toolset = toolset.wrapped
-    return toolset

@@ -7,7 +7,6 @@ before the call runs, and asks again if one of them has changed.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -15,6 +14,7 @@ from typing import Any, cast
 from pydantic_ai import RunContext, ToolDefinition
 
 from signoff.approvals.model import Actor, Place
+from signoff.approvals.policy import answered
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +40,12 @@ def call_info(ctx: RunContext[Any]) -> CallInfo | None:
     return ctx.tool_call_metadata if isinstance(ctx.tool_call_metadata, CallInfo) else None
 
 
-def has_preview(tool_def: ToolDefinition) -> bool:
-    return callable((tool_def.metadata or {}).get("preview"))
-
-
 async def preview(tool_def: ToolDefinition, ctx: RunContext[Any], args: Mapping[str, Any]) -> Preview:
     """The tool's own preview; an empty one if it offers none. What it raises passes to the caller."""
-    if not has_preview(tool_def):
+    previewer = (tool_def.metadata or {}).get("preview")
+    if not callable(previewer):
         return Preview("")
-    previewer = cast(Previewer, (tool_def.metadata or {})["preview"])
-    shown = previewer(ctx, **args)
-    if inspect.isawaitable(shown):
-        shown = await shown
+    shown = await answered(cast(Previewer, previewer), ctx, **args)
     found = shown if isinstance(shown, Preview) else Preview(shown)
     texts: list[object] = [found.text, *found.operands, *found.operands.values()]
     if not all(isinstance(text, str) for text in texts):

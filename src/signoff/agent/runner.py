@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, cast
 
 from pydantic_ai import AgentRunResult, AgentRunResultEvent, CallToolsNode, DeferredToolRequests, RunContext
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, UserPromptPart
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRequest, ModelResponse, UserPromptPart
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.usage import UsageLimits
 
@@ -69,9 +70,17 @@ class AgentRunner:
             history = await self._history(turn.place.conversation)
         if turn.prompted and (answer := _final_answer(history)) is not None:
             return Finished(answer)
-        saver = Saver(self.store, turn, len(history))
+        saver = Saver(self.store, turn, history)
         journal = Journal(self.store, self.clock, turn, self.mask)
-        gate = Gate(self.policy, journal, turn, self.floor, self.hold, self.limits.calls_per_response)
+        gate = Gate(
+            self.policy,
+            journal,
+            turn,
+            self.floor,
+            self.hold,
+            self.limits.calls_per_response,
+            responses=_responses(history),
+        )
         try:
             result = await self._run(turn, history, gate, saver)
         except SignoffError:
@@ -81,7 +90,7 @@ class AgentRunner:
             raise TurnFailed(explain(error, model_requests=self.limits.model_requests)) from error
         if isinstance(result.output, DeferredToolRequests):
             return Paused(self._batch(result, gate, turn))
-        return Finished(str(result.output), saver.unsaved(result.all_messages()))
+        return Finished(str(result.output), saver.unsaved())
 
     async def _run(
         self, turn: Turn, history: list[ModelMessage], gate: Gate, saver: Saver
@@ -132,27 +141,42 @@ class AgentRunner:
 
 @dataclass
 class Saver(AbstractCapability[Any]):
-    """Writes what is new in the conversation when a response with tool calls is about to be acted on."""
+    """Writes what is new in the conversation when a response with tool calls is about to be acted on.
+
+    It keeps the conversation itself: an agent that shortens its history replaces what the run knows of it.
+    """
 
     store: TurnStore
     turn: Turn
-    saved: int
+    history: list[ModelMessage]
+    saved: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.history = list(self.history)
+        self.saved = len(self.history)
 
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        return writable(response)
+        # What was asked since the last answer, as the run asked it: after a crash it may have been asked before.
+        asked = [*takewhile(lambda message: isinstance(message, ModelRequest), reversed(ctx.messages))]
+        while self.history and isinstance(self.history[-1], ModelRequest):
+            self.history.pop()
+        self.saved = min(self.saved, len(self.history))
+        response = writable(response)
+        self.history += [*reversed(asked), response]
+        return response
 
     async def before_node_run(self, ctx: RunContext[Any], *, node: Any) -> Any:
         if isinstance(node, CallToolsNode) and node.model_response.tool_calls:
-            entries = self.unsaved(ctx.messages)
+            entries = self.unsaved()
             if entries:
                 await self.store.run(lambda tx: self._write(tx, entries))
                 self.saved = entries[-1].position + 1
         return cast(Any, node)
 
-    def unsaved(self, messages: Sequence[ModelMessage]) -> tuple[HistoryEntry, ...]:
-        return tuple(_entry(position, messages[position]) for position in range(self.saved, len(messages)))
+    def unsaved(self) -> tuple[HistoryEntry, ...]:
+        return tuple(_entry(position, self.history[position]) for position in range(self.saved, len(self.history)))
 
     def _write(self, tx: TurnTx, entries: Sequence[HistoryEntry]) -> None:
         tx.save_history(self.turn.place.conversation, entries)
@@ -164,7 +188,11 @@ def _entry(position: int, message: ModelMessage) -> HistoryEntry:
 
 
 def _key(turn: Turn, history: Sequence[ModelMessage], call_id: str) -> CallKey:
-    return CallKey(turn.place.conversation, sum(isinstance(m, ModelResponse) for m in history), call_id)
+    return CallKey(turn.place.conversation, _responses(history), call_id)
+
+
+def _responses(history: Sequence[ModelMessage]) -> int:
+    return sum(isinstance(message, ModelResponse) for message in history)
 
 
 def _final_answer(history: Sequence[ModelMessage]) -> str | None:

@@ -67,7 +67,7 @@ class TrialGate(Gate):
         name = tool_def.name
         tool_def = self._refuse_unfit(ctx, name)
         ctx = replace(ctx, tool_call_metadata=CallInfo(self.turn.place, self.turn.asker))
-        call = self._describe(name, args, ctx, ctx.tool_call_id or "")
+        call = self._describe(name, args, ctx.tool_call_id or "")
         ruling = await self._rule(call, ctx)
         denied = ruling.verdict is Verdict.DENY
         shown = Preview("") if denied else await self._preview(tool_def, ctx, args)

@@ -6,7 +6,8 @@ Parts joined with `&` must all name them. An empty specification means nobody.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, Place
 
@@ -46,15 +47,30 @@ def may_decide(actor: Actor, request: ApprovalRequest, batch: Batch) -> bool:
     return objection(actor, request, batch) is None
 
 
+def named(requests: Iterable[ApprovalRequest]) -> set[str]:
+    """Every role and person of these requests' specifications."""
+    return {part for request in requests for spec in request.approvers for part in parts(spec)}
+
+
+def without(gone: Collection[str], request: ApprovalRequest) -> ApprovalRequest:
+    """The request with a note of who among those it names is gone."""
+    return replace(request, missing=tuple(sorted(named([request]) & {*gone, *request.missing})))
+
+
+def left(request: ApprovalRequest) -> tuple[str, ...]:
+    """Those of its specifications that nobody who is gone is part of."""
+    return tuple(spec for spec in request.approvers if not set(parts(spec)) & set(request.missing))
+
+
 def can_be_met(request: ApprovalRequest, batch: Batch) -> bool:
     """Whether enough different people could decide. How many have a role is not known: it counts as enough."""
     people: set[str] = set()
-    for spec in set(request.approvers) - set(request.missing):
-        named = {batch.asker.id if part == ASKER else part.partition(":")[2] for part in parts(spec) if _is_one(part)}
-        if not named:
+    for spec in left(request):
+        those = {batch.asker.id if part == ASKER else part.partition(":")[2] for part in parts(spec) if _is_one(part)}
+        if not those:
             return True
-        if len(named) == 1:
-            people |= named
+        if len(those) == 1:
+            people |= those
     if request.four_eyes:
         people.discard(batch.asker.id)
     return len(people) >= request.quorum

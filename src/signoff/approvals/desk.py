@@ -7,15 +7,16 @@ nobody in this process waits for, because it was opened before a restart, wakes 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from signoff.approvals.approvers import objection
-from signoff.approvals.digest import canonical
-from signoff.approvals.events import announce, masked_note
-from signoff.approvals.grants import Grant, GrantTerms, grant, may_be_remembered
+from signoff.approvals.absences import gone_of, note_gone
+from signoff.approvals.approvers import named, objection, parts, without
+from signoff.approvals.events import announce
+from signoff.approvals.grants import Grant, GrantTerms
+from signoff.approvals.ledger import Ended, Ledger
 from signoff.approvals.model import (
+    DIRECT,
     Actor,
     ApprovalRequest,
     Batch,
@@ -33,11 +34,9 @@ from signoff.approvals.rules import must_manage
 from signoff.approvals.votes import Unchecked, count, may_remember
 from signoff.errors import AlreadySettled, AlreadyVoted, NotAllowed, Outdated, Refused, UnknownRequest
 
-log = logging.getLogger(__name__)
-
 Unattended = Callable[[Batch], None]
-Ended = tuple[Batch, Sequence[ApprovalRequest]]
-"""A batch after a change, and the requests that the change settled."""
+EARLY = 500
+"""So many deleted messages are kept in mind: the card of one of them may only just be on its way to the store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +51,8 @@ class Click:
     """The message that was clicked: the click may be here before its posting was noted."""
     note: str = ""
     remember: Remember = Remember.NONE
-    revision: int | None = None
-    """How often the calls had been edited when the card was drawn."""
+    revision: int = 0
+    """How often the calls had been edited when the card was drawn; whoever says nothing saw them as they came."""
     page: int | None = None
     """An accept of the whole batch covers the calls of the page that was shown."""
 
@@ -69,22 +68,20 @@ class Desk:
     """What the record and the subscribers may see of arguments."""
     unattended: Unattended = lambda batch: None
     subscribers: list[Subscriber] = field(default_factory=list[Subscriber])
+    _lost_early: dict[str, str] = field(default_factory=dict[str, str])
+    """Messages that were deleted and showed no card that was noted by then, with the reason."""
     _futures: dict[str, asyncio.Future[Batch]] = field(default_factory=dict[str, "asyncio.Future[Batch]"])
+
+    @property
+    def _ledger(self) -> Ledger:
+        return Ledger(self.mask, self.grants)
 
     # Opening
 
     async def look_for_approvers(self, batch: Batch) -> Batch:
         """Note which approvers are gone. To be called before `open`; what cannot be found out is left to the click."""
-        specs = sorted({spec for request in batch.requests for spec in request.approvers})
-        if self.directory is None or batch.place.is_direct:
-            return batch
-        try:
-            gone = set(await self.directory.missing(batch.place.server, specs))
-        except Exception as error:
-            log.warning("could not look whether those who may decide are still there: %s", error)
-            return batch
-        requests = (replace(r, missing=tuple(s for s in r.approvers if s in gone)) for r in batch.requests)
-        return replace(batch, requests=tuple(requests))
+        gone = await gone_of(self.directory, batch.place.server, named(batch.requests))
+        return replace(batch, requests=tuple(without(gone, r) for r in batch.requests))
 
     def open(self, tx: DeskTx, batch: Batch, cancelled: str = "") -> Batch:
         """Write a new batch inside the caller's transaction. Modes and grants settle it right there.
@@ -94,10 +91,10 @@ class Desk:
         tx.insert_batch(batch)
         for request in batch.requests:
             data = {"turn": batch.turn, "kind": request.kind, "why": request.why, "missing": list(request.missing)}
-            self._record(tx, "asked", batch, request, batch.asker, data, batch.opened)
+            self._ledger.record(tx, "asked", batch, request, batch.asker, data, batch.opened)
         if cancelled:
-            return self._end_all(tx, batch, RequestState.CANCELLED, batch.opened, cancelled)[0]
-        return self._write(tx, batch, settled_without_people(tx, batch, self.modes))
+            return self._ledger.end(tx, batch, RequestState.CANCELLED, batch.opened, cancelled)[0]
+        return self._ledger.settle(tx, batch, settled_without_people(tx, batch, self.modes, self.grants.widest))
 
     def watch(self, batch: Batch) -> asyncio.Future[Batch]:
         """To be called once `open` is committed: a future that the settling decision resolves, after its own commit."""
@@ -151,8 +148,8 @@ class Desk:
         if not located:
             return Outcome(batch, late=True)
         if now >= batch.deadline:
-            expired = [_ended(r, RequestState.EXPIRED, now) for r in batch.pending]
-            return Outcome(self._write(tx, batch, expired), tuple(expired), late=True)
+            batch, expired = self._ledger.end(tx, batch, RequestState.EXPIRED, now)
+            return Outcome(batch, tuple(expired), late=True)
         chosen = [r for r in located if r.kind is click.choice.fits]
         approves = click.choice.state is RequestState.APPROVED
         if approves and click.page is not None and click.target == batch.id:
@@ -165,7 +162,7 @@ class Desk:
             raise NotAllowed(batch, next((why for why in objections if why), ""))
         # What is remembered must be what was shown, whether it is a yes or a no.
         binding = approves or click.remember is not Remember.NONE
-        if binding and click.revision not in (None, batch.revision):
+        if binding and click.revision != batch.revision:
             raise Outdated(batch)
         self._check_remembering(click, batch)
         if approves:
@@ -173,7 +170,7 @@ class Desk:
         else:
             end = Settlement(click.choice, click.actor, now, click.note, click.remember)
             settled, voted = [replace(r, state=click.choice.state, settlement=end) for r in allowed], []
-        batch = self._write(tx, batch, settled)
+        batch = self._ledger.settle(tx, batch, settled)
         changed = {r.id: r for r in voted}
         batch = replace(batch, requests=tuple(changed.get(r.id, r) for r in batch.requests))
         return Outcome(batch, tuple(settled), tuple(voted))
@@ -192,13 +189,14 @@ class Desk:
         for request in requests:
             counted = count(Vote(click.actor, now, click.remember), request, batch, seen)
             for void in counted.void:
-                self._record(tx, "vote_void", batch, request, void.by, {"who": void.by.name}, now)
-            after = replace(request, votes=counted.votes)
+                self._ledger.record(tx, "vote_void", batch, request, void.by, {"who": void.by.name}, now)
+            earlier = tuple(vote for vote in request.void if vote.by.id != click.actor.id)
+            after = replace(request, votes=counted.votes, void=(*earlier, *counted.void))
             if counted.complete:
                 end = Settlement(click.choice, click.actor, now, click.note, counted.remember)
                 settled.append(replace(after, state=click.choice.state, settlement=end))
             elif counted.void or click.actor.id not in {vote.by.id for vote in request.votes}:
-                self._record(tx, "vote", batch, request, click.actor, {"who": click.actor.name}, now)
+                self._ledger.record(tx, "vote", batch, request, click.actor, {"who": click.actor.name}, now)
                 tx.rewrite(after)
                 voted.append(after)
         if not settled and not voted:
@@ -218,7 +216,7 @@ class Desk:
         now = self.clock.now()
 
         def work(tx: DeskTx) -> list[Ended]:
-            return [self._end_all(tx, batch, RequestState.EXPIRED, now) for batch in tx.due(now)]
+            return [self._ledger.end(tx, batch, RequestState.EXPIRED, now) for batch in tx.due(now)]
 
         return self._tell(await self.store.run(work))
 
@@ -238,14 +236,29 @@ class Desk:
 
     def cancel_in(self, tx: DeskTx, batch: Batch, now: float, reason: str) -> Ended:
         """The same inside a caller's transaction; the caller passes what it gets to `cancelled` after the commit."""
-        return self._end_all(tx, batch, RequestState.CANCELLED, now, reason)
+        return self._ledger.end(tx, batch, RequestState.CANCELLED, now, reason)
 
     def cancelled(self, ended: Sequence[Ended]) -> None:
         self._tell(ended)
 
+    async def card_posted(self, batch_id: str, card: str) -> Batch | None:
+        """Note which message shows a batch; the batch as it stands. Somebody may have deleted the message already."""
+
+        def note(tx: DeskTx) -> Batch | None:
+            tx.set_card(batch_id, card)
+            return tx.batch(batch_id)
+
+        batch = await self.store.run(note)
+        reason = self._lost_early.pop(card, "")
+        return (await self.cancel(batch_id, reason) if reason else None) or batch
+
     async def card_lost(self, card: str, reason: str) -> Batch | None:
         """The message that showed a card is gone: nobody can answer it any more."""
         batch = await self.store.run(lambda tx: tx.batch_of_card(card))
+        if batch is None:
+            self._lost_early[card] = reason
+            for oldest in list(self._lost_early)[:-EARLY]:
+                del self._lost_early[oldest]
         return await self.cancel(batch.id, reason) if batch else None
 
     async def place_lost(self, channel: str, reason: str) -> Sequence[Batch]:
@@ -253,6 +266,23 @@ class Desk:
         found = await self.store.run(lambda tx: tx.open_in(channel))
         ended = [await self.cancel(batch.id, reason) for batch in found]
         return [batch for batch in ended if batch]
+
+    async def look_again(self, naming: str = "") -> Sequence[Batch]:
+        """Look whether those who may decide what is open are still there; `naming` only a role or a person, if given.
+
+        What nobody can decide any more is settled, as it would be if it were asked now. The batches that have changed.
+        """
+        gone: dict[str, Collection[str]] = {}
+        for server, specs in (await self.store.run(lambda tx: tx.open_approvers())).items():
+            who = {part for spec in specs for part in parts(spec)}
+            gone[server] = await gone_of(self.directory, server, who & {naming} if naming else who)
+        now = self.clock.now()
+
+        def work(tx: DeskTx) -> list[Ended]:
+            found = [batch for server in gone if gone[server] for batch in tx.open_of(server)]
+            return [done for b in found if (done := note_gone(tx, self._ledger, b, gone[b.place.server], now))]
+
+        return self._tell(await self.store.run(work))
 
     async def mark_card_final(self, batch_id: str) -> None:
         await self.store.run(lambda tx: tx.set_card_final(batch_id))
@@ -265,56 +295,19 @@ class Desk:
         return [one for one in found if one.stands(now)]
 
     async def revoke(self, grant_id: str, actor: Actor) -> Grant:
-        must_manage(actor)
+        """Admins revoke what is remembered in their server; in a direct conversation people revoke their own."""
+        if actor.server != DIRECT:
+            must_manage(actor)
         now = self.clock.now()
 
         def work(tx: DeskTx) -> Grant:
             found = tx.revoke_grant(grant_id, actor.server, now)
-            if found is None:
-                raise Refused(f"This server has no grant {grant_id}.")
+            if found is None or not found.concerns(actor):
+                raise Refused(f"There is no grant {grant_id} here.")
             tx.audit("revoked", actor.server, grant_id, actor.id, {"who": actor.name}, now, tool=found.tool)
             return found
 
         return await self.store.run(work)
-
-    # Writing
-
-    def _end_all(self, tx: DeskTx, batch: Batch, state: RequestState, now: float, reason: str = "") -> Ended:
-        ended = [_ended(r, state, now, reason) for r in batch.pending]
-        return self._write(tx, batch, ended), ended
-
-    def _write(self, tx: DeskTx, batch: Batch, settled: Sequence[ApprovalRequest]) -> Batch:
-        """Compare-and-set each request, record and remember it, and return the batch as it now stands."""
-        won: dict[str, ApprovalRequest] = {}
-        for request in settled:
-            end = request.settlement
-            if end is None or not tx.settle(request):
-                continue
-            won[request.id] = request
-            who = end.by.name if end.by else ""
-            note = masked_note(end.note, self.mask)
-            data = {"choice": end.choice or "", "who": who, "note": note, "remember": end.remember}
-            self._record(tx, request.state, batch, request, end.by, data, end.at)
-            if end.choice and end.by and end.remember is not Remember.NONE and may_be_remembered(request):
-                made = grant(request, batch, end.remember, end.by, end.choice, end.at, self.grants)
-                tx.insert_grant(made)
-                self._record(tx, "granted", batch, request, end.by, {"grant": made.id, "scope": end.remember}, end.at)
-        return replace(batch, requests=tuple(won.get(r.id, r) for r in batch.requests))
-
-    def _record(
-        self,
-        tx: DeskTx,
-        kind: str,
-        batch: Batch,
-        request: ApprovalRequest,
-        by: Actor | None,
-        data: JsonObject,
-        at: float,
-    ) -> None:
-        found = {"batch": batch.id, "digest": request.call.digest, **data}
-        text = canonical(self.mask(request.call.args))
-        actor = by.id if by else "signoff"
-        tx.audit(kind, batch.place.server, request.id, actor, found, at, tool=request.call.tool, text=text)
 
     # Telling
 
@@ -335,7 +328,3 @@ class Desk:
 
     def _announce(self, batch: Batch, settled: Sequence[ApprovalRequest]) -> None:
         announce(self.subscribers, batch, settled, self.mask)
-
-
-def _ended(request: ApprovalRequest, state: RequestState, at: float, reason: str = "") -> ApprovalRequest:
-    return replace(request, state=state, settlement=Settlement(None, None, at, reason))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from signoff.approvals.approvers import effective, objection
+from signoff.approvals.approvers import can_be_met, effective, objection
 from signoff.approvals.desk import Desk
 from signoff.approvals.digest import canonical
 from signoff.approvals.model import (
@@ -42,19 +42,18 @@ class Editor:
     ) -> Outcome:
         """Put other arguments in place of those with the digest `based_on`. Raises Refused with words to read."""
         batch = await self.desk.store.run(lambda tx: self._batch(tx, request_id, actor, channel, card))
-        revised = await self.reviser.revise(batch, _of(batch, request_id), args)
-        if revised.ruling.verdict is Verdict.DENY:
-            raise Refused(f"Not changed: with these arguments the call is not allowed ({revised.ruling.reason}).")
+        seen = _of(batch, request_id)
+        new = await self._judged(batch, seen, await self.reviser.revise(batch, seen, args))
 
         def work(tx: DeskTx) -> Batch:
             # Everything is looked at again: somebody may have decided while the tool's schema was asked.
             current = self._batch(tx, request_id, actor, channel, card)
             request = _of(current, request_id)
-            if request.call.digest != based_on:
+            if request.call.digest != based_on or request.edit != seen.edit:
                 raise Outdated(current)
-            if revised.call.digest == based_on:
+            if new.call.digest == based_on:
                 raise Refused("Nothing was changed: these are the arguments that are on the card.")
-            return self._write(tx, current, request, revised, actor)
+            return self._write(tx, current, request, new, actor)
 
         return Outcome(await self.desk.store.run(work), ())
 
@@ -69,13 +68,12 @@ class Editor:
             raise Refused("A call that may have run cannot be edited.")
         return batch
 
-    def _write(self, tx: DeskTx, batch: Batch, old: ApprovalRequest, revised: Revised, actor: Actor) -> Batch:
-        now = self.desk.clock.now()
-        original, digest = (
-            (old.edit.original, old.edit.original_digest) if old.edit else (old.call.args, old.call.digest)
-        )
-        edit = Edit(original, digest, actor, now, tuple(vote.by for vote in old.votes))
-        new = replace(old, call=revised.call, preview=revised.preview, votes=(), edit=edit)
+    async def _judged(self, batch: Batch, old: ApprovalRequest, revised: Revised) -> ApprovalRequest:
+        """The request with other arguments, on the terms that hold for them. Raises Refused."""
+        if revised.ruling.verdict is Verdict.DENY:
+            raise Refused(f"Not changed: with these arguments the call is not allowed ({revised.ruling.reason}).")
+        # What the tool said was about the arguments that it was called with.
+        new = replace(old, call=revised.call, preview=revised.preview, metadata={})
         if revised.ruling.verdict is Verdict.ASK:
             ruling = self.terms.fill(revised.ruling)
             new = replace(
@@ -87,6 +85,19 @@ class Editor:
                 message=ruling.message,
                 held=False,
             )
+        (new,) = (await self.desk.look_for_approvers(replace(batch, requests=(new,)))).requests
+        if not can_be_met(new, batch):
+            gone = f"; gone: {', '.join(new.missing)}" if new.missing else ""
+            raise Refused(f"Not changed: with these arguments nobody could decide the call ({new.why}{gone}).")
+        return new
+
+    def _write(self, tx: DeskTx, batch: Batch, old: ApprovalRequest, new: ApprovalRequest, actor: Actor) -> Batch:
+        now = self.desk.clock.now()
+        original, digest = (
+            (old.edit.original, old.edit.original_digest) if old.edit else (old.call.args, old.call.digest)
+        )
+        edit = Edit(original, digest, actor, now, tuple(vote.by for vote in old.votes))
+        new = replace(new, votes=(), void=(), edit=edit)
         tx.rewrite(new)
         tx.set_revision(batch.id, batch.revision + 1)
         data = {

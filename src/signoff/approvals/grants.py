@@ -1,8 +1,8 @@
 """Remembered decisions: exactly one call, in one place, for a while and so many times. Pure.
 
 A grant is found by its key alone. The key holds everything that the card showed: the server, the conversation unless it
-was remembered for always, the tool with its schema, the arguments, and who had to decide. Whatever differs has another
-key and asks again.
+was remembered for always, the tool with its schema, the arguments, what the tool said of them, and who had to decide.
+Whatever differs has another key and asks again.
 """
 
 from __future__ import annotations
@@ -10,8 +10,19 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 
+from signoff.approvals.approvers import ASKER, parts
 from signoff.approvals.digest import canonical, fingerprint
-from signoff.approvals.model import Actor, ApprovalRequest, Batch, Choice, Place, Remember, RequestKind, ToolCall
+from signoff.approvals.model import (
+    DIRECT,
+    Actor,
+    ApprovalRequest,
+    Batch,
+    Choice,
+    Place,
+    Remember,
+    RequestKind,
+    ToolCall,
+)
 
 DAY = 86400.0
 
@@ -46,10 +57,15 @@ class Grant:
     def stands(self, now: float) -> bool:
         return self.revoked is None and self.uses_left > 0 and now < self.expires
 
+    def concerns(self, actor: Actor) -> bool:
+        """Whether it was given where this person is. All direct conversations share one "server": there, by them."""
+        return self.server == actor.server and (self.server != DIRECT or self.by.id == actor.id)
 
-def scopes(request: ApprovalRequest, place: Place) -> list[str]:
-    """The keys under which a grant for this request may be found, the narrowest first."""
-    return list(dict.fromkeys(_key(request, place, scope) for scope in (Remember.SESSION, Remember.ALWAYS)))
+
+def scopes(request: ApprovalRequest, batch: Batch, widest: Remember) -> list[str]:
+    """The keys under which a grant for this request may be found, the narrowest first, as far as is permitted now."""
+    permitted = [scope for scope in (Remember.SESSION, Remember.ALWAYS) if scope.reach <= widest.reach]
+    return list(dict.fromkeys(_key(request, batch, scope) for scope in permitted))
 
 
 def grant(
@@ -57,7 +73,7 @@ def grant(
 ) -> Grant:
     return Grant(
         id=secrets.token_hex(4),
-        key=_key(request, batch.place, scope),
+        key=_key(request, batch, scope),
         server=batch.place.server,
         conversation=_conversation(batch.place, scope),
         tool=request.call.tool,
@@ -80,17 +96,24 @@ def _conversation(place: Place, scope: Remember) -> str:
     return "" if scope is Remember.ALWAYS and not place.is_direct else place.conversation
 
 
-def _key(request: ApprovalRequest, place: Place, scope: Remember) -> str:
+def _key(request: ApprovalRequest, batch: Batch, scope: Remember) -> str:
     call: ToolCall = request.call
     return fingerprint(
         {
-            "server": place.server,
-            "conversation": _conversation(place, scope),
+            "server": batch.place.server,
+            "conversation": _conversation(batch.place, scope),
             "tool": call.tool,
             "schema": call.schema,
             "args": call.args,
+            "shown": [request.preview, request.metadata],
             "approvers": sorted(request.approvers),
             "quorum": request.quorum,
             "four_eyes": request.four_eyes,
+            "asker": batch.asker.id if depends_on_asker(request) else "",
         }
     )
+
+
+def depends_on_asker(request: ApprovalRequest) -> bool:
+    """Whether who asks decides who may say yes. Then a decision holds for what the same person asks."""
+    return request.four_eyes or any(ASKER in parts(spec) for spec in request.approvers)

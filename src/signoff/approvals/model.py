@@ -138,6 +138,8 @@ class Ruling:
     """Whether a server may loosen it."""
     held: bool = False
     """Allowed by itself; it only waits for its siblings."""
+    by_server: bool = False
+    """Whether a server's own rule had a say in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,9 +226,13 @@ class ApprovalRequest:
     held: bool = False
     """It needs no approval by itself and only waits for its siblings."""
     missing: tuple[str, ...] = ()
-    """Those of `approvers` that named nobody when the card was made: a role or a person that is gone."""
+    """Those parts of `approvers` that name nobody any more: a role or a person that is gone."""
     votes: tuple[Vote, ...] = ()
+    void: tuple[Vote, ...] = ()
+    """Votes of people who could no longer decide when they were looked at again."""
     edit: Edit | None = None
+    by_server: bool = False
+    """Whether a server's own rule made it ask. Counts when the request is opened, and is not kept."""
 
     @property
     def summary(self) -> str:

@@ -8,12 +8,14 @@ are pure data; a declared predicate may be async, and whatever it raises means t
 
 from __future__ import annotations
 
+import asyncio
 import fnmatch
 import inspect
+import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache, reduce
+from functools import cached_property, lru_cache, partial, reduce
 from typing import Any, cast
 
 from signoff.approvals.approvers import both
@@ -117,13 +119,19 @@ class Policy:
         if isinstance(declaration, Verdict):
             words = "always" if declaration is Verdict.ASK else "never"
             return Ruling(declaration, f"the tool is declared to {words} ask")
-        answer = declaration(call.args, context)
-        if inspect.isawaitable(answer):
-            answer = await answer
+        answer = await answered(declaration, call.args, context)
         # Anything but a plain False asks: a predicate that forgets its return value must not open the door.
         if answer is False:
             return Ruling(Verdict.ALLOW, "the tool's own condition does not ask for these arguments")
         return Ruling(Verdict.ASK, "the tool's own condition asks for these arguments")
+
+
+async def answered(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
+    """What a function of somebody else's says, sync or async: a slow sync one must not stop everything."""
+    if not inspect.iscoroutinefunction(function):
+        function = partial(asyncio.to_thread, function)
+    answer = await function(*args, **named)
+    return await answer if inspect.isawaitable(answer) else answer
 
 
 @dataclass(frozen=True)
@@ -159,8 +167,10 @@ def layered(floor: Ruling, own: Ruling) -> Ruling:
     """The operator's ruling and a server's: the stricter, both together where both ask, the looser only if it may."""
     difference = STRICTNESS[own.verdict] - STRICTNESS[floor.verdict]
     if difference > 0 or (difference < 0 and floor.relaxable and floor.verdict is Verdict.ASK):
-        return own
-    return together([floor, own]) if not difference and own.verdict is Verdict.ASK else floor
+        return replace(own, by_server=True)
+    if difference or own.verdict is not Verdict.ASK:
+        return floor
+    return replace(together([floor, own]), by_server=True)
 
 
 def together(rulings: Sequence[Ruling]) -> Ruling:
@@ -184,9 +194,13 @@ def together(rulings: Sequence[Ruling]) -> Ruling:
     )
 
 
-Texts = Mapping[str, list[list[str]]]
-"""Of every argument, every item that it has, in every way in which it may be written."""
+Spelled = list[list[str]]
+"""Of a value, every item that it has, in every way in which it may be written."""
+Texts = Mapping[str, tuple[Spelled, Spelled]]
+"""Of every argument, its items where each must match, and where one is enough: there a list counts as a whole, too."""
 Covers = Callable[[Texts], bool]
+Enough = Callable[[list[bool]], bool]
+Match = Callable[[str], re.Match[str] | None]
 
 
 def _covers(rule: Rule) -> Covers:
@@ -197,10 +211,10 @@ def _covers(rule: Rule) -> Covers:
     when = [(name, _pattern(globs)) for name, globs in rule.when.items()]
     unless = [(name, _pattern(globs)) for name, globs in rule.unless.items()]
 
-    def matches(args: Texts, patterns: Sequence[tuple[str, Match]], enough: Callable[[list[bool]], bool]) -> bool:
+    def matches(args: Texts, patterns: Sequence[tuple[str, Match]], enough: Enough) -> bool:
         for name, match in patterns:
-            items = args.get(name)
-            if not items or not _hit(items, match, enough):
+            found = args.get(name)
+            if found is None or not _hit(found[enough is any], match, enough):
                 return False
         return True
 
@@ -210,13 +224,10 @@ def _covers(rule: Rule) -> Covers:
     return covers
 
 
-Match = Callable[[str], re.Match[str] | None]
-
-
-def _hit(items: list[list[str]], match: Match, enough: Callable[[list[bool]], bool]) -> bool:
-    if len(items) == len(items[0]) == 1:  # nearly always
+def _hit(items: Spelled, match: Match, enough: Enough) -> bool:
+    if len(items) == 1 and len(items[0]) == 1:  # nearly always
         return match(items[0][0]) is not None
-    return enough([any(map(match, texts)) for texts in items])
+    return bool(items) and enough([any(map(match, texts)) for texts in items])
 
 
 @lru_cache(maxsize=65536)
@@ -224,9 +235,12 @@ def _pattern(globs: tuple[str, ...]) -> Match:
     return re.compile("|".join(map(fnmatch.translate, globs))).match
 
 
-def _texts(value: Any) -> list[list[str]]:
-    items = cast(list[Any], value) if isinstance(value, list) else [value]
-    return [_spellings(item) for item in items]
+def _texts(value: Any) -> tuple[Spelled, Spelled]:
+    if not isinstance(value, list):
+        alone = [_spellings(value)]
+        return alone, alone
+    items = [_spellings(item) for item in cast(list[Any], value)]
+    return items, [*items, _spellings(cast(object, value))]
 
 
 def _spellings(value: Any) -> list[str]:
@@ -234,5 +248,9 @@ def _spellings(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
     if isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1:
-        return [f"{value:.0f}", f"{value:.1f}", canonical(value)]
-    return [canonical(value)]
+        whole = int(value)  # exact, where a format of floats would round an id of nineteen digits
+        return [f"{whole}", f"{whole}.0", canonical(value)]
+    escaped = canonical(value)
+    if "\\u" not in escaped:
+        return [escaped]
+    return [escaped, json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -33,6 +33,10 @@ class DeskTx(Protocol):
 
     def open_of(self, server: str) -> Sequence[Batch]:
         """Batches of this server with a pending request, oldest first."""
+        ...
+
+    def open_approvers(self) -> Mapping[str, Collection[str]]:
+        """Whom the pending requests name, by server: each specification once."""
         ...
 
     def settle(self, request: ApprovalRequest) -> bool:
@@ -146,8 +150,8 @@ class Directory(Protocol):
         """None if nobody of that id is there any more."""
         ...
 
-    async def missing(self, server: str, approvers: Sequence[str]) -> Sequence[str]:
-        """Those specifications that name nobody: a role that was deleted, a person who has left."""
+    async def missing(self, server: str, named: Sequence[str]) -> Sequence[str]:
+        """Those of these roles and people who are gone: a role that was deleted, a person who has left."""
         ...
 
 

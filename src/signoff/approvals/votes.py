@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from signoff.approvals.approvers import may_decide
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, Remember, Vote
@@ -42,10 +42,15 @@ def count(vote: Vote, request: ApprovalRequest, batch: Batch, seen: Mapping[str,
     # A request for one person has no earlier votes, so nobody is looked up for it.
     if unknown := frozenset(v.by.id for v in earlier) - set(seen):
         raise Unchecked(unknown)
-    standing = tuple(_again(v, seen[v.by.id]) for v in earlier if _stands(seen[v.by.id], request, batch))
-    void = tuple(v for v in earlier if not _stands(seen[v.by.id], request, batch))
-    votes = (*standing, vote)
-    return Count(votes, void, complete=len(votes) >= request.quorum)
+    standing: list[Vote] = []
+    void: list[Vote] = []
+    for v in earlier:
+        voter = seen[v.by.id]
+        if voter and may_decide(voter, request, batch):
+            standing.append(_again(v, voter, batch))
+        else:
+            void.append(v)
+    return Count((*standing, vote), tuple(void), complete=len(standing) + 1 >= request.quorum)
 
 
 def may_remember(actor: Actor, batch: Batch) -> bool:
@@ -53,12 +58,8 @@ def may_remember(actor: Actor, batch: Batch) -> bool:
     return actor.manages_server or batch.place.is_direct
 
 
-def _stands(voter: Actor | None, request: ApprovalRequest, batch: Batch) -> bool:
-    return voter is not None and may_decide(voter, request, batch)
-
-
-def _again(vote: Vote, voter: Actor | None) -> Vote:
-    """The same vote by the person as they are now; "always" falls back where they no longer manage the server."""
-    if vote.remember is Remember.ALWAYS and not (voter and (voter.manages_server or voter.server == "dm")):
-        return Vote(vote.by, vote.at, Remember.SESSION)
+def _again(vote: Vote, voter: Actor, batch: Batch) -> Vote:
+    """The same vote by the person as they are now; "always" falls back where they may no longer say it."""
+    if vote.remember is Remember.ALWAYS and not may_remember(voter, batch):
+        return replace(vote, remember=Remember.SESSION)
     return vote

@@ -18,21 +18,13 @@ import discord
 from signoff.approvals.model import Actor, Batch
 from signoff.bot import panels, people, quoting
 from signoff.bot.approval_view import render
-from signoff.bot.delivery import NOBODY, Failure
+from signoff.bot.delivery import NOBODY, Failure, while_open
 from signoff.bot.ports import Desk, Now
 from signoff.cards import words
 from signoff.cards.model import Line
 from signoff.cards.offers import Offers
-from signoff.errors import (
-    AlreadySettled,
-    AlreadyVoted,
-    CardFailed,
-    NotAllowed,
-    Outdated,
-    Refused,
-    SignoffError,
-    UnknownRequest,
-)
+from signoff.cards.refusals import explain_refusal
+from signoff.errors import CardFailed, SignoffError
 
 log = logging.getLogger(__name__)
 
@@ -79,24 +71,12 @@ def visit(interaction: discord.Interaction[Any]) -> Visit | Line:
 
 def refusal(error: Exception, visit: Visit, target: str) -> Line:
     """What to tell the person whose press or form did not count."""
-    match error:
-        case AlreadySettled():
-            return words.already_settled(error.batch, target)
-        case AlreadyVoted():
-            return words.already_voted(error.batch, target)
-        case Outdated():
-            return words.OUTDATED
-        case NotAllowed():
-            return words.not_allowed(error.batch, target, error.why)
-        case Refused():
-            return (str(error)[:REFUSED_ROOM],)
-        case UnknownRequest():
-            return words.UNKNOWN_REQUEST
-        case Slow():
-            return words.SLOW
-        case _:
-            log.error("the desk failed on a click by %s on %s", visit.actor.id, target, exc_info=error)
-            return words.NOT_SAVED
+    if isinstance(error, Slow):
+        return words.SLOW
+    if said := explain_refusal(error, target, REFUSED_ROOM):
+        return said
+    log.error("the desk failed on a click by %s on %s", visit.actor.id, target, exc_info=error)
+    return words.NOT_SAVED
 
 
 async def tell(interaction: discord.Interaction[Any], said: Line) -> None:
@@ -107,10 +87,30 @@ async def tell(interaction: discord.Interaction[Any], said: Line) -> None:
 async def whisper(interaction: discord.Interaction[Any], text: str, file: discord.File | None = None) -> None:
     more: dict[str, Any] = {} if file is None else {"file": file}
     more |= {"ephemeral": True, "allowed_mentions": NOBODY, "suppress_embeds": True}
-    if interaction.response.is_done():
-        await interaction.followup.send(text, **more)
-    else:
-        await interaction.response.send_message(text, **more)
+
+    async def send() -> None:
+        if interaction.response.is_done():
+            await interaction.followup.send(text, **more)
+        else:
+            await interaction.response.send_message(text, **more)
+
+    await while_open(interaction.client, send())
+
+
+async def redraw(interaction: discord.Interaction[Any], view: discord.ui.LayoutView, **more: Any) -> None:
+    """Change the message that was pressed."""
+
+    async def edit() -> None:
+        if interaction.response.is_done():
+            await interaction.edit_original_response(view=view, allowed_mentions=NOBODY, **more)
+        else:
+            await interaction.response.edit_message(view=view, allowed_mentions=NOBODY, **more)
+
+    await while_open(interaction.client, edit())
+
+
+async def open_form(interaction: discord.Interaction[Any], form: discord.ui.Modal) -> None:
+    await while_open(interaction.client, interaction.response.send_modal(form))
 
 
 class Answers:
@@ -128,7 +128,7 @@ class Answers:
         done, _ = await asyncio.wait({working}, timeout=self.patience)
         if not done:
             try:
-                await interaction.response.defer()
+                await while_open(interaction.client, interaction.response.defer())
             except Failure as error:
                 log.warning("could not ask for more time: %s", error)
         return await working
@@ -143,12 +143,13 @@ class Answers:
     async def panel(self, interaction: discord.Interaction[Any], visit: Visit, panel: panels.Panel) -> None:
         """A private panel: a new one, or in place of the one that was pressed."""
         if visit.private:
-            await interaction.response.edit_message(view=panel, allowed_mentions=NOBODY)
+            await redraw(interaction, panel)
         else:
-            await interaction.response.send_message(view=panel, ephemeral=True, allowed_mentions=NOBODY)
+            sending = interaction.response.send_message(view=panel, ephemeral=True, allowed_mentions=NOBODY)
+            await while_open(interaction.client, sending)
 
     async def show(
-        self, interaction: discord.Interaction[Any], visit: Visit, batch: Batch, target: str, page: int | None
+        self, interaction: discord.Interaction[Any], visit: Visit, batch: Batch, target: str, page: int
     ) -> None:
         """Answer what counted with the card as it now stands, and the panel it came from with words."""
         if visit.private:
@@ -158,9 +159,9 @@ class Answers:
             latest = await self._latest(visit, batch)
             try:
                 if visit.private:
-                    await self._refresh(latest, page or 0)
+                    await self._refresh(latest, page)
                 else:
-                    await self._draw(interaction, latest, page or 0)
+                    await self._draw(interaction, latest, page)
             except SignoffError as error:
                 # The decision stands. The driver draws a settled card once more, and the next click an open one.
                 log.warning("the card of %s does not show the latest: %s", batch.id, error)
@@ -192,18 +193,10 @@ class Answers:
         rendered = render(batch, self._now(), page=page, offers=self._offers)
         # Files are sent again, byte for byte: a component may only show a file that came with the same answer, and
         # those of another page must go.
-        changes: dict[str, Any] = {"view": rendered.view, "allowed_mentions": NOBODY, "attachments": rendered.files()}
-        if interaction.response.is_done():
-            await interaction.edit_original_response(**changes)
-        else:
-            await interaction.response.edit_message(**changes)
+        await redraw(interaction, rendered.view, attachments=rendered.files())
 
     async def _end_panel(self, interaction: discord.Interaction[Any], line: Line) -> None:
-        changes: dict[str, Any] = {"view": panels.said(line), "allowed_mentions": NOBODY}
         try:
-            if interaction.response.is_done():
-                await interaction.edit_original_response(**changes)
-            else:
-                await interaction.response.edit_message(**changes)
+            await redraw(interaction, panels.said(line))
         except Failure as error:
             log.warning("a private panel was not answered: %s", error)

@@ -48,7 +48,7 @@ def row_text(row: AuditRow, arguments: str | None, room: int = ARGUMENTS_ROOM) -
 
 def what(row: AuditRow) -> str:
     """What happened and through whom, as one clause."""
-    kind = KINDS.get(ALIASES.get(row.kind, row.kind))
+    kind = KINDS.get(row.kind)
     return kind.words(row) if kind else f"**{quoted(row.kind, NAME_ROOM)}**{_by(row)}{_note(row)}"
 
 
@@ -159,7 +159,7 @@ KINDS: dict[str, Kind] = {
         "u", "record damaged", lambda row: "**Record damaged**: earlier rows were cut off or changed. Tell the operator"
     ),
     "texts_pruned": Kind("v", "old arguments removed", lambda row: "**Old arguments removed** from the record, as set"),
+    "approver_gone": Kind("x", "approver gone while it was open", _plain("An approver is gone", "gone")),
     "withdrawn": Kind("w", "not started after all", lambda row: "**Not started after all**: it asks first, or waits"),
 }
 """Every kind that is known; Discord lets people choose from 25."""
-ALIASES = {"text_pruned": "texts_pruned"}

@@ -20,17 +20,16 @@ from signoff.bot.access import Access
 from signoff.bot.delivery import Failure, nonce
 from signoff.bot.places import Origin, title
 from signoff.bot.ports import Intake, Now
-from signoff.errors import SignoffError, TurnRefused
+from signoff.errors import SignoffError
 from signoff.turns.model import Admission, Attachment, Turn
 
 log = logging.getLogger(__name__)
 
 HELP = "Tell me what to do in the same message as the mention. I ask before I do anything that needs approval."
 ROLE_HINT = "Mention me, <@{me}>, not my role."
-QUEUED = "Queued: I will start on this when the request before it is finished."
 BROKEN = "That did not work: your request was not stored, and nothing will run because of it. Please try again."
 FILES = "[Attached to this message; names and sizes only, the contents were not read]"
-STALLED = "Your request is stored, but it could not be started. I will take it up when I start again."
+STALLED = "Your request is stored, but it could not be started yet. I will try again in a while."
 ACCESS_EVERY = 600.0
 LIMITS_EVERY = 30.0
 """Seconds between two refusals to the same person in the same channel."""
@@ -58,7 +57,7 @@ class Chat:
         self._refused: OrderedDict[tuple[int, int], float] = OrderedDict()
 
     async def hear(self, message: discord.Message) -> None:
-        """Take a message from the gateway. Never raises."""
+        """Take a message from the gateway. Never raises, but for a client that is closed: that ends the task."""
         try:
             await self._hear(message)
         except Failure as error:
@@ -104,9 +103,6 @@ class Chat:
     async def _submit(self, message: discord.Message, turn: Turn, spot: Spot) -> None:
         try:
             admission = await self._intake.submit(turn)
-        except TurnRefused as error:
-            await self._refuse(message, str(error), LIMITS_EVERY)
-            return
         except SignoffError:
             log.exception("turn %s was not stored", turn.id)
             await self._tell(message, BROKEN)
@@ -114,12 +110,16 @@ class Chat:
         if admission.kind == "duplicate":
             return
         if admission.kind == "refused":
-            await self._refuse(message, admission.text, LIMITS_EVERY)
+            await self._refuse(message, delivery.inert(admission.text), LIMITS_EVERY)
             return
         try:
             place = await self._open(message, turn, spot)
             if admission.kind == "queued":
                 await self._say_queued(message, place, admission)
+        except Exception:
+            # It is let go all the same, or it would keep its place; its thread is tried again when there is an answer.
+            log.exception("turn %s has neither its thread nor another place", turn.id)
+        try:
             await self._intake.go(turn.id)
         except Exception:
             log.exception("turn %s is stored but did not start", turn.id)
@@ -131,7 +131,8 @@ class Chat:
         if isinstance(channel, discord.DMChannel):
             return Spot(Place(DIRECT, here, here), frozenset({here}))
         if isinstance(channel, discord.PartialMessageable) and channel.guild_id is not None:
-            channel = await self._client.fetch_channel(channel.id)  # a thread that the cache does not know
+            # A thread that the cache does not know.
+            channel = await delivery.while_open(self._client, self._client.fetch_channel(channel.id))
         if isinstance(channel, discord.Thread):
             return Spot(Place(str(channel.guild.id), here, here), frozenset({here, str(channel.parent_id)}))
         if not isinstance(channel, discord.abc.GuildChannel):
@@ -159,7 +160,7 @@ class Chat:
         answers = str(message.id) if place.channel == str(message.channel.id) else None
         key = nonce("queued", message.id)
         try:
-            await delivery.send(self._client, place.channel, admission.text or QUEUED, key=key, answers=answers)
+            await delivery.send(self._client, place.channel, delivery.inert(admission.text), key=key, answers=answers)
         except Failure as error:
             log.info("could not say that %s is queued: %s", message.id, error)
 
@@ -192,7 +193,7 @@ def request_text(content: str, me: int, attachments: list[Attachment]) -> str:
 
 
 def attachments_of(message: discord.Message) -> list[Attachment]:
-    return [Attachment(file.filename, file.size, file.url) for file in message.attachments]
+    return [Attachment(file.filename, file.size) for file in message.attachments]
 
 
 def _is_role_of(role: discord.Role, me: int) -> bool:

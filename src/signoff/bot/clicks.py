@@ -15,7 +15,7 @@ from signoff.approvals.approvers import objection
 from signoff.approvals.desk import Click
 from signoff.approvals.model import ApprovalRequest, Batch, Choice, RequestState
 from signoff.bot import modals, panels
-from signoff.bot.answers import PATIENCE, Answers, Refresh, Visit, refusal, tell, visit
+from signoff.bot.answers import PATIENCE, Answers, Refresh, Visit, open_form, refusal, tell, visit
 from signoff.bot.approval_view import CLAIMED, render
 from signoff.bot.delivery import Failure
 from signoff.bot.forms import Forms
@@ -99,7 +99,7 @@ class Clicks:
             batch = await self._desk.look(locator.target, visit.actor, visit.channel, visit.card)
             is_open = any(locator.target in (batch.id, r.id) for r in batch.pending)
             # The desk itself has the words for what is settled or out of date.
-            heard = not is_open or locator.revision not in (None, batch.revision) or self._offered(batch, locator)
+            heard = not is_open or locator.revision != batch.revision or self._offered(batch, locator)
         except Exception as error:
             return refusal(error, visit, locator.target)
         return None if heard else words.LOOK_AGAIN
@@ -109,7 +109,7 @@ class Clicks:
             requests = [r for r in batch.pending if r.id == locator.target]
             actions = [a for r in requests for a in remember_actions(batch, r, self._offers, locator.page)]
         else:
-            card = render(batch, self._now(), page=locator.page or 0, offers=self._offers).card
+            card = render(batch, self._now(), page=locator.page, offers=self._offers).card
             # Whether this page's files are with the message cannot be seen from here.
             actions = [] if card.files else [*card.buttons]
         drawn = (locator.verb, locator.target, locator.revision, locator.page)
@@ -168,7 +168,7 @@ class Clicks:
         elif why is not None:
             await tell(interaction, words.not_allowed(batch, request.id, why))
         elif locator.verb is Verb.REASON:
-            await interaction.response.send_modal(modals.reason_form(request, locator.page or 0))
+            await open_form(interaction, modals.reason_form(request, locator.page))
         elif locator.verb is Verb.MORE:
             await self.answers.panel(interaction, visit, panels.more(batch, request, self._offers, locator.page))
         elif not self._offers.may_remember(request):
@@ -191,7 +191,7 @@ class Clicks:
         if (why := self._offers.why_no_edit(request)) or form is None:
             await tell(interaction, (NO_EDIT.format(why=why),))
         else:
-            await interaction.response.send_modal(modals.edit_form(request, form, locator.page or 0))
+            await open_form(interaction, modals.edit_form(request, form, locator.page))
 
     async def _look(self, visit: Visit, locator: Locator) -> Batch:
         return await self._desk.look(locator.target, visit.actor, visit.channel, visit.card)

@@ -23,6 +23,7 @@ from signoff.bot.connection import point_at, run_bot
 from signoff.bot.delivery import NOBODY
 from signoff.bot.front_end import DiscordFrontEnd
 from signoff.bot.gone import GoneChannels
+from signoff.bot.lost_approvers import LostApprovers
 from signoff.bot.lost_cards import LostCards
 from signoff.bot.ports import Desk, Editor, Intake, Now, Orders
 from signoff.cards.offers import Offers
@@ -42,6 +43,7 @@ class SignoffClient(discord.Client):
     clicks: Clicks
     chat: Chat
     lost: LostCards
+    lost_approvers: LostApprovers
     record: Record
 
     def __init__(self, access: Access, now: Now = time.time, **options: Any) -> None:
@@ -76,8 +78,9 @@ class SignoffClient(discord.Client):
         self.clicks = Clicks(desk, self.front_end.refresh_card, self._now, editor=editor, offers=offers)
         self.chat = Chat(self, intake, self._access, self._now)
         self.lost = LostCards(self, desk, self._gone)
+        self.lost_approvers = LostApprovers(self, desk, self.front_end.refresh_card)
         if orders is not None:
-            self.tree = AdminTree(self, orders, offers.masker, self._now)
+            self.tree = AdminTree(self, orders, offers.masker, self._now, self._access)
             self.record = self.tree.record
 
     async def setup_hook(self) -> None:
@@ -92,6 +95,8 @@ class SignoffClient(discord.Client):
 
     async def on_ready(self) -> None:
         log.info("signed in as %s, in %d servers", self.user, len(self.guilds))
+        # Nobody told us of roles that were deleted while we were not connected.
+        await self.lost_approvers.look()
 
     async def on_message(self, message: discord.Message) -> None:
         await self.chat.hear(message)
@@ -110,6 +115,9 @@ class SignoffClient(discord.Client):
 
     async def on_guild_channel_delete(self, channel: discord.abc.GuildChannel) -> None:
         await self.lost.channel(channel.id)
+
+    async def on_guild_role_delete(self, role: discord.Role) -> None:
+        await self.lost_approvers.role(role.id)
 
     async def on_error(self, event_method: str, /, *args: Any, **kwargs: Any) -> None:
         log.exception("an event was dropped: %s", event_method)

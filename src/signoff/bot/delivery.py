@@ -1,21 +1,27 @@
-"""Getting words to a channel: nonces, threads, what an error means to people. No cards, no turns' states.
+"""Getting words to a channel: nonces, threads, plain text, what an error means to people, and what is sent too late.
+No cards, no turns' states.
 
 Everything works on ids and partial channels, because recovery runs before the gateway has told us of any channel.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 import aiohttp
 import discord
 
+from signoff.bot import quoting
+from signoff.cards.visible import visible
 from signoff.errors import SignoffError
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 NOBODY = discord.AllowedMentions.none()
 """No mention in anything we send or edit ever pings."""
@@ -40,6 +46,11 @@ class NotDelivered(SignoffError):
 def nonce(*key: object) -> str:
     """The same 24 characters for the same key: Discord takes a repeated send for the message it has already."""
     return hashlib.sha256("\x1f".join(map(str, key)).encode()).hexdigest()[:24]
+
+
+def inert(text: str) -> str:
+    """Plain words that may quote people, shown as they stand: a name's markup, links and hidden characters included."""
+    return quoting.escape(visible(text).text)
 
 
 def reason(error: BaseException) -> str:
@@ -73,18 +84,34 @@ def passing(error: BaseException) -> bool:
     return not isinstance(error, discord.DiscordException) or getattr(error, "status", 0) >= 500
 
 
+async def while_open(client: discord.Client, sending: Awaitable[T]) -> T:
+    """Send; what a closing client cuts off or no longer takes ends the task that sends it, as if it were cancelled.
+
+    For that is what leaving means: nothing is tried again, said or taken for a refusal, and the next start finds it all
+    in the store. The library has no error for it, only a connection that breaks and then aiohttp's RuntimeError.
+    """
+    try:
+        return await sending
+    except (RuntimeError, aiohttp.ClientError, OSError) as error:
+        if not client.is_closed():
+            raise
+        log.info("not sent, because I am leaving: the next start takes up what is stored")
+        raise asyncio.CancelledError from error
+
+
 async def open_thread(client: discord.Client, channel: str, message: str, name: str) -> None:
     """Open the thread of a message; its id is the message's. One that is there already is as good."""
     try:
         # The raw call: the library's own wants a cached server, which recovery does not have yet.
-        await client.http.start_thread_with_message(int(channel), int(message), name=name, auto_archive_duration=1440)
+        call = client.http.start_thread_with_message(int(channel), int(message), name=name, auto_archive_duration=1440)
+        await while_open(client, call)
     except discord.HTTPException as error:
         if error.code != THREAD_EXISTS:
             raise
 
 
 async def unarchive(client: discord.Client, thread: str) -> None:
-    await client.http.edit_channel(int(thread), archived=False)
+    await while_open(client, client.http.edit_channel(int(thread), archived=False))
 
 
 async def send(
@@ -104,7 +131,7 @@ async def send(
     async def post(**more: Any) -> discord.Message:
         # Files are used up by each attempt. Embeds are suppressed for texts only: a card has no links to unfold.
         attached = {"files": files()} if files else {}
-        return await target.send(nonce=key, allowed_mentions=pings, **attached, **more)
+        return await while_open(client, target.send(nonce=key, allowed_mentions=pings, **attached, **more))
 
     if view is not None:
         return await post(view=view)

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 import discord
 
-from signoff.approvals.approvers import ASKER, MANAGE_SERVER, parts
+from signoff.approvals.approvers import ASKER, MANAGE_SERVER
 from signoff.approvals.model import DIRECT, Actor
 from signoff.bot import people
+from signoff.bot.delivery import while_open
 
 
 class DiscordDirectory:
@@ -25,18 +26,18 @@ class DiscordDirectory:
             return None
         try:
             if server == DIRECT:
-                found = await self._client.fetch_user(number)
+                found = await while_open(self._client, self._client.fetch_user(number))
                 return Actor(str(found.id), found.display_name, DIRECT, is_bot=found.bot)
             guild = await self._guild(server)
-            return people.member(await guild.fetch_member(number))
+            return people.member(await while_open(self._client, guild.fetch_member(number)))
         except discord.NotFound:
             return None
 
-    async def missing(self, server: str, approvers: Sequence[str]) -> Sequence[str]:
+    async def missing(self, server: str, named: Sequence[str]) -> Sequence[str]:
         if server == DIRECT:
             return ()
         guild = await self._guild(server)
-        return [spec for spec in approvers if not all([await self._is_there(guild, part) for part in parts(spec)])]
+        return [one for one in named if not await self._is_there(guild, one)]
 
     async def _is_there(self, guild: discord.Guild, part: str) -> bool:
         """Whether this part of a specification can name anybody. What cannot be read names nobody."""
@@ -53,7 +54,9 @@ class DiscordDirectory:
 
     async def _guild(self, server: str) -> discord.Guild:
         cached = self._client.get_guild(int(server))
-        return cached if cached is not None and not cached.unavailable else await self._client.fetch_guild(int(server))
+        if cached is not None and not cached.unavailable:
+            return cached
+        return await while_open(self._client, self._client.fetch_guild(int(server)))
 
 
 def _number(identifier: str) -> int | None:

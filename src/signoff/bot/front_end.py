@@ -27,7 +27,7 @@ from signoff.cards.model import Line, Person, RoleRef
 from signoff.cards.offers import Offers
 from signoff.cards.words import reminder
 from signoff.errors import CardFailed
-from signoff.turns.model import Turn
+from signoff.turns.model import Turn, TurnState
 
 log = logging.getLogger(__name__)
 
@@ -54,17 +54,8 @@ class DiscordFrontEnd:
         return await self._post(batch, nonce("card", batch.turn, batch.id))
 
     async def repost_card(self, batch: Batch) -> str:
-        """Repeated for the same old card, it posts nothing new. The old message stays, without content or buttons:
-        were it deleted, its deletion would cancel the batch."""
-        posted = await self._post(batch, nonce("card", batch.turn, batch.id, "instead of", batch.card))
-        if batch.card is not None and batch.card != posted:
-            try:
-                await self._message(batch, batch.card).edit(
-                    view=panels.said(MOVED), attachments=[], allowed_mentions=NOBODY
-                )
-            except Failure as error:
-                log.info("the old card of %s could not be emptied: %s", batch.id, error)
-        return posted
+        """Repeated for the same old card, it posts nothing new."""
+        return await self._post(batch, nonce("card", batch.turn, batch.id, "instead of", batch.card))
 
     async def remind(self, batch: Batch) -> None:
         """Nothing depends on it, so a reminder that cannot be posted is only logged."""
@@ -112,6 +103,8 @@ class DiscordFrontEnd:
     async def reply(self, turn: Turn, text: str) -> None:
         """Raises NotDelivered if it reached nobody; the turn's reply then stays to be posted later."""
         key = ("reply", turn.id, turn.rounds)
+        if turn.state in (TurnState.FAILED, TurnState.STOPPED):
+            text = delivery.inert(text)
         try:
             await self._in_place(turn.place, turn.id, title(turn.text), lambda: self._say(turn, text, key))
         except Failure as error:
@@ -122,9 +115,9 @@ class DiscordFrontEnd:
 
     async def notice(self, turn: Turn, text: str) -> None:
         """A notice that cannot be posted is only logged: nothing depends on it."""
-        key = ("notice", turn.id, turn.rounds, text)
+        key, said = ("notice", turn.id, turn.rounds, text), delivery.inert(text)
         try:
-            await self._in_place(turn.place, turn.id, title(turn.text), lambda: self._say(turn, text, key))
+            await self._in_place(turn.place, turn.id, title(turn.text), lambda: self._say(turn, said, key))
         except Failure as error:
             log.warning("notice about %s was not posted: %s", turn.id, error)
 
@@ -181,16 +174,20 @@ class DiscordFrontEnd:
             await asyncio.sleep(delay)
         return await self._in_place(batch.place, batch.turn, UNTITLED, post)
 
-    def _message(self, batch: Batch, card: str) -> discord.PartialMessage:
-        return self._client.get_partial_messageable(int(batch.place.channel)).get_partial_message(int(card))
+    async def _edit(self, batch: Batch, card: str, view: discord.ui.LayoutView, files: list[discord.File]) -> None:
+        message = self._client.get_partial_messageable(int(batch.place.channel)).get_partial_message(int(card))
+        editing = message.edit(view=view, allowed_mentions=NOBODY, attachments=files)
+        await delivery.while_open(self._client, editing)
 
     async def _edit_card(self, batch: Batch, card: str, page: int) -> None:
-        message = self._message(batch, card)
-
         async def edit(*, can_attach: bool = True) -> bool:
+            if batch.card_final and not batch.settled:
+                # It stays, without content or buttons: a card that is deleted is taken for lost.
+                await self._edit(batch, card, panels.said(MOVED), [])
+                return True
             rendered = render(batch, self._now(), can_attach=can_attach, page=page, offers=self.offers)
             try:
-                await message.edit(view=rendered.view, allowed_mentions=NOBODY, attachments=rendered.files())
+                await self._edit(batch, card, rendered.view, rendered.files())
             except discord.HTTPException as error:
                 if can_attach and rendered.card.files and _may_be_about_files(error):
                     return False
@@ -234,7 +231,8 @@ class DiscordFrontEnd:
 
     async def _to_asker(self, turn: Turn, text: str, why: str) -> None:
         try:
-            direct = await self._client.create_dm(discord.Object(int(turn.asker.id)))
+            opening = self._client.create_dm(discord.Object(int(turn.asker.id)))
+            direct = await delivery.while_open(self._client, opening)
             key = ("elsewhere", turn.id, turn.rounds)
             await self._parts(str(direct.id), f"{ELSEWHERE.format(reason=why)}\n\n{text}", key)
         except Failure as error:

@@ -1,8 +1,8 @@
 """The ids of our buttons and forms: locators, read to the letter or not at all. They grant nothing.
 
 A button's id is `signoff:VERB:TARGET:REVISION:PAGE`: what was pressed, on which request or batch, and what was on the
-card when it was drawn. Cards of earlier versions leave out revision and page. A form's id names the request, and for
-an edit the arguments that were in it, so that it can be handled by a process that never opened it. Knows no Discord.
+card when it was drawn. An id that leaves anything out is not ours. A form's id names the request, and for an edit the
+arguments that were in it, so that it can be handled by a process that never opened it. Knows no Discord.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DIGEST = 32
 _TARGET = "(?P<target>[0-9a-z]{8,40})"
 _NUMBER = "0|[1-9][0-9]{0,4}"
 CUSTOM_ID = re.compile(
-    rf"signoff:(?P<verb>{'|'.join(Verb)}):{_TARGET}(?::(?P<revision>{_NUMBER})(?::(?P<page>0|[1-9][0-9]?))?)?\Z",
+    rf"signoff:(?P<verb>{'|'.join(Verb)}):{_TARGET}:(?P<revision>{_NUMBER}):(?P<page>0|[1-9][0-9]?)\Z",
 )
 FORM_ID = re.compile(
     rf"signoff-form:(?P<kind>edit|reason):{_TARGET}:(?P<page>0|[1-9][0-9]?):(?P<digest>[0-9a-f]{{0,{DIGEST}}})\Z"
@@ -31,8 +31,8 @@ FORM_ID = re.compile(
 class Locator:
     verb: Verb
     target: str
-    revision: int | None = None
-    page: int | None = None
+    revision: int
+    page: int
 
 
 class FormKind(StrEnum):
@@ -52,8 +52,7 @@ class FormLocator:
 
 
 def custom_id(action: Action) -> str:
-    numbers = [str(number) for number in (action.revision, action.page) if number is not None]
-    return ":".join(["signoff", action.verb, action.target, *numbers])
+    return f"signoff:{action.verb}:{action.target}:{action.revision}:{action.page}"
 
 
 def parse(found: object) -> Locator | None:
@@ -63,13 +62,7 @@ def parse(found: object) -> Locator | None:
 
 
 def located(match: re.Match[str]) -> Locator:
-    revision, page = match["revision"], match["page"]
-    return Locator(
-        Verb(match["verb"]),
-        match["target"],
-        None if revision is None else int(revision),
-        None if page is None else int(page),
-    )
+    return Locator(Verb(match["verb"]), match["target"], int(match["revision"]), int(match["page"]))
 
 
 def parse_form(found: object) -> FormLocator | None:

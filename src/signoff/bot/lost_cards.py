@@ -68,7 +68,8 @@ class LostCards:
 
     async def _whisper(self, batch: Batch, text: str) -> None:
         try:
-            direct = await self._client.create_dm(discord.Object(int(batch.asker.id)))
+            opening = self._client.create_dm(discord.Object(int(batch.asker.id)))
+            direct = await delivery.while_open(self._client, opening)
             await delivery.send(self._client, str(direct.id), text, key=nonce("lost", batch.id, "direct"))
         except Failure as error:
             log.info("could not tell %s that a card was lost: %s", batch.asker.id, error)

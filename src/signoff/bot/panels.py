@@ -38,7 +38,7 @@ def said(line: Line) -> Panel:
     return Panel([quoting.line(line)])
 
 
-def more(batch: Batch, request: ApprovalRequest, offers: Offers, page: int | None) -> Panel:
+def more(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> Panel:
     lines = [f"### {quoting.code(clip(request.call.tool, TOOL_ROOM)[0])}", "What else you can do with this call."]
     if why := offers.why_no_edit(request):
         lines.append(f"-# Edit is not offered: {quoting.trusted(why)}.")
@@ -49,10 +49,10 @@ def more(batch: Batch, request: ApprovalRequest, offers: Offers, page: int | Non
     return Panel(["\n".join(lines)], further_actions(batch, request, offers, page))
 
 
-def remember(batch: Batch, request: ApprovalRequest, offers: Offers, page: int | None, now: float) -> Panel:
+def remember(batch: Batch, request: ApprovalRequest, offers: Offers, page: int, now: float) -> Panel:
     text, note = quoting.block(offers.quoted(request))
     lines = [f"### Remember: {quoting.code(clip(request.call.tool, TOOL_ROOM)[0])}"]
-    lines += [quoting.line(line) for line in remember_lines(batch, offers.grants, now)]
+    lines += [quoting.line(line) for line in remember_lines(batch, request, offers.grants, now)]
     texts = ["\n".join(lines), text + (f"\n-# {quoting.trusted(note)}" if note else "")]
     if sum(map(size, texts)) > MAX_TEXT:
         return said(TOO_LONG)

@@ -34,6 +34,10 @@ class Desk(Protocol):
         """Cancel what was still open in a channel or thread that is gone."""
         ...
 
+    async def look_again(self, naming: str = "") -> Sequence[Batch]:
+        """Look whether those who may decide are still there, and end what nobody can decide: what has changed."""
+        ...
+
     async def mark_card_final(self, batch_id: str) -> None: ...
 
 
@@ -70,6 +74,10 @@ class Orders(Protocol):
         """The operator's rules."""
         ...
 
+    def mode(self) -> str:
+        """Whether people are asked at all: interactive, auto_approve or auto_deny."""
+        ...
+
     async def rules(self, server: str) -> Sequence[ServerRule]: ...
 
     async def protect(self, rule: Rule, actor: Actor) -> ServerRule: ...
@@ -80,7 +88,9 @@ class Orders(Protocol):
         """What would happen to this call, if the actor asked for it. Raises Refused if it is no valid call."""
         ...
 
-    async def grants(self, server: str) -> Sequence[Grant]: ...
+    async def grants(self, actor: Actor) -> Sequence[Grant]:
+        """What is remembered in the actor's server; in a direct conversation, what they decided themselves."""
+        ...
 
     async def revoke(self, grant_id: str, actor: Actor) -> Grant: ...
 
@@ -100,7 +110,7 @@ class Orders(Protocol):
         tool: str | None = None,
         kind: str | None = None,
     ) -> Sequence[AuditRow]:
-        """Newest first."""
+        """Newest first. What concerns the record as a whole belongs to every server."""
         ...
 
     async def audit_text(self, digest: str) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from signoff.approvals.approvers import ASKER, parts
+from signoff.approvals.approvers import ASKER, left, parts
 from signoff.approvals.model import ApprovalRequest, Batch
 from signoff.cards.model import Person, RoleRef
 
@@ -14,9 +14,8 @@ def pings(batch: Batch) -> tuple[Person | RoleRef, ...]:
     """Those whom the open requests name. Manage Server names nobody in particular, and who is gone hears nothing."""
     found: dict[Person | RoleRef, None] = {}
     for request in batch.pending:
-        for spec in request.approvers:
-            if spec not in request.missing:
-                found |= dict.fromkeys(_named(spec, request, batch))
+        for spec in left(request):
+            found |= dict.fromkeys(_named(spec, request, batch))
     return tuple(found)[:MOST]
 
 

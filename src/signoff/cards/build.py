@@ -1,86 +1,28 @@
 """From a batch to its card: a pure function, so that a card rebuilt from the database looks the same.
 
-Decides what is shown, what is attached and which buttons there are. Hidden characters are made visible and odd letters
-reported here, once, for every front end. Knows no medium: it neither fences nor escapes markup, and sends nothing.
+Divides the room among the calls, decides what is attached and what may be pressed, and fits the whole to a front end's
+limit. What is known of the calls is in `drafts`, what stands around them in `frame`. Hidden characters are made visible
+and odd letters reported once, for every front end. Knows no medium: it neither fences nor escapes markup.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import replace
 
-from signoff.approvals.model import ApprovalRequest, Batch, RequestKind, RequestState
-from signoff.cards.files import file_name, request_file, short_id
-from signoff.cards.findings import Finding, argument_place, findings_in, fit_findings
-from signoff.cards.masking import mask_batch, masks_of, note_of
-from signoff.cards.model import Action, Card, CardCall, CardFile, Inline, Line, Moment, Quote, Tone, Verb
+from signoff.approvals.model import ApprovalRequest, Batch, RequestState
+from signoff.cards.drafts import PREVIEW, Draft, Page, draft_calls, draft_page
+from signoff.cards.findings import fit_findings
+from signoff.cards.frame import add_endings, quote_words, write_footer, write_lead, write_title
+from signoff.cards.masking import mask_batch
+from signoff.cards.model import Card, CardCall, CardFile, Line, Tone
 from signoff.cards.offers import Offers, card_actions, turning
-from signoff.cards.quotes import beginning, quote_values, share
-from signoff.cards.room import DIGEST_ROOM, OUTCOME_ROOM, ROOM, Sizes, reserve
-from signoff.cards.values import SHORT, Quoted, Value, argument, cost, strings_in
-from signoff.cards.visible import clip, plain, visible
-from signoff.cards.words import (
-    NAME_ROOM,
-    differ_by_call,
-    edit_lines,
-    gone_line,
-    may_decide,
-    may_decide_line,
-    outcome,
-    person,
-    status,
-    votes_line,
-)
+from signoff.cards.quotes import quote_values, share
+from signoff.cards.room import ROOM, Sizes, reserve
+from signoff.cards.values import Quoted, cost
+from signoff.cards.visible import clip, visible
+from signoff.cards.words import differ_by_call, edit_lines, gone_line, may_decide, status, void_line, votes_line
 from signoff.errors import CardFailed
-
-TITLE = "Tool Approval Required"
-TOOLS_WORDS = "Tool's words"
-MODELS_WORDS = "Model's words"
-PREVIEW = "Tool's preview"
-ORIGINAL, EDITED, REMOVED, ADDED = " (original, does not run)", " (edited)", " (original, removed)", " (added)"
-"""An argument's name is one word or in quotation marks, so none can end like this."""
-REMEMBER = "Remember covers this tool with exactly these arguments, and nothing else"
-
-MOST = 500_000
-"""More characters than this, in all calls together, are not put to people: nobody could review them."""
-
-
-@dataclass(frozen=True)
-class _Draft:
-    """What is known of one call before room is divided. Settling the call changes none of it."""
-
-    batch: Batch
-    request: ApprovalRequest
-    values: tuple[Value, ...]
-    masked: bool = False
-
-    @cached_property
-    def found(self) -> tuple[Finding, ...]:
-        args = self.request.call.args
-        found = masks_of(self.request) if self.masked else []
-        found += findings_in("tool name", [self.request.call.tool])
-        for name in sorted(args):
-            found += findings_in("argument name", [name])
-            found += findings_in(argument_place(name), strings_in(args[name]))
-        found += findings_in("tool's words", [self.request.summary])
-        return (*found, *findings_in("tool's preview", [self.request.preview]))
-
-    @cached_property
-    def file(self) -> CardFile:
-        return request_file(self.batch, self.request, self.found, masked=self.masked)
-
-
-@dataclass(frozen=True)
-class _Page:
-    """One page of a card before room is divided."""
-
-    drafts: Sequence[_Draft]
-    number: int
-    can_attach: bool
-    offers: Offers
-    sizes: Sizes
 
 
 def build_card(
@@ -99,7 +41,7 @@ def build_card(
     """
     offers = offers or Offers()
     batch = _as_shown(batch, offers)
-    return _compose(batch, _page(batch, page, can_attach, offers), now, room)
+    return _compose(batch, draft_page(batch, page, can_attach, offers), now, room)
 
 
 def fit_card(
@@ -120,7 +62,7 @@ def fit_card(
     """
     offers = offers or Offers()
     batch = _as_shown(batch, offers)
-    roomy = _page(batch, page, can_attach, offers)
+    roomy = draft_page(batch, page, can_attach, offers)
     tight = replace(roomy, sizes=replace(roomy.sizes, tight=True))
     asked = replace(batch, requests=tuple(_as_asked(r) for r in batch.requests))
     kept = reserve(len(roomy.drafts))
@@ -140,7 +82,7 @@ def _as_shown(batch: Batch, offers: Offers) -> Batch:
     """With its secrets masked. From here on nothing else is known of them, so nothing can leak."""
     if offers.masker is None:
         return batch
-    _drafts(batch)  # refuses what is too long or no JSON
+    draft_calls(batch)  # refuses what is too long or no JSON
     try:
         return mask_batch(batch, offers.masker)
     except (ValueError, RecursionError) as error:
@@ -148,10 +90,10 @@ def _as_shown(batch: Batch, offers: Offers) -> Batch:
 
 
 def _as_asked(request: ApprovalRequest) -> ApprovalRequest:
-    return replace(request, state=RequestState.PENDING, settlement=None, votes=())
+    return replace(request, state=RequestState.PENDING, settlement=None, votes=(), void=())
 
 
-def _fitting(batch: Batch, page: _Page, now: float, room: int, limit: int, size: Callable[[Card], int]) -> int:
+def _fitting(batch: Batch, page: Page, now: float, room: int, limit: int, size: Callable[[Card], int]) -> int:
     """The room, at most `room`, with which this card stays within `limit`; 0 if none does."""
     while room > 0:
         card = _compose(batch, page, now, room)
@@ -163,11 +105,11 @@ def _fitting(batch: Batch, page: _Page, now: float, room: int, limit: int, size:
     return 0
 
 
-def _compose(batch: Batch, page: _Page, now: float, room: int) -> Card:
+def _compose(batch: Batch, page: Page, now: float, room: int) -> Card:
     wants = [sum(value.wants for value in draft.values) for draft in page.drafts]
     *given, for_words = share([*wants, len(visible(batch.words).text)], max(room, 0))
     quoted = [quote_values(draft.values, part) for draft, part in zip(page.drafts, given, strict=True)]
-    words, words_whole = _models_words(batch, page, for_words)
+    words, words_whole = quote_words(batch, page, for_words)
 
     calls: list[CardCall] = []
     files: list[CardFile] = []
@@ -184,82 +126,24 @@ def _compose(batch: Batch, page: _Page, now: float, room: int) -> Card:
     actions, own = (
         ([], {}) if batch.settled or now >= batch.deadline else card_actions(batch, page.number, page.offers, shown)
     )
-    ended = _with_endings(batch, page, calls, apart=tone in (Tone.MIXED, Tone.OPEN))
+    ended = add_endings(batch, page, calls, apart=tone in (Tone.MIXED, Tone.OPEN))
     return Card(
-        title=_title(batch),
+        title=write_title(batch),
         tone=tone,
-        lead=tuple(_lead(batch, page, now, all_shown=len(shown) == len(calls), actions=actions)),
+        lead=tuple(write_lead(batch, page, now, all_shown=len(shown) == len(calls), actions=actions)),
         calls=tuple(replace(call, actions=tuple(own.get(call.request, ()))) for call in ended),
         words=words,
         files=tuple(files) if page.can_attach else (),
         status=closing,
-        footer=_footer(batch, page),
+        footer=write_footer(batch, page),
         actions=tuple(actions or turning(batch, page.number)),
         page=page.number,
         pages=batch.pages,
     )
 
 
-def _page(batch: Batch, number: int, can_attach: bool, offers: Offers) -> _Page:
-    number = min(max(number, 0), batch.pages - 1)
-    here = {r.id for r in batch.page(number)}
-    masked = offers.masker is not None
-    drafts = [replace(draft, masked=masked) for draft in _drafts(batch) if draft.request.id in here]
-    return _Page(drafts, number, can_attach, offers, Sizes(len(drafts)))
-
-
-def _drafts(batch: Batch) -> list[_Draft]:
-    if not batch.requests:
-        raise CardFailed("There is no call on this card.")
-    drafts = [_draft(batch, request) for request in batch.requests]
-    texts = sum(len(value.text) for draft in drafts for value in draft.values)
-    names = sum(len(name) for request in batch.requests for name in request.call.args)
-    if texts + names + len(batch.words) > MOST:
-        raise CardFailed(f"The calls are too long to be put to anyone: over {MOST} characters.")
-    return drafts
-
-
-def _draft(batch: Batch, request: ApprovalRequest) -> _Draft:
-    try:
-        values = _arguments(request)
-    except (TypeError, ValueError, RecursionError) as error:
-        tool = plain(request.call.tool, 64)
-        raise CardFailed(f"The arguments of {tool} cannot be shown: they are not plain JSON.") from error
-    words = [Value(TOOLS_WORDS, request.summary)] if request.summary else []
-    preview = [Value(PREVIEW, request.preview)] if request.preview else []
-    return _Draft(batch, request, (*words, *values, *preview))
-
-
-def _arguments(request: ApprovalRequest) -> list[Value]:
-    """Short ones first, so that a long one cannot push them away; then by name, whatever order the store keeps.
-
-    What a person edited stands beside what it was before; what is the same stands once.
-    """
-    now = request.call.args
-    before = request.edit.original if request.edit else now
-    groups: list[list[Value]] = []
-    for name in sorted({*now, *before}):
-        same = name in now and name in before and _written(now[name]) == _written(before[name])
-        if same:
-            groups.append([argument(name, now[name])])
-            continue
-        old = [_labelled(argument(name, before[name]), ORIGINAL if name in now else REMOVED)] if name in before else []
-        new = [_labelled(argument(name, now[name]), EDITED if name in before else ADDED)] if name in now else []
-        groups.append([*old, *new])
-    groups.sort(key=lambda group: any("\n" in value.text or len(value.text) > SHORT for value in group))
-    return [value for group in groups for value in group]
-
-
-def _written(value: object) -> str:
-    return json.dumps(value, sort_keys=True)
-
-
-def _labelled(value: Value, ending: str) -> Value:
-    return replace(value, label=value.label + ending)
-
-
 def _call(
-    batch: Batch, request: ApprovalRequest, draft: _Draft, parts: Quoted, page: _Page, *, whole: bool
+    batch: Batch, request: ApprovalRequest, draft: Draft, parts: Quoted, page: Page, *, whole: bool
 ) -> tuple[CardCall, CardFile | None]:
     """One call, and the file it needs if anything of it is not on the card."""
     sizes = page.sizes
@@ -287,8 +171,8 @@ def _facts(request: ApprovalRequest, sizes: Sizes) -> list[Line]:
     if request.message:
         facts.append((clip(f"Note: {request.message}", sizes.message)[0],))
     # Once approved, the outcome names those who voted.
-    votes = votes_line(request) if request.state is not RequestState.APPROVED else ()
-    return [*facts, *(line for line in (gone_line(request), *edit_lines(request), votes) if line)]
+    votes = (votes_line(request), void_line(request)) if request.state is not RequestState.APPROVED else ()
+    return [*facts, *(line for line in (gone_line(request), *edit_lines(request), *votes) if line)]
 
 
 def _left_out(file: CardFile | None, parts: Quoted, values: int, sizes: Sizes) -> str:
@@ -299,88 +183,3 @@ def _left_out(file: CardFile | None, parts: Quoted, values: int, sizes: Sizes) -
     counts = f"{text.count(chr(10))} lines, {len(text)} characters, sha256 {file.sha256[: sizes.hash]}"
     only = f"; {parts.missing} of {values} values only there" if parts.missing else ""
     return f"Whole call: {file.name}, {counts}{only}"
-
-
-def _models_words(batch: Batch, page: _Page, room: int) -> tuple[Quote | None, bool]:
-    if not batch.words:
-        return None, True
-    value = Value(MODELS_WORDS, batch.words)
-    text, whole = beginning(value, room)
-    notes = ["not checked"]
-    if not whole:
-        notes.append(f"{len(batch.words)} characters in all, the others in {file_name(batch, page.drafts[0].request)}")
-    if findings_in("", [batch.words]):
-        notes.append("odd characters")
-    if page.offers.masker and (masks := note_of(batch.words)):
-        notes.append(masks)
-    return Quote(MODELS_WORDS, text, "; ".join(notes)), whole
-
-
-def _title(batch: Batch) -> str:
-    if any(r.kind is RequestKind.MAY_HAVE_RUN for r in batch.requests):
-        return "This call may have run" if len(batch.requests) == 1 else "These calls may have run"
-    return TITLE
-
-
-def _lead(batch: Batch, page: _Page, now: float, *, all_shown: bool, actions: Sequence[Action]) -> list[Line]:
-    lead: list[Line] = [("Asked by ", person(batch.asker)), may_decide_line(batch)]
-    if batch.already_ran:
-        named = page.sizes.already_ran
-        names = ", ".join(plain(tool, NAME_ROOM) for tool in batch.already_ran[:named])
-        more = len(batch.already_ran) - named
-        lead.append((f"Already ran: {names}{f' and {more} more' if more > 0 else ''}",))
-    again = any(r.kind is RequestKind.MAY_HAVE_RUN for r in batch.requests)
-    if not batch.settled:
-        verb = "Skipped" if again else "Rejected"
-        open_until: Line = (f"{verb} automatically ", Moment(batch.deadline))
-        lead.append(open_until if now < batch.deadline else ("The deadline has passed",))
-        if not all_shown:
-            label = "Run it again" if again else "Accept"
-            lead.append((f"{label} is not offered: not all of this fits here, and no file can be attached",))
-        if _offers_remember(batch, page, actions):
-            lead.append((REMEMBER,))
-    if batch.pages > 1:
-        first = batch.requests.index(batch.page(page.number)[0]) + 1
-        lead.append((f"Calls {first} to {first + len(page.drafts) - 1} of {len(batch.requests)}",))
-    return lead
-
-
-def _offers_remember(batch: Batch, page: _Page, actions: Sequence[Action]) -> bool:
-    if len(batch.requests) == 1:
-        return any(action.verb is Verb.REMEMBER for action in actions)
-    return any(r.state is RequestState.PENDING and page.offers.may_remember(r) for r in batch.page(page.number))
-
-
-def _with_endings(batch: Batch, page: _Page, calls: Sequence[CardCall], *, apart: bool) -> list[CardCall]:
-    """Add each call's outcome where they may differ, and the reasons that people gave."""
-    notes = {r.id: _given_reason(r) for r in batch.requests}
-    sizes = page.sizes
-    if not apart and len(set(notes.values())) == 1:
-        label = "Reason given" if len(notes) == 1 else "Reason given for all calls"
-        note = next(iter(notes.values()))
-        added = (_reason(label, note, sizes.reason),) if note else ()
-        return [*calls[:-1], replace(calls[-1], quotes=(*calls[-1].quotes, *added))]
-    ended: list[CardCall] = []
-    for request, call in zip(batch.page(page.number), calls, strict=True):
-        own = outcome(request, cancel_room=OUTCOME_ROOM - 24)
-        if note := notes[request.id]:
-            call = replace(call, quotes=(*call.quotes, _reason("Reason given", note, sizes.own_reason)))
-        ended.append(replace(call, outcome=own or None))
-    return ended
-
-
-def _given_reason(request: ApprovalRequest) -> str:
-    """What a person said. Where nobody decided, the outcome itself has the words."""
-    end = request.settlement
-    return end.note if end and end.by and request.state is not RequestState.CANCELLED else ""
-
-
-def _reason(label: str, note: str, room: int) -> Quote:
-    text, whole = beginning(Value(label, note), room)
-    return Quote(label, text, "" if whole else f"{len(note)} characters in all")
-
-
-def _footer(batch: Batch, page: _Page) -> Line:
-    digests = [plain(r.call.digest[:DIGEST_ROOM], DIGEST_ROOM) or "none" for r in batch.page(page.number)]
-    footer: list[Inline] = [f"Request {short_id(batch.id)}", f" · digest {', '.join(digests)}"]
-    return tuple(footer)

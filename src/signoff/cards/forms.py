@@ -60,10 +60,11 @@ def form_for(args: JsonObject) -> Form | None:
         fields = [_field(f"{WHOLE}-{number}", name, args[name]) for number, name in enumerate(names)]
         return Form(tuple(fields), names)
     try:
-        text = _written(dict(args))
+        text = json.dumps(dict(args), sort_keys=True, ensure_ascii=False, indent=2, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
         return None
-    if _size(text) > FIELD_ROOM:
+    # What is too long already is not looked at letter by letter: escapes only make it longer.
+    if len(text) > FIELD_ROOM or not _fits(text := _escaped(text), FIELD_ROOM):
         return None
     return Form((Field(WHOLE, "Arguments", text, "All arguments, as one JSON object", long=True),), ())
 
@@ -76,10 +77,10 @@ def _field(key: str, name: str, value: Any) -> Field:
 
 def _simple(name: str, value: Any) -> bool:
     """Whether it comes out of a text field as it went in."""
-    if not name.strip() or name != name.strip() or _size(name) > LABEL_ROOM or any(map(_odd, name)) or "\n" in name:
+    if not name.strip() or name != name.strip() or not _fits(name, LABEL_ROOM) or any(map(_odd, name)) or "\n" in name:
         return False
     if isinstance(value, str):
-        return value == value.strip() and _size(value) <= FIELD_ROOM and not any(map(_odd, set(value)))
+        return value == value.strip() and _fits(value, FIELD_ROOM) and not any(map(_odd, set(value)))
     return isinstance(value, int | float) and len(str(value)) <= 100
 
 
@@ -128,11 +129,10 @@ def _constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON value")
 
 
-def _written(args: Mapping[str, Any]) -> str:
-    text = json.dumps(args, sort_keys=True, ensure_ascii=False, indent=2, allow_nan=False)
+def _escaped(text: str) -> str:
     return "".join(json.dumps(char)[1:-1] if is_hidden(char) else char for char in text)
 
 
-def _size(text: str) -> int:
+def _fits(text: str, room: int) -> bool:
     """In the units of which Discord's clients count: code points beyond the first plane are two."""
-    return len(text) + sum(1 for char in text if ord(char) > 0xFFFF)
+    return len(text) <= room and len(text) + sum(1 for char in text if ord(char) > 0xFFFF) <= room

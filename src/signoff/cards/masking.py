@@ -20,7 +20,7 @@ _IMITATED = re.compile(r"(?i)\\u\{2039\}\s{0,8}masked")
 
 def mask_batch(batch: Batch, masker: Masker) -> Batch:
     """Raises ValueError if arguments could not be told apart once masked."""
-    requests = tuple(_request(request, masker) for request in batch.requests)
+    requests = tuple(mask_request(request, masker) for request in batch.requests)
     return replace(batch, requests=requests, words=masker.mask_foreign(batch.words))
 
 
@@ -51,7 +51,7 @@ def _imitated(texts: Iterable[str]) -> bool:
     return any(_IMITATED.search(text) for text in texts)
 
 
-def _request(request: ApprovalRequest, masker: Masker) -> ApprovalRequest:
+def mask_request(request: ApprovalRequest, masker: Masker) -> ApprovalRequest:
     settlement, edit = request.settlement, request.edit
     summary = masker.mask_foreign(request.summary)
     return replace(

@@ -127,9 +127,9 @@ class Action:
     target: str
     label: str
     style: Style
-    revision: int | None = None
+    revision: int = 0
     """How often the calls had been edited when this was drawn."""
-    page: int | None = None
+    page: int = 0
     """The page that this was drawn on; for `page`, the one to turn to."""
     disabled: bool = False
 

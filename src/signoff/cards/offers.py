@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from signoff.approvals.grants import GrantTerms, may_be_remembered
 from signoff.approvals.model import ApprovalRequest, Batch, Remember, RequestKind, RequestState
 from signoff.cards.forms import form_for
+from signoff.cards.masking import mask_request
 from signoff.cards.model import Action, Style, Verb
 from signoff.cards.secrets import Masker
 from signoff.cards.values import show
@@ -19,6 +20,8 @@ from signoff.cards.values import show
 TOOL_ROOM = 64
 QUOTED = 2400
 """Longer arguments are not remembered: the panel that says what is covered could not quote them."""
+TOOLS_WORDS = "Tool's words"
+PREVIEW = "Tool's preview"
 HIDDEN = "parts of the arguments are masked"
 TOO_LONG = "the arguments are longer than the 4,000 characters that one field takes"
 NOT_HERE = "arguments cannot be edited here"
@@ -60,14 +63,17 @@ class Offers:
 
     def may_remember(self, request: ApprovalRequest) -> bool:
         """Only what the panel can quote whole: it offers an accept of its own, whatever the card could show."""
-        if self.grants.widest is Remember.NONE or not may_be_remembered(request):
+        if self.grants.widest is Remember.NONE or not may_be_remembered(request) or len(request.preview) > QUOTED:
             return False
         return len(request.call.tool) <= TOOL_ROOM and len(self.quoted(request)) <= QUOTED
 
     def quoted(self, request: ApprovalRequest) -> str:
-        """The arguments as people may see them, as one text."""
-        args = request.call.args if self.masker is None else self.masker.mask_args(request.call.args)
-        return show(json.dumps(dict(args), sort_keys=True, ensure_ascii=False, indent=2))
+        """The arguments as people may see them, and what the tool says of them, as one text."""
+        if self.masker is not None:
+            request = mask_request(request, self.masker)
+        args = show(json.dumps(dict(request.call.args), sort_keys=True, ensure_ascii=False, indent=2))
+        said = {TOOLS_WORDS: request.summary, PREVIEW: request.preview}
+        return "\n".join([args, *(f"{name}: {show(text)}" for name, text in said.items() if text)])
 
 
 def card_actions(
@@ -81,7 +87,7 @@ def card_actions(
     return [*_for_all(batch, page, pending, shown), *turning(batch, page)], own
 
 
-def further_actions(batch: Batch, request: ApprovalRequest, offers: Offers, page: int | None) -> list[Action]:
+def further_actions(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> list[Action]:
     """What can be done with one call beyond accept and reject."""
     if request.kind is not RequestKind.CALL:
         return []
@@ -92,7 +98,7 @@ def further_actions(batch: Batch, request: ApprovalRequest, offers: Offers, page
     ]
 
 
-def remember_actions(batch: Batch, request: ApprovalRequest, offers: Offers, page: int | None) -> list[Action]:
+def remember_actions(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> list[Action]:
     if not offers.may_remember(request):
         return []
     return [

@@ -89,7 +89,7 @@ def overhead(calls: int) -> int:
         title + asked + _deciders(DECIDERS) + deadline + not_offered + already_ran + words + remember + paging + footer
     )
     each = sizes.tool + sizes.why + sizes.message + 6 + sizes.warnings + ATTACHED_ROOM + DIGEST_ROOM + 2
-    facts = 2 * (26 + PEOPLE_ROOM) + 16 + NAME_ROOM + MOMENT_ROOM + 44 + CONDITIONS * (NAME_ROOM + 2)
+    facts = 2 * (26 + PEOPLE_ROOM) + 64 + PEOPLE_ROOM + 16 + NAME_ROOM + MOMENT_ROOM + 44 + CONDITIONS * (NAME_ROOM + 2)
     differing = _deciders(sizes.deciders) if calls > 1 else 0
     return base + calls * (each + facts + differing) + settled_overhead(calls)
 

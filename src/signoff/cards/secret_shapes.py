@@ -1,7 +1,8 @@
 """Where secrets stand in a text: known token shapes, credentials in addresses, and values beside a name that says so.
 
 Gives spans and nothing else: what of a span is masked, and how, is the masker's affair. Every expression starts at a
-fixed mark and never goes back over what it has read, so that no text, however long, makes it slow.
+fixed mark and never goes back over what it has read, so that no text, however long, makes it slow. What must not stand
+before the mark is looked at behind it: the search then leaps from mark to mark.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
+
+from signoff.cards.token_shapes import token_places
 
 
 class Span(NamedTuple):
@@ -18,35 +21,15 @@ class Span(NamedTuple):
     """Found by its name only, so that it may be anything: what reads as a command or a path in it stays visible."""
 
 
-_TOKENS = re.compile(
-    r"(?<![A-Za-z0-9])(?:"
-    r"sk-(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{16,}+"  # OpenAI, Anthropic and their likes
-    r"|(?:xai|gsk|pplx|r8|hf|npm|dckr_pat|figd|lin_api)[-_][A-Za-z0-9_-]{24,}+"
-    r"|gh[pousr]_[A-Za-z0-9]{20,}+|github_pat_[A-Za-z0-9_]{20,}+"
-    r"|gl(?:pat|dt|rt|ptt|soat|cbt|ft|agent|oas)-[A-Za-z0-9_.-]{16,}+"
-    r"|xox[a-z]-[A-Za-z0-9-]{10,}+|xapp-[A-Za-z0-9-]{10,}+"
-    r"|(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])"
-    r"|AIza[A-Za-z0-9_-]{30,}+|ya29\.[A-Za-z0-9_-]{20,}+|GOCSPX-[A-Za-z0-9_-]{20,}+"
-    r"|(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{10,}+|whsec_[A-Za-z0-9+/=]{16,}+"
-    r"|pypi-[A-Za-z0-9_-]{16,}+|shp(?:at|ca|pa|ss)_[A-Fa-f0-9]{32}|do[opr]_v1_[a-f0-9]{40,}+|hv[sb]\.[A-Za-z0-9_-]{20,}+"
-    r"|AGE-SECRET-KEY-1[A-Z0-9]{40,}+"
-    r"|[MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27,}+"  # Discord bots
-    r"|[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"  # Telegram bots
-    r")"
-    r"|(?<![A-Za-z0-9_-])(?:"
-    r"eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]++)*+"  # JSON web tokens
-    r"|SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+"
-    r")"
-)
 _WITHIN = (
     re.compile(r"://[^\s/@:\"'<>‹]{0,200}:([^\s/\"'<>‹]{1,400})@"),
     re.compile(r"://([A-Za-z0-9_-]{20,200})@"),
     re.compile(r"/api/webhooks/[0-9]{1,20}/([A-Za-z0-9_-]{20,}+)"),
     re.compile(r"hooks\.slack\.com/[a-z]{1,20}/([A-Za-z0-9_/-]{16,}+)"),
-    re.compile(r"(?i)[?&](?:sig|signature|x-amz-signature|x-goog-signature)=([^&\s#\"'<>‹]++)"),
-    re.compile(r"(?i)(?<![a-z])bearer[ \t]{1,8}(?=[^\s‹]{0,80}[0-9=])([A-Za-z0-9_\-./+=~]{8,}+)"),
-    re.compile(r"(?i)(?<![a-z])basic[ \t]{1,8}(?=[^\s‹]{0,80}[0-9=])([A-Za-z0-9+/=]{12,}+)"),
-    re.compile(r"(?<!\S)(?:-u|--user)[ =][\"']?[^\s:\"'‹]{1,100}:([^\s\"'‹]{1,200})"),
+    re.compile(r"[?&](?i:(?:sig|signature|x-amz-signature|x-goog-signature)=([^&\s#\"'<>‹]++))"),
+    re.compile(r"[bB](?<!(?i:[a-z]).)(?i:earer[ \t]{1,8}(?=[^\s‹]{0,80}[0-9=])([A-Za-z0-9_\-./+=~]{8,}+))"),
+    re.compile(r"[bB](?<!(?i:[a-z]).)(?i:asic[ \t]{1,8}(?=[^\s‹]{0,80}[0-9=])([A-Za-z0-9+/=]{12,}+))"),
+    re.compile(r"-(?<!\S-)(?:u|-user)[ =][\"']?[^\s:\"'‹]{1,100}:([^\s\"'‹]{1,200})"),
 )
 _PEM = re.compile(r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----([^-]*+)(-----END)?")
 _PEM_LINE = re.compile(r"[A-Za-z0-9+/=]{16,}+")
@@ -54,7 +37,7 @@ _PEM_LAST = re.compile(r"[A-Za-z0-9+/=]{1,76}(?=[\s\\nr]{0,8}\Z)")
 
 _NAME = r"(?<![A-Za-z0-9_.-])([A-Za-z0-9_.-]++)"
 _PAIR = re.compile(_NAME + r"[\"'\\\]]{0,4}[ \t]{0,8}(?:=>|:=|==|=|:(?!//))[ \t]{0,8}")
-_FLAG = re.compile(r"(?<!\S)--?([A-Za-z][A-Za-z0-9_.-]*+)[ \t]{1,8}(?!-)")
+_FLAG = re.compile(r"-(?<!\S-)-?([A-Za-z][A-Za-z0-9_.-]*+)[ \t]{1,8}(?!-)")
 _LINE = re.compile(r"(?m)^[ \t]*+(?:export[ \t]++)?([A-Za-z0-9_.-]++)[ \t]{0,8}[=:][ \t]{0,8}([^\s\"'`‹]++)[ \t]*+$")
 _SCHEME = r"(?:(?i:bearer|basic|token|digest|bot|apikey|negotiate)[ \t]{1,8})?+"
 # In quotes a value goes on to the closing one; without, it ends where a shell or an address would end it.
@@ -64,7 +47,7 @@ _BARE = re.compile(_SCHEME + r"([^\s\"'`\\‹;|&<>(){}$,\[\]#?]++)")
 
 def token_spans(text: str) -> Iterator[Span]:
     """What is a secret by its own shape, or by the place it has in an address or a header."""
-    yield from (Span(*found.span()) for found in _TOKENS.finditer(text))
+    yield from (Span(*place) for place in token_places(text))
     for pattern in _WITHIN:
         yield from (Span(*found.span(1)) for found in pattern.finditer(text))
     for block in _PEM.finditer(text):

@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import Any, cast
 
 from signoff.approvals.model import JsonObject
+from signoff.cards.kept_masks import KeptMasks
 from signoff.cards.secret_names import DEFAULT, Words, expects_words, is_about, is_plural, says_secret, words_of
 from signoff.cards.secret_shapes import Span, named_spans, token_spans
 from signoff.cards.secret_values import RUN, reads_as_command, value_spans
@@ -38,6 +39,7 @@ class Masker:
     names: Sequence[str] = DEFAULT
     patterns: Sequence[str] = ()
     """Regular expressions: the whole match is masked, or group 1 if there is one."""
+    _kept: KeptMasks = field(default_factory=KeptMasks, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if len(self.key) < LEAST_KEY:
@@ -50,11 +52,14 @@ class Masker:
 
     def mask_foreign(self, text: str) -> str:
         """For text that somebody else wrote: what imitates a mask in it is escaped, so that every mask is ours."""
-        return self._mask(_IMITATION.sub(lambda _: escape("‹"), text), [])
+        return self._kept.once("text", text, lambda: self._foreign(text))
 
     def mask_args(self, args: JsonObject) -> JsonObject:
         """A copy to show, of the same structure. Raises ValueError if two names could not be told apart in it."""
-        return self._object(args, inherited=None)
+        shown = self._kept.once("arguments", args, lambda: self._arguments(args))
+        if isinstance(shown, str):
+            raise ValueError(shown)
+        return shown
 
     def hides(self, args: JsonObject) -> bool:
         """Whether anything of these arguments is not shown as it is: then whoever sees the card cannot edit them.
@@ -77,10 +82,20 @@ class Masker:
     def _secret(self, name: str) -> bool:
         return says_secret(name, self._known)
 
+    def _foreign(self, text: str) -> str:
+        return self._mask(_IMITATION.sub(lambda _: escape("‹"), text), [])
+
+    def _arguments(self, args: JsonObject) -> dict[str, Any] | str:
+        """Or why not: that, too, is not to be found out over and over."""
+        try:
+            return self._object(args, inherited=None)
+        except ValueError as error:
+            return str(error)
+
     def _object(self, members: Mapping[str, Any], inherited: str | None) -> dict[str, Any]:
         shown: dict[str, Any] = {}
         for name, value in members.items():
-            safe = self.mask_foreign(name)
+            safe = self._foreign(name)
             if safe in shown:
                 raise ValueError("two names are the same once masked")
             own = name if self._secret(name) else None if is_about(name) else inherited

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from signoff.approvals.approvers import ASKER, MANAGE_SERVER, parts
-from signoff.approvals.grants import GrantTerms
+from signoff.approvals.approvers import ASKER, MANAGE_SERVER, left, parts
+from signoff.approvals.grants import GrantTerms, depends_on_asker
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, Choice, Remember, RequestState
 from signoff.cards.model import Inline, Line, Moment, Person, RoleRef, Tone
 from signoff.cards.visible import clip, plain
@@ -23,7 +23,7 @@ VOTERS = 4
 """So many of those who voted are named."""
 CANCEL_ROOM = 80
 
-NOBODY: Line = ("nobody may decide this: it will expire",)
+NOBODY: Line = ("nobody",)
 
 _BY_CHOICE = {
     Choice.ACCEPT: "APPROVED by ",
@@ -77,7 +77,9 @@ def may_decide_line(batch: Batch) -> Line:
     if differ_by_call(batch):
         return ("Who may decide differs by call",)
     who = may_decide(batch.requests[0], batch)
-    return ("Nobody may decide this: it will expire",) if who == NOBODY else ("May decide: ", *who)
+    if who != NOBODY:
+        return ("May decide: ", *who)
+    return ("Nobody may decide this" if batch.settled else "Nobody may decide this: it will expire",)
 
 
 def differ_by_call(batch: Batch) -> bool:
@@ -86,8 +88,7 @@ def differ_by_call(batch: Batch) -> bool:
 
 def may_decide(request: ApprovalRequest, batch: Batch, *, named_at_most: int = DECIDERS) -> Line:
     """Who may decide this call, how many of them it takes, and whether the asker is one of them."""
-    left = tuple(spec for spec in request.approvers if spec not in request.missing)
-    who = deciders(left, batch, named_at_most=named_at_most)
+    who = deciders(left(request), batch, named_at_most=named_at_most)
     if who == NOBODY:
         return who
     asker: Line = (", not by the asker",) if request.four_eyes else ()
@@ -97,7 +98,7 @@ def may_decide(request: ApprovalRequest, batch: Batch, *, named_at_most: int = D
 
 def gone_line(request: ApprovalRequest) -> Line:
     """Which of those who may decide are gone; empty if nobody is."""
-    gone = [part for spec in request.missing for part in parts(spec) if ":" in part]
+    gone = [part for part in request.missing if ":" in part]
     if not request.missing:
         return ()
     if all(part.startswith("role:") for part in gone):
@@ -116,6 +117,14 @@ def votes_line(request: ApprovalRequest) -> Line:
         return ()
     count = f"Accepted by {len(request.votes)} of {request.quorum}"
     return (f"{count}: ", *people(vote.by for vote in request.votes)) if request.votes else (count,)
+
+
+def void_line(request: ApprovalRequest) -> Line:
+    """Whose accept no longer counts; empty if all do."""
+    if not request.void:
+        return ()
+    votes, count = ("Vote of ", "counts") if len(request.void) == 1 else ("Votes of ", "count")
+    return (votes, *people(vote.by for vote in request.void), f" no longer {count}: they may not decide this any more")
 
 
 def edit_lines(request: ApprovalRequest) -> list[Line]:
@@ -219,12 +228,14 @@ def answer(batch: Batch, target: str) -> Line:
     return already_voted(batch, target) if found.votes else ("Changed. It waits to be accepted, on the card.",)
 
 
-def remember_lines(batch: Batch, terms: GrantTerms, now: float) -> list[Line]:
+def remember_lines(batch: Batch, request: ApprovalRequest, terms: GrantTerms, now: float) -> list[Line]:
     """What would be remembered, to the letter. The tool and its arguments are quoted by the caller."""
+    asked: Line = (", if ", person(batch.asker), " asks") if depends_on_asker(request) else ()
+    said = " and this said of them" if request.summary or request.preview else ""
     until: Line = (", until ", Moment(now + terms.seconds), f" and at most {terms.uses} times")
     always = "in this direct conversation" if batch.place.is_direct else "in every conversation of this server"
     lines: list[Line] = [
-        ("Covered is this tool, as it is now, with exactly these arguments, and nothing else",),
+        (f"Covered is this tool, as it is now, with exactly these arguments{said}", *asked, ", and nothing else"),
         ("**Remember here**: in this conversation", *until),
     ]
     if terms.widest is Remember.ALWAYS:

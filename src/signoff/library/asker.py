@@ -92,8 +92,8 @@ class Asker:
         if self.on_no_approver not in get_args(OnNoApprover):
             raise ValueError(f"unknown on_no_approver {self.on_no_approver!r}: use reject or approve")
 
-    def known(self, request: ApprovalRequest) -> Answer | None:
-        """The answer, if nobody has to be asked. A reject of any origin wins over an accept of any other."""
+    def settled(self, request: ApprovalRequest) -> Answer | None:
+        """What memory and mode say, if they do. A reject of any origin wins over an accept of any other."""
         remembered = self.memory.lookup(request) if self.memory else None
         if remembered and not remembered.approved:
             return Answer(ApprovalDecision(False, remembered.note), "memory")
@@ -103,8 +103,17 @@ class Asker:
             return Answer(ApprovalDecision(True, remembered.note), "memory")
         if self.mode == "auto_approve":
             return Answer(ApprovalDecision(True), "mode")
-        if self.ui is not None:
-            return None
+        return None
+
+    def asks(self, request: ApprovalRequest) -> bool:
+        """Whether a person has to be asked, and is there."""
+        return self.ui is not None and self.settled(request) is None
+
+    def known(self, request: ApprovalRequest) -> Answer | None:
+        """The answer, if nobody has to be asked or nobody is there."""
+        answer = self.settled(request)
+        if answer or self.ui is not None:
+            return answer
         approve = self.on_no_approver == "approve"
         ending = "approved, as on_no_approver says" if approve else "rejected"
         log.warning("nobody is there to approve %s: %s", request.call.tool, ending)
@@ -122,14 +131,18 @@ class Asker:
     async def ask(self, request: ApprovalRequest) -> Answer:
         assert self.ui is not None
         async with _question.get() or asyncio.Lock():
+            # The UI may itself run an agent that asks: that question comes within this one and must not wait for it.
+            token = _question.set(None)
             try:
                 if inspect.iscoroutinefunction(self.ui.choose):
                     return _checked(await cast(AsyncApprovalUI, self.ui).choose(request))
                 ask = cast(ApprovalUI, self.ui).choose
-                said: Any = await asyncio.to_thread(ask, request) if self.in_thread else ask(request)
+                said: Any = await _in_thread(ask, request) if self.in_thread else ask(request)
                 return _checked(await said if inspect.isawaitable(said) else said)
             except Exception:
                 return _failed(request)
+            finally:
+                _question.reset(token)
 
     def settle(self, request: ApprovalRequest, answer: Answer) -> None:
         """Remember the answer if it asks for it, and tell the subscribers."""
@@ -159,6 +172,21 @@ class Asker:
                 subscriber(event)
             except Exception:
                 log.exception("a tool_approval subscriber failed; the decision stands")
+
+
+async def _in_thread(ask: Callable[[ApprovalRequest], Any], request: ApprovalRequest) -> Any:
+    """Not every exception survives the way out of a thread: for StopIteration the loop would wait for ever."""
+
+    def call() -> Any:
+        try:
+            return ask(request)
+        except Exception as error:
+            return error
+
+    said = await asyncio.to_thread(call)
+    if isinstance(said, Exception):
+        raise said
+    return said
 
 
 def _checked(said: Any) -> Answer:

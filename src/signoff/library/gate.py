@@ -15,14 +15,15 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_ai import ApprovalRequired, CallDeferred, ModelRetry, RunContext, ToolApproved, ToolDefinition, ToolDenied
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
-from pydantic_ai.exceptions import ToolFailed, UserError
-from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
 from signoff.agent.layers import CallTool as RunTool
 from signoff.agent.layers import GatedToolset
+from signoff.agent.shown import as_json
 from signoff.approvals.digest import fingerprint
 from signoff.approvals.model import ApprovalDecision, CallKey, JsonObject, Ruling, ToolCall, Verdict
 from signoff.library.asker import Answer, Asker
@@ -52,7 +53,7 @@ class RunGate(AbstractCapability[Any]):
     asker: Asker
     rulings: Rulings
     hold: bool = True
-    refuse_native: bool = True
+    native_allowed: bool = False
     max_rounds: int = 25
     admitted: dict[str, str] = field(default_factory=dict[str, str])
     """What the seal lets through: call id to fingerprint of the arguments."""
@@ -65,17 +66,14 @@ class RunGate(AbstractCapability[Any]):
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
         return GatedToolset(toolset, self)
 
-    async def before_model_request(
-        self, ctx: RunContext[Any], request_context: ModelRequestContext
-    ) -> ModelRequestContext:
-        native = request_context.model_request_parameters.native_tools
-        if native and self.refuse_native:
-            names = ", ".join(sorted(tool.kind for tool in native))
-            raise UserError(
-                f"Tools that the model's provider executes go round every approval and are refused: {names}. "
-                'Remove them, or pass native_tools="allow" if they may run unasked.'
-            )
-        return request_context
+    def asked_early(self, call_id: str, words: JsonObject) -> bool:
+        return False  # the framework hands such a call to `handle_deferred_tool_calls` by itself
+
+    async def after_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        self.rulings.responses += 1
+        return response
 
     async def after_tool_validate(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
@@ -85,20 +83,20 @@ class RunGate(AbstractCapability[Any]):
         return args
 
     def declare(self, tools: Mapping[str, ToolsetTool[Any]]) -> None:
-        self.rulings.declared.update({name: tool.tool_def for name, tool in tools.items()})
+        self.rulings.declared.update(tools)
 
     async def admit(self, ctx: RunContext[Any], tool_def: ToolDefinition, args: dict[str, Any], run: RunTool) -> Any:
         """Let one call run, make it wait for a decision, or answer in its place."""
         if [call.tool_call_id for call in response_of(ctx).tool_calls].count(ctx.tool_call_id or "") != 1:
             raise ToolFailed("Nothing was run: several calls of one answer have the same id.")
-        if self.rulings.is_external(tool_def):
+        if self.rulings.is_external(tool_def.name):
             raise ToolFailed(NOT_AVAILABLE)
         call, ruling = await self.rulings.rule(ctx, tool_def, args, ctx.tool_call_id or "")
         if ruling.verdict is Verdict.DENY:
             return self._denied(call, ruling)
         digest, flag = self._approved.pop(call.key, (None, False))
         if digest is None:
-            if ruling.verdict is Verdict.ALLOW and self.hold and self.rulings.has_asking_sibling(call):
+            if ruling.verdict is Verdict.ALLOW and self.hold and self._is_held(call):
                 ruling = replace(ruling, verdict=Verdict.ASK, reason=HELD, held=True)
             if ruling.verdict is Verdict.ASK:
                 return await self._wait(ctx, call, ruling, None, args, run)
@@ -117,7 +115,7 @@ class RunGate(AbstractCapability[Any]):
         approvals: dict[str, ToolApproved | ToolDenied] = {}
         for part in requests.approvals:
             # Every call was seen when it was validated, also one that a hook or validator deferred before the gate.
-            seen = self.rulings.seen.get(self.rulings.key(ctx, part.tool_call_id))
+            seen = self.rulings.seen.get(self.rulings.key(part.tool_call_id))
             if seen is None:
                 approvals[part.tool_call_id] = ToolDenied("Not run: the call was deferred past the gate.")
             elif seen[1].verdict is Verdict.DENY:
@@ -134,6 +132,22 @@ class RunGate(AbstractCapability[Any]):
                     approvals[part.tool_call_id] = ToolDenied(decided.answer.refusal)
         unavailable = {part.tool_call_id: ToolFailed(NOT_AVAILABLE) for part in requests.calls}
         return requests.build_results(approvals=approvals, calls=unavailable)
+
+    def _is_held(self, call: ToolCall) -> bool:
+        """Whether a call that needs no approval by itself waits, since a person is asked about another of its response.
+
+        Where memory, mode or nobody decides about the others, it has nothing to wait for. It is then not approved by
+        anybody either, so that a tool that asks by itself still does. Its own remembered reject counts all the same.
+        """
+        siblings = [build_request(other, None) for other in self.rulings.asking_siblings(call)]
+        own = self.asker.settled(build_request(call, None)) if siblings else None
+        if own and own.how == "memory" and not own.approved:
+            return True
+        return not self._is_tired(call) and any(map(self.asker.asks, siblings))
+
+    def _is_tired(self, call: ToolCall) -> bool:
+        """Whether approval was asked for in so many responses that nobody is asked again."""
+        return len(self._rounds | {call.key.position}) > self.max_rounds
 
     async def _wait(
         self,
@@ -162,8 +176,8 @@ class RunGate(AbstractCapability[Any]):
         request = build_request(call, metadata, ruling)
         answer = self.asker.known(request)
         if answer is None:
+            tired = self._is_tired(call)
             self._rounds.add(call.key.position)
-            tired = len(self._rounds) > self.max_rounds
             answer = Answer(ApprovalDecision(False), "max_rounds") if tired else await self.asker.ask(request)
         decided = Decided(answer, call)
         if answer.approved and answer.decision.override_args is not None:
@@ -195,7 +209,7 @@ class RunGate(AbstractCapability[Any]):
     async def _run(
         self, ctx: RunContext[Any], call: ToolCall, args: dict[str, Any], run: RunTool, *, approved: bool
     ) -> Any:
-        self.admitted[call.key.call_id] = fingerprint(call.args)
+        self.admitted[call.key.call_id] = fingerprint(as_json(args))
         try:
             return await run(replace(ctx, tool_call_approved=approved), args)
         except ApprovalRequired as raised:

@@ -1,8 +1,10 @@
 """Remembered decisions: exact tool plus exact arguments, for a session or, in a file, for always.
 
 Accepts and rejects are remembered alike, and where both are known the reject wins. The key is never wider than one
-tool with one set of arguments. The file is the truth for `always`: it is read at every look-up, so that a decision
-that was forgotten elsewhere does not come back. What cannot be read raises; it never counts as approval.
+tool with one set of arguments. The file is the truth for `always`: it is read at every look-up, and a change is made
+under a lock that holds for all processes, so that what one stores is kept and what one forgets does not come back.
+Without `fcntl`, as on Windows, only those who share one `ApprovalMemory` are kept apart. What cannot be read raises; it
+never counts as approval.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ import json
 import logging
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Lock
@@ -84,7 +87,8 @@ class ApprovalMemory:
                 self._session[entry.key] = entry
                 return
             self._session.pop(entry.key, None)
-            self._write({**self._read(), entry.key: entry})
+            with self._alone():
+                self._write({**self._read(), entry.key: entry})
 
     def list(self) -> tuple[Remembered, ...]:
         """Everything that is remembered, by tool and arguments."""
@@ -101,14 +105,34 @@ class ApprovalMemory:
             return (tool is not None and key[0] != tool) or (wanted is not None and key[1] != wanted)
 
         with self._lock:
-            always = self._read()
-            kept = {key: entry for key, entry in always.items() if stays(key)}
             session = {key: entry for key, entry in self._session.items() if stays(key)}
-            gone = len(always) - len(kept) + len(self._session) - len(session)
+            gone = len(self._session) - len(session)
+            if not all(map(stays, self._read())):
+                with self._alone():
+                    always = self._read()
+                    kept = {key: entry for key, entry in always.items() if stays(key)}
+                    self._write(kept)
+                gone += len(always) - len(kept)
             self._session = session
-            if len(kept) != len(always):
-                self._write(kept)
         return gone
+
+    @contextmanager
+    def _alone(self) -> Generator[None]:
+        """No other process changes the file meanwhile. Its lock is a file beside it, which stays there."""
+        assert self.path is not None
+        try:
+            import fcntl
+        except ImportError:
+            yield
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        beside = self.path.with_name(f".{self.path.name}.lock")
+        with os.fdopen(os.open(beside, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            try:
+                yield
+            finally:
+                fcntl.flock(lock, fcntl.LOCK_UN)  # a process that was forked meanwhile keeps the file open
 
     def _read(self) -> dict[Key, Remembered]:
         if self.path is None:

@@ -12,10 +12,11 @@ from typing import Any
 from pydantic_ai import RunContext, ToolDefinition
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ModelResponse
+from pydantic_ai.toolsets import ToolsetTool
 
 from signoff.agent.bridge import said
 from signoff.agent.declared import declaration
-from signoff.agent.layers import as_json
+from signoff.agent.shown import shown
 from signoff.approvals.digest import bind, fingerprint
 from signoff.approvals.model import Actor, CallKey, Place, Ruling, ToolCall, Verdict
 from signoff.approvals.policy import Context, Policy
@@ -29,8 +30,10 @@ Ruled = tuple[ToolCall, Ruling]
 class Rulings:
     policy: Policy = field(default_factory=Policy)
     place: Place = field(default_factory=lambda: Place("local", "local", secrets.token_hex(8)))
-    declared: dict[str, ToolDefinition] = field(default_factory=dict[str, ToolDefinition])
+    declared: dict[str, ToolsetTool[Any]] = field(default_factory=dict[str, ToolsetTool[Any]])
     """The tools as they declare themselves, before the outer layer made plain ones of them."""
+    responses: int = 0
+    """How many answers the model has given: an agent may shorten what its run sees of the conversation."""
     seen: dict[CallKey, Ruled] = field(default_factory=dict[CallKey, Ruled])
 
     def __post_init__(self) -> None:
@@ -43,30 +46,33 @@ class Rulings:
 
     async def rule(self, ctx: RunContext[Any], tool_def: ToolDefinition, args: dict[str, Any], call_id: str) -> Ruled:
         """The call with its digest, and the ruling on it. What a declared predicate raises ends the run."""
-        call = self._describe(ctx, tool_def, args, call_id)
-        declared = declaration(self.declared.get(tool_def.name, tool_def))
+        call = self._describe(tool_def, args, call_id)
+        declared = declaration(self.declared[call.tool].tool_def)
         conversation = said(ctx.messages) if callable(declared) else ()
         self.seen[call.key] = call, await self.policy.decide(call, declared, Context(self.place, USER, conversation))
         return self.seen[call.key]
 
-    def is_external(self, tool_def: ToolDefinition) -> bool:
-        return self.declared.get(tool_def.name, tool_def).kind == "external"
+    def is_external(self, tool: str) -> bool:
+        return self.declared[tool].tool_def.kind == "external"
 
-    def has_asking_sibling(self, call: ToolCall) -> bool:
-        return any(
-            ruling.verdict is Verdict.ASK and key.position == call.key.position and key != call.key
-            for key, (_, ruling) in self.seen.items()
-        )
+    def asking_siblings(self, call: ToolCall) -> list[ToolCall]:
+        """The other calls of the same response that need approval by themselves and could run here."""
+        return [
+            other
+            for key, (other, ruling) in self.seen.items()
+            if key.position == call.key.position and key != call.key
+            if ruling.verdict is Verdict.ASK and not ruling.held and not self.is_external(other.tool)
+        ]
 
-    def key(self, ctx: RunContext[Any], call_id: str) -> CallKey:
-        # Models reuse call ids, so the position of the response is part of the key.
-        position = sum(isinstance(message, ModelResponse) for message in ctx.messages)
-        return CallKey(self.place.conversation, position, call_id)
+    def key(self, call_id: str) -> CallKey:
+        # Models reuse call ids, so the number of the response is part of the key.
+        return CallKey(self.place.conversation, self.responses, call_id)
 
-    def _describe(self, ctx: RunContext[Any], tool_def: ToolDefinition, args: dict[str, Any], call_id: str) -> ToolCall:
+    def _describe(self, tool_def: ToolDefinition, args: dict[str, Any], call_id: str) -> ToolCall:
         schema = fingerprint({"name": tool_def.name, "parameters": tool_def.parameters_json_schema})
         try:
-            return bind(ToolCall(self.key(ctx, call_id), tool_def.name, as_json(args), schema), self.place)
+            json = shown(self.declared[tool_def.name], args)
+            return bind(ToolCall(self.key(call_id), tool_def.name, json, schema), self.place)
         except (ValueError, TypeError, RecursionError) as error:
             raise ToolFailed(f"Nothing was run: the arguments cannot be shown to a person ({error}).") from error
 

@@ -59,8 +59,8 @@ async def run_with_approval(
     """Run the agent to its end, asking about each call that needs approval. A sync UI is called in a thread.
 
     What decides: a deny rule of `policy`, then a remembered decision, then `mode`, then the `ui`. `batch="hold"` makes
-    all calls of a response wait, and asks about each, if one of them must ask; with `"split"` the others run at once.
-    After `max_rounds` responses that had to ask, nobody is asked again and further calls are rejected.
+    all calls of a response wait, and asks about each, if a person is asked about one; with `"split"` the others run.
+    After `max_rounds` responses that had to ask, nobody is asked again and further calls that would ask are rejected.
     The other parameters are those of `agent.run`.
     """
     asker = Asker(ui, mode, memory, on_no_approver, on_event)
@@ -131,4 +131,4 @@ def _gate(asker: Asker, policy: Policy | None, batch: str, native_tools: str, ma
     if native_tools not in ("refuse", "allow"):
         raise ValueError(f"unknown native_tools {native_tools!r}: use refuse or allow")
     rulings = Rulings(policy or Policy())
-    return RunGate(asker, rulings, hold=batch == "hold", refuse_native=native_tools == "refuse", max_rounds=max_rounds)
+    return RunGate(asker, rulings, hold=batch == "hold", native_allowed=native_tools == "allow", max_rounds=max_rounds)

@@ -5,7 +5,7 @@ Knows nothing of who may decide or when: it compares, sets and finds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from signoff.approvals.model import (
     ApprovalRequest,
@@ -54,12 +54,15 @@ INSERT_REQUEST = f"""INSERT INTO requests (seq, batch, {_REQUEST})
 SETTLE = """UPDATE requests SET votes = ?, state = ?, choice = ?, settled_by = ?, settled_at = ?, note = ?, remember = ?
     WHERE id = ? AND state = 'pending'"""
 REWRITE = """UPDATE requests SET args = ?, digest = ?, why = ?, approvers = ?, quorum = ?, four_eyes = ?, message = ?,
-    preview = ?, held = ?, missing = ?, operands = ?, votes = ?, edit = ? WHERE id = ? AND state = 'pending'"""
+    preview = ?, held = ?, missing = ?, operands = ?, votes = ?, edit = ?, metadata = ?
+    WHERE id = ? AND state = 'pending'"""
 SET_REVISION = "UPDATE batches SET revision = ? WHERE id = ?"
 SETTLE_BATCH = """UPDATE batches SET settled = TRUE WHERE id = (SELECT batch FROM requests WHERE id = ?)
     AND NOT EXISTS (SELECT 1 FROM requests WHERE batch = batches.id AND state = 'pending')"""
 SET_CARD = "UPDATE batches SET card = ?, card_final = FALSE WHERE id = ?"
 SET_CARD_FINAL = "UPDATE batches SET card_final = TRUE WHERE id = ?"
+OPEN_APPROVERS = """SELECT DISTINCT batches.server, requests.approvers FROM batches
+    JOIN requests ON requests.batch = batches.id WHERE batches.settled = FALSE AND requests.state = 'pending'"""
 REQUEST_FOR = f"""SELECT {_REQUEST} FROM requests WHERE conversation = ? AND position = ? AND call_id = ?
     ORDER BY seq DESC LIMIT 1"""
 
@@ -83,6 +86,12 @@ class DeskRows:
 
     def open_of(self, server: str) -> Sequence[Batch]:
         return self._batches(OPEN_OF, server)
+
+    def open_approvers(self) -> Mapping[str, Collection[str]]:
+        found: dict[str, set[str]] = {}
+        for server, approvers in self.db.all(OPEN_APPROVERS):
+            found.setdefault(server, set()).update(load_strings(approvers))
+        return found
 
     def insert_batch(self, batch: Batch) -> None:
         place = batch.place
@@ -113,7 +122,7 @@ class DeskRows:
         if request.state is RequestState.PENDING:
             raise ValueError("a request cannot be settled as pending")
         columns = _settlement_columns(request.settlement)
-        settled = self.db.change(SETTLE, dump_votes(request.votes), request.state, *columns, request.id)
+        settled = self.db.change(SETTLE, _votes(request), request.state, *columns, request.id)
         if settled:
             self.db.change(SETTLE_BATCH, request.id)
         return settled == 1
@@ -121,7 +130,7 @@ class DeskRows:
     def rewrite(self, request: ApprovalRequest) -> bool:
         call, terms = request.call, _terms(request)
         columns = (dump_object(call.args), call.digest, request.why, dump_strings(request.approvers), *terms)
-        return self.db.change(REWRITE, *columns, request.id) == 1
+        return self.db.change(REWRITE, *columns, dump_object(request.metadata), request.id) == 1
 
     def set_revision(self, batch_id: str, revision: int) -> None:
         self._change_batch(SET_REVISION, revision, batch_id)
@@ -221,6 +230,7 @@ def _request(row: Row) -> ApprovalRequest:
     id, conversation, position, call_id, tool, args, schema, digest, *rest = row
     why, approvers, kind, metadata, quorum, four_eyes, message, preview, held, missing, *rest = rest
     operands, votes, edit, state, *settlement = rest
+    standing, void = load_votes(votes)
     return ApprovalRequest(
         id=id,
         call=ToolCall(
@@ -243,7 +253,8 @@ def _request(row: Row) -> ApprovalRequest:
         preview=preview,
         held=bool(held),
         missing=load_strings(missing),
-        votes=load_votes(votes),
+        votes=standing,
+        void=void,
         edit=load_edit(edit),
     )
 
@@ -257,9 +268,13 @@ def _terms(request: ApprovalRequest) -> tuple[Value, ...]:
         request.held,
         dump_strings(request.missing),
         dump_object(request.call.operands),
-        dump_votes(request.votes),
+        _votes(request),
         dump_edit(request.edit),
     )
+
+
+def _votes(request: ApprovalRequest) -> str:
+    return dump_votes(request.votes, request.void)
 
 
 def _settlement_columns(settlement: Settlement | None) -> tuple[Value, ...]:

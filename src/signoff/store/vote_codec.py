@@ -11,13 +11,24 @@ from signoff.approvals.model import Edit, Remember, Verdict, Vote
 from signoff.approvals.policy import Rule
 from signoff.store.codec import dump_actor, dump_object, load_actor
 
+VOID = "void"
+"""Stands behind a vote that no longer counts."""
 
-def dump_votes(votes: Sequence[Vote]) -> str:
-    return json.dumps([[json.loads(dump_actor(vote.by)), vote.at, vote.remember] for vote in votes])
+
+def dump_votes(votes: Sequence[Vote], void: Sequence[Vote]) -> str:
+    return json.dumps([*map(_vote, votes), *([*_vote(vote), VOID] for vote in void)])
 
 
-def load_votes(column: str) -> tuple[Vote, ...]:
-    return tuple(Vote(load_actor(json.dumps(by)), at, Remember(scope)) for by, at, scope in json.loads(column))
+def load_votes(column: str) -> tuple[tuple[Vote, ...], tuple[Vote, ...]]:
+    """The votes that count, and those that are void."""
+    rows = [
+        (Vote(load_actor(json.dumps(by)), at, Remember(scope)), mark) for by, at, scope, *mark in json.loads(column)
+    ]
+    return tuple(vote for vote, mark in rows if not mark), tuple(vote for vote, mark in rows if mark)
+
+
+def _vote(vote: Vote) -> list[Any]:
+    return [json.loads(dump_actor(vote.by)), vote.at, vote.remember]
 
 
 def dump_edit(edit: Edit | None) -> str:

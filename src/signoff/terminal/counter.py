@@ -22,8 +22,8 @@ from signoff.cards.build import build_card
 from signoff.cards.files import file_name
 from signoff.cards.model import Action, Card, CardFile, Line, Verb
 from signoff.cards.offers import Offers, further_actions, remember_actions
-from signoff.cards.visible import visible
-from signoff.errors import AlreadySettled, AlreadyVoted, NotAllowed, Outdated, Refused, SignoffError, UnknownRequest
+from signoff.cards.refusals import explain_refusal
+from signoff.errors import SignoffError
 from signoff.terminal.covered import covered_lines
 from signoff.terminal.device import Device, Withdrawn
 from signoff.terminal.dialogue import Chosen, Subject, choose
@@ -61,7 +61,7 @@ class Counter:
         drawn: tuple[int, int] | None = None
         while True:
             self._changed.clear()
-            batch = await self._look(batch)
+            batch = await self.desk.look(batch.id, self.actor, batch.place.channel, card_id(batch))
             if batch.settled:
                 break
             asked = self._first(batch)
@@ -155,31 +155,13 @@ class Counter:
         except Exception as error:
             self.device.show(write(refusal(error, action.target), self.now(), "yellow"))
 
-    async def _look(self, batch: Batch) -> Batch:
-        try:
-            return await self.desk.look(batch.id, self.actor, batch.place.channel, card_id(batch))
-        except UnknownRequest:
-            return replace(batch, requests=())  # gone: there is nothing to decide
-
 
 def refusal(error: Exception, target: str) -> Line:
     """What to tell the person whose choice did not count."""
-    match error:
-        case AlreadySettled():
-            return words.already_settled(error.batch, target)
-        case AlreadyVoted():
-            return words.already_voted(error.batch, target)
-        case Outdated():
-            return words.OUTDATED
-        case NotAllowed():
-            return words.not_allowed(error.batch, target, error.why)
-        case Refused():
-            return (visible(str(error)).text,)
-        case UnknownRequest():
-            return words.UNKNOWN_REQUEST
-        case _:
-            log.error("the desk failed on %s", target, exc_info=error)
-            return words.NOT_SAVED
+    if said := explain_refusal(error, target):
+        return said
+    log.error("the desk failed on %s", target, exc_info=error)
+    return words.NOT_SAVED
 
 
 def _possible(actions: Sequence[Action], requests: Sequence[ApprovalRequest]) -> list[Action]:

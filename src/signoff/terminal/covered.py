@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from rich.console import RenderableType
@@ -10,7 +9,6 @@ from rich.text import Text
 
 from signoff.approvals.model import ApprovalRequest, Batch
 from signoff.cards.offers import Offers
-from signoff.cards.values import show
 from signoff.cards.visible import one_line
 from signoff.cards.words import remember_lines
 from signoff.terminal.drawing import write
@@ -18,15 +16,14 @@ from signoff.terminal.inert import Block
 
 
 def covered_lines(batch: Batch, request: ApprovalRequest, offers: Offers, now: float) -> list[RenderableType]:
-    lines = [write(line, now) for line in remember_lines(batch, offers.grants, now)]
+    lines = [write(line, now) for line in remember_lines(batch, request, offers.grants, now)]
     return [*lines, *covered_call(request, offers)]
 
 
 def covered_call(request: ApprovalRequest, offers: Offers) -> Sequence[RenderableType]:
     """The tool and the arguments, masked as they are on the card."""
     try:
-        args = offers.masker.mask_args(request.call.args) if offers.masker else request.call.args
-        text = json.dumps(dict(args), sort_keys=True, ensure_ascii=False, indent=2)
+        text = offers.quoted(request)
     except (ValueError, TypeError, RecursionError):
         text = "(the arguments on the card)"
-    return [Text(one_line(request.call.tool), "bold"), Block(show(text))]
+    return [Text(one_line(request.call.tool), "bold"), Block(text)]

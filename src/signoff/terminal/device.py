@@ -19,6 +19,8 @@ from signoff.terminal.screen import Screen
 
 NEW_ARGUMENTS = "The arguments are the line below. Write them anew as one JSON object; an empty line changes nothing."
 JSON = "json> "
+PATIENCE = 1.0
+"""Seconds that an editor has to leave by itself, and the terminal in order, when the session ends."""
 
 
 class Withdrawn(Exception):
@@ -102,8 +104,22 @@ class Device:
         with Draft(text) as draft:
             self.editing = True
             try:
-                process = await asyncio.create_subprocess_exec(*command, str(draft.path))
-                code = await process.wait()
+                code = await _run(*command, str(draft.path))
             finally:
                 self.editing = False
             return draft.read() if code == 0 else ""
+
+
+async def _run(*command: str) -> int:
+    """Cancelled, it ends the program: nobody would be left to read what it writes."""
+    process = await asyncio.create_subprocess_exec(*command)
+    try:
+        return await process.wait()
+    finally:
+        if process.returncode is None:
+            process.terminate()
+            try:
+                await asyncio.wait_for(process.wait(), PATIENCE)
+            except TimeoutError:
+                process.kill()
+                await process.wait()

@@ -35,9 +35,9 @@ class TerminalFrontEnd:
         self._now = now
         self.news: asyncio.Queue[Batch | str] = asyncio.Queue()
         """Open cards, and the ids of turns that have ended or cannot go on in this process."""
-        self._closed: set[str] = set()
         self._broken: set[str] = set()
-        self._replied: dict[tuple[str, int], None] = {}
+        self._ended: dict[str | tuple[str, int], None] = {}
+        """Cards and turns whose end was printed, the oldest first."""
 
     async def post_card(self, batch: Batch) -> str:
         build_card(batch, now=self._now(), room=ROOM, offers=self._offers)  # raises CardFailed while it can be told
@@ -53,9 +53,8 @@ class TerminalFrontEnd:
 
     def close(self, batch: Batch) -> None:
         """Print how the card ended, once, whoever notices first."""
-        if batch.id in self._closed:
+        if not self._is_first(batch.id):
             return
-        self._closed.add(batch.id)
         card = build_card(batch, now=self._now(), room=ROOM, offers=self._offers)
         pages = [build_card(batch, now=self._now(), room=ROOM, offers=self._offers, page=n) for n in range(card.pages)]
         self._screen.show(*(draw_ending(page, self._now()) for page in pages))
@@ -64,11 +63,7 @@ class TerminalFrontEnd:
         self._screen.show(write(words.reminder(batch), self._now(), "yellow"))
 
     async def reply(self, turn: Turn, text: str) -> None:
-        key = (turn.id, turn.rounds)
-        if key not in self._replied:
-            self._replied[key] = None
-            if len(self._replied) > MOST_ENDED:
-                del self._replied[next(iter(self._replied))]
+        if self._is_first((turn.id, turn.rounds)):
             self._screen.show(_failure(text) if turn.state is TurnState.FAILED else render_answer(text))
         self.news.put_nowait(turn.id)
 
@@ -77,6 +72,15 @@ class TerminalFrontEnd:
         if turn.id in self._broken:
             self._broken.discard(turn.id)
             self.news.put_nowait(turn.id)
+
+    def _is_first(self, end: str | tuple[str, int]) -> bool:
+        """Whether this end was not printed before. Only so many are remembered: a session may last for weeks."""
+        if end in self._ended:
+            return False
+        self._ended[end] = None
+        if len(self._ended) > MOST_ENDED:
+            del self._ended[next(iter(self._ended))]
+        return True
 
     def working(self, turn: Turn) -> AbstractAsyncContextManager[None]:
         return self._at_work(turn)

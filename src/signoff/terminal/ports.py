@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from signoff.approvals.desk import Click
-from signoff.approvals.model import Actor, ApprovalRequest, Batch, JsonObject, Outcome
+from signoff.approvals.model import Actor, Batch, JsonObject, Outcome
 from signoff.turns.model import Admission, Turn
 
 
@@ -24,10 +24,6 @@ class Desk(Protocol):
 
 
 class Editor(Protocol):
-    async def request(self, request_id: str, actor: Actor, channel: str, card: str | None) -> ApprovalRequest:
-        """The request as it stands, for somebody who may edit it. Raises a DeskError."""
-        ...
-
     async def edit(
         self, request_id: str, args: JsonObject, based_on: str, actor: Actor, channel: str, card: str | None
     ) -> Outcome:

@@ -41,7 +41,6 @@ from signoff.terminal.people import whoever_sits_here
 from signoff.terminal.screen import Screen
 
 DECIDE = "decide> "
-NO_ANSWER = "there was no answer: the input ended"
 REMEMBERED = (
     "Covered is this tool with exactly these arguments, and nothing else, if the program keeps a memory",
     "Here: as long as the program keeps it. Always: in its file, if it has one",
@@ -74,7 +73,7 @@ class TerminalUI:
         self._offers = Offers(edit, GrantTerms(Remember.ALWAYS if remember else Remember.NONE), masker)
 
     def choose(self, request: ApprovalRequest) -> ApprovalDecision:
-        """What the person decides; a reject if nobody is there. Raises CardFailed for what cannot be shown."""
+        """What the person decides. Raises CardFailed for what cannot be shown, and Ended if there is no answer."""
         override: JsonObject | None = None
         seen: set[str] = set()
         shown = replace(request, state=RequestState.PENDING, settlement=None, quorum=1, four_eyes=False)
@@ -82,16 +81,14 @@ class TerminalUI:
             batch = _batch(shown)
             card = replace(build_card(batch, now=time.time(), room=ROOM, offers=self._offers), lead=())
             self._screen.show(draw_card(card, time.time()))
-            try:
-                chosen = self._perform(choose(self._subject(batch, card, seen)))
-            except Ended:
-                return ApprovalDecision(False, NO_ANSWER)
+            chosen = self._perform(choose(self._subject(batch, card, seen)))
             if chosen.args is None:
                 return _decision(chosen, override)
             override = chosen.args
             before = request.call.args
             edit = Edit(before, request.call.digest, batch.asker, time.time())
-            shown = replace(shown, call=replace(shown.call, args=override), edit=edit, preview="")
+            # What the tool said was about the other arguments.
+            shown = replace(shown, call=replace(shown.call, args=override), edit=edit, preview="", metadata={})
 
     def _subject(self, batch: Batch, card: Card, seen: set[str]) -> Subject:
         request = batch.requests[0]

@@ -1,44 +1,40 @@
-"""The driver: claims a turn, advances it, shows the card, and goes on when the desk's future is resolved.
+"""The driver: claims a turn, advances it, waits for a decision, and goes on when the desk's future is resolved.
 
 Nothing is parked: a waiting turn is rows, plus a future with a callback if this process opened its batch. After a
 restart `recover` picks up what was under way and leaves the rest in the database until somebody clicks or the
-deadline comes. One sweeper serves all deadlines.
+deadline comes. One sweeper serves all deadlines. It must not know how a card or a reply gets to people, nor how often
+that is tried: `showing` does.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from signoff.approvals.approvers import can_be_met
 from signoff.approvals.desk import Desk
 from signoff.approvals.model import Batch, Pause, Place
 from signoff.approvals.ports import Clock
 from signoff.approvals.retention import Retention
-from signoff.errors import CardFailed, SignoffError, TurnFailed
-from signoff.turns.model import Admission, Finished, HistoryEntry, Paused, Step, Turn, TurnState
+from signoff.errors import StoreError, TurnFailed
+from signoff.turns import words
+from signoff.turns.limits import QueueLimits
+from signoff.turns.model import Admission, Finished, HistoryEntry, Paused, Turn, TurnState
 from signoff.turns.ports import FrontEnd, Runner, TurnStore, TurnTx
+from signoff.turns.showing import Showing
 
 log = logging.getLogger(__name__)
 
-CLICK_GRACE = 4.0
-"""How long the click that settled a batch has to update its card before the driver does it."""
-REPLY_DELAYS = (0.0, 1.0, 5.0)
 FAREWELL = 1.0
 """How long cancelled steps may take; a tool in a thread cannot be cancelled at all."""
 SWEEP_AT_LEAST = 30.0
 """A changed system clock must not let a deadline oversleep for long."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueueLimits:
-    per_person: int = 3
-    queued_per_person: int = 5
-    queued_per_conversation: int = 5
+STEP_DELAYS = (1.0, 2.0, 5.0, 10.0)
+"""Seconds after each attempt at a step that the store failed; then the turn is ended."""
+END_EVERY = 10.0
+"""Seconds between attempts to write that end, should the store fail that as well."""
 
 
 @dataclass
@@ -50,6 +46,7 @@ class Driver:
     clock: Clock
     limits: QueueLimits = field(default_factory=QueueLimits)
     retention: Retention | None = None
+    _showing: Showing = field(init=False)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
     _steps: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, "asyncio.Task[None]"])
     """The step that each running turn is in."""
@@ -59,40 +56,18 @@ class Driver:
     _stopping: bool = False
 
     def __post_init__(self) -> None:
+        self._showing = Showing(self.store, self.desk, self.front)
         self.desk.unattended = self._settled
 
     # Taking turns in
 
     async def submit(self, turn: Turn) -> Admission:
         """Store a mention. It does not run before `go`, so that its thread can be opened first."""
-        person, conversation = turn.asker.id, turn.place.conversation
-
-        def work(tx: TurnTx) -> Admission:
-            if tx.turn(turn.id):
-                return Admission("duplicate")
-            ahead = tx.queued(conversation=conversation) + tx.active(conversation=conversation)
-            of_person = tx.active(asker=person)
-            waiting = tx.queued(asker=person)
-            if of_person + waiting >= self.limits.per_person + self.limits.queued_per_person or (
-                tx.queued(conversation=conversation) >= self.limits.queued_per_conversation
-            ):
-                return Admission(
-                    "refused", ahead, "Too much is waiting already. I did not take this one: ask again later."
-                )
-            tx.insert_turn(turn)
-            if pause := tx.pause_of(turn.place.server):
-                return Admission("queued", ahead, f"Queued: {pause.by.name} has paused me in this server.")
-            if ahead:
-                return Admission("queued", ahead, f"Queued: {ahead} before it in this conversation.")
-            if of_person + waiting >= self.limits.per_person:
-                return Admission("queued", waiting, f"Queued: {self.limits.per_person} of your requests are under way.")
-            return Admission("started")
-
         if turn.id in self._held:
             return Admission("duplicate")
-        self._held[turn.id] = person
+        self._held[turn.id] = turn.asker.id
         try:
-            admission = await self.store.run(work)
+            admission = await self.store.run(lambda tx: self.limits.admit(tx, turn))
         except BaseException:
             del self._held[turn.id]
             raise
@@ -111,21 +86,10 @@ class Driver:
         await self._start_queued()
 
     async def _start_queued(self) -> None:
-        """Claim whatever may run now, by compare-and-set, and run it."""
-
-        def claim(tx: TurnTx, held: dict[str, str]) -> Turn | None:
-            promised = Counter(held.values())
-            skip = set(held)
-            while turn := tx.next_startable(self.limits.per_person, skip):
-                # A place that was promised to a turn whose thread is still being opened is not given away.
-                if tx.active(asker=turn.asker.id) + promised[turn.asker.id] < self.limits.per_person:
-                    return turn if tx.move(turn.id, TurnState.QUEUED, TurnState.RUNNING) else None
-                skip.add(turn.id)
-            return None
-
+        """Claim whatever may run now, and run it."""
         while not self._stopping:
             held = dict(self._held)
-            turn = await self.store.run(lambda tx, held=held: claim(tx, held))
+            turn = await self.store.run(lambda tx, held=held: self.limits.claim(tx, held))
             if turn is None:
                 return
             self._step(turn)
@@ -133,36 +97,55 @@ class Driver:
     # One step
 
     def _step(self, turn: Turn) -> None:
-        task = self._spawn(self._advance(turn))
+        task = self._spawn(self._drive(turn))
         self._steps[turn.id] = task
         task.add_done_callback(lambda done: self._steps.pop(turn.id) if self._steps.get(turn.id) is done else None)
 
+    async def _drive(self, turn: Turn) -> None:
+        """Advance a claimed turn. Where the store fails, again a little later: the journal keeps calls at most once."""
+        current: Turn | None = turn
+        for delay in STEP_DELAYS:
+            try:
+                current = current or await self.store.run(lambda tx: tx.turn(turn.id))
+                if current and current.state is TurnState.RUNNING:
+                    await self._advance(current)
+                return
+            except StoreError as error:
+                log.warning("the store failed turn %s, which goes on in %g seconds: %s", turn.id, delay, error)
+            current = None  # how far it came, only the store knows
+            await asyncio.sleep(delay)
+        await self._give_up(turn)
+
     async def _advance(self, turn: Turn) -> None:
-        """Run a claimed turn to its next stop."""
+        """Run a claimed turn to its next stop. Only the store's failures leave it running."""
         try:
             async with self.front.working(turn):
                 step = await self.runner.advance(turn)
-        except TurnFailed as failure:
-            await self._end(turn, TurnState.FAILED, str(failure))
-        except SignoffError as error:
-            log.exception("turn %s was interrupted; it is taken up again at the next start", turn.id)
-            await self._say(turn, f"Something failed on my side: {error}. Nothing was approved by it.")
-        else:
-            await self._keep(turn, step)
-
-    async def _keep(self, turn: Turn, step: Step) -> None:
-        try:
             match step:
                 case Finished():
                     await self._end(turn, TurnState.DONE, step.text, step.history)
                 case Paused():
                     await self._pause(turn, step)
-        except SignoffError:
-            raise  # the store failed: the next start takes it up
+        except StoreError:
+            raise
+        except TurnFailed as failure:
+            await self._end(turn, TurnState.FAILED, str(failure))
         except Exception as error:
-            log.exception("what turn %s came to cannot be kept", turn.id)
-            words = f"Something failed on my side ({type(error).__name__}). Nothing was approved by it."
-            await self._end(turn, TurnState.FAILED, f"{words} Please tell the operator.")
+            log.exception("a step of turn %s failed", turn.id)
+            await self._end(turn, TurnState.FAILED, words.broken(error))
+
+    async def _give_up(self, turn: Turn) -> None:
+        """End it, as soon as the store takes that: until then its conversation could not go on anyway."""
+        told = False
+        while True:
+            try:
+                return await self._end(turn, TurnState.FAILED, words.STORE_FAILED)
+            except StoreError as error:
+                log.error("the end of turn %s is not stored yet: %s", turn.id, error)
+            if not told:
+                await self._showing.say(turn, words.STORE_FAILS)
+                told = True
+            await asyncio.sleep(END_EVERY)
 
     async def _pause(self, turn: Turn, step: Paused) -> None:
         asked = await self.desk.look_for_approvers(step.batch)
@@ -182,27 +165,26 @@ class Driver:
         self.desk.watch(batch).add_done_callback(lambda future: self._settled(future.result()))
         self._new_deadline.set()
         if not batch.settled:
-            self._spawn(self._post_card(batch))
-        if words := gone_approvers(batch):
-            await self._say(turn, words)
+            self._spawn(self._showing.post_card(batch))
+        if gone := words.gone_approvers(batch):
+            await self._showing.say(turn, gone)
 
     async def _end(self, turn: Turn, state: TurnState, text: str, history: tuple[HistoryEntry, ...] = ()) -> None:
-        def work(tx: TurnTx) -> bool:
+        def work(tx: TurnTx) -> Turn | None:
             if not tx.move(turn.id, TurnState.RUNNING, state):
-                return False
+                return None
             tx.save_history(turn.place.conversation, history)
             tx.finish(turn.id, text)
-            return True
+            return tx.turn(turn.id)
 
-        if await self.store.run(work):
-            ended = await self.store.run(lambda tx: tx.turn(turn.id))
-            await self._post_reply(ended or turn, text)
+        if ended := await self.store.run(work):
+            await self._showing.reply(ended, text)
             await self._start_queued()
 
     # Going on after a decision
 
     def _settled(self, batch: Batch) -> None:
-        self._spawn(self._finish_card(batch))
+        self._spawn(self._showing.finish_card(batch))
         self._spawn(self._continue(batch.turn))
 
     async def _continue(self, turn_id: str) -> None:
@@ -216,76 +198,7 @@ class Driver:
         if not self._stopping and (turn := await self.store.run(claim)):
             self._step(turn)
 
-    # Cards and replies
-
-    async def _post_card(self, batch: Batch) -> None:
-        try:
-            card = await self.front.post_card(batch)
-        except CardFailed as failure:
-            await self.desk.cancel(batch.id, str(failure))
-            if turn := await self.store.run(lambda tx: tx.turn(batch.turn)):
-                await self._say(turn, f"I could not ask for approval: {failure}. Nothing was run.")
-        else:
-            await self._note_card(batch.id, card)
-
-    async def _note_card(self, batch_id: str, card: str) -> None:
-        def note(tx: TurnTx) -> Batch | None:
-            tx.set_card(batch_id, card)
-            return tx.batch(batch_id)
-
-        current = await self.store.run(note)
-        if current and current.settled:  # settled while the card was on its way
-            await self._finish_card(current)
-
-    async def _finish_card(self, batch: Batch) -> None:
-        """Show the end on the card, unless the click that settled it does so itself."""
-        if any(r.settlement and r.settlement.by for r in batch.requests):
-            await asyncio.sleep(CLICK_GRACE)
-        for delay in REPLY_DELAYS:
-            await asyncio.sleep(delay)
-            current = await self.store.run(lambda tx: tx.batch(batch.id))
-            if current is None or current.card is None or current.card_final:
-                return
-            try:
-                await self.front.refresh_card(current)
-            except SignoffError:
-                log.exception("card of %s could not be changed", batch.id)
-            else:
-                await self.desk.mark_card_final(batch.id)
-                return
-
-    async def _post_reply(self, turn: Turn, text: str) -> None:
-        for delay in REPLY_DELAYS:
-            await asyncio.sleep(delay)
-            try:
-                await self.front.reply(turn, text)
-            except Exception:
-                log.exception("the reply of turn %s could not be posted; it is kept", turn.id)
-            else:
-                await self.store.run(lambda tx: tx.set_reply_posted(turn.id))
-                return
-
-    async def _remind(self, batch: Batch) -> None:
-        try:
-            await self.front.remind(batch)
-        except Exception:
-            log.exception("the reminder of %s was not posted", batch.id)
-
-    async def repost(self, batch_id: str) -> bool:
-        """Post an open card once more, at the end of its channel. False if it is no longer open."""
-        batch = await self.store.run(lambda tx: tx.batch(batch_id))
-        if batch is None or batch.settled:
-            return False
-        await self._note_card(batch_id, await self.front.repost_card(batch))
-        return True
-
-    async def _say(self, turn: Turn, text: str) -> None:
-        try:
-            await self.front.notice(turn, text)
-        except Exception:
-            log.exception("could not say to %s: %s", turn.place.channel, text)
-
-    # For `halts`
+    # For `halts` and for orders
 
     async def take_up(self, turns: Sequence[Turn]) -> None:
         """Go on with what was decided while nothing might start, and with the queue."""
@@ -298,8 +211,12 @@ class Driver:
         for turn in turns:
             if step := self._steps.get(turn.id):
                 step.cancel()
-            self._spawn(self._post_reply(turn, text))
+            self._spawn(self._showing.reply(replace(turn, state=TurnState.STOPPED), text))
         await self._start_queued()
+
+    async def repost(self, batch_id: str) -> bool:
+        """Post an open card once more, at the end of its channel. False if it is no longer open; may raise Refused."""
+        return await self._showing.repost(batch_id)
 
     # Start, deadlines, stop
 
@@ -325,9 +242,9 @@ class Driver:
         for turn in decided:
             self._spawn(self._continue(turn.id))
         for batch in cards:
-            self._spawn(self._finish_card(batch) if batch.settled else self._post_card(batch))
+            self._spawn(self._showing.finish_card(batch) if batch.settled else self._showing.post_card(batch))
         for turn in replies:
-            self._spawn(self._post_reply(turn, turn.reply or ""))
+            self._spawn(self._showing.reply(turn, turn.reply or ""))
         self._spawn(self._sweep())
         await self._start_queued()
 
@@ -338,9 +255,10 @@ class Driver:
             try:
                 await self.desk.expire_due()
                 for batch in await self.desk.take_reminders():
-                    self._spawn(self._remind(batch))
+                    self._spawn(self._showing.remind(batch))
                 for turn in await self.store.run(lambda tx: tx.resumable()):
                     self._spawn(self._continue(turn.id))  # whose waking has failed
+                await self._start_queued()  # likewise
                 if self.retention:
                     await self.retention.prune(self.clock.now())
                 deadline = await self.store.run(lambda tx: tx.next_deadline())
@@ -373,15 +291,4 @@ class Driver:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
-            log.error("a step failed; its turn is taken up again at the next start", exc_info=error)
-
-
-def gone_approvers(batch: Batch) -> str:
-    """What the admins are told where a role or a person who may decide is gone; empty if nobody is."""
-    gone = sorted({spec for request in batch.requests for spec in request.missing})
-    if not gone:
-        return ""
-    named = f"For the admins: {', '.join(gone)} may decide here by a rule, and is gone."
-    if not all(can_be_met(request, batch) for request in batch.requests):
-        return f"{named} So nobody may decide. Change the rule with /signoff protect, or in signoff.toml."
-    return f"{named} Others still may decide. Change the rule with /signoff protect, or in signoff.toml."
+            log.error("something failed that the sweeper or the next start takes up again", exc_info=error)

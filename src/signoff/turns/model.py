@@ -36,7 +36,6 @@ class Attachment:
 
     name: str
     size: int
-    url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ class Turn:
     batch: str | None = None
     """The batch it waits for, or waited for last."""
     reply: str | None = None
-    """The final text, written together with the end of the turn."""
+    """The final text, written together with the end of the turn: the agent's own if it is done, else plain words."""
     reply_posted: bool = False
 
 
@@ -74,10 +73,8 @@ class Admission:
     """What became of a mention: started, queued, refused, or known already."""
 
     kind: Literal["started", "queued", "duplicate", "refused"]
-    position: int = 0
-    """How many turns are ahead of it."""
     text: str = ""
-    """What to tell the asker; empty if there is nothing to say."""
+    """What to tell the asker, as plain text; empty if there is nothing to say."""
 
 
 class CallState(StrEnum):

@@ -111,14 +111,20 @@ class Runner(Protocol):
 
 
 class FrontEnd(Protocol):
-    """How the driver reaches people. Every method may be called again after a crash and must then do no harm."""
+    """How the driver reaches people. Every method may be called again after a crash and must then do no harm.
+
+    Once it is closed, a call ends the task that makes it, as a cancellation does; the next start then calls again.
+    """
 
     async def post_card(self, batch: Batch) -> str:
         """Show the card and return its message id. Raises CardFailed with a reason that can be told."""
         ...
 
     async def refresh_card(self, batch: Batch) -> None:
-        """Make the posted card show the batch as it stands now; nothing happens if the card is gone."""
+        """Make the posted card show the batch as it stands now; nothing happens if the card is gone.
+
+        If it is final though the batch is open, it was posted again: then that is all it has to say.
+        """
         ...
 
     async def remind(self, batch: Batch) -> None:
@@ -126,15 +132,18 @@ class FrontEnd(Protocol):
         ...
 
     async def repost_card(self, batch: Batch) -> str:
-        """Show an open card once more, at the end of its place, instead of where it was; its new message id."""
+        """Show an open card once more, at the end of its place; its new message id. The old one is left as it is."""
         ...
 
     async def reply(self, turn: Turn, text: str) -> None:
-        """Post the end of a turn. Repeating it for the same turn and round posts nothing new."""
+        """Post the end of a turn. Repeating it for the same turn and round posts nothing new.
+
+        The answer of a turn that is done is the agent's own; any other end is plain text, to be shown as it stands.
+        """
         ...
 
     async def notice(self, turn: Turn, text: str) -> None:
-        """Say something short about a turn that has not ended."""
+        """Say something short about a turn that has not ended: plain text, to be shown as it stands."""
         ...
 
     def working(self, turn: Turn) -> AbstractAsyncContextManager[None]:

@@ -9,8 +9,9 @@ from typing import Any
 
 import discord
 
-from signoff.approvals.model import Actor, Place
+from signoff.approvals.model import DIRECT, Actor, Place
 from signoff.bot import people
+from signoff.bot.access import Access
 from signoff.errors import Refused
 
 NOT_ADMIN = "This takes the permission Manage Server in this server, and you do not have it. Nothing was done."
@@ -25,6 +26,15 @@ def admin_of(interaction: discord.Interaction[Any]) -> Actor:
     if actor.is_bot or not actor.manages_server:
         raise Refused(NOT_ADMIN)
     return actor
+
+
+def owner_of(interaction: discord.Interaction[Any], access: Access) -> Actor:
+    """Who may see and revoke what is remembered here: an admin of the server. In a direct conversation whoever is
+    listed for them, and the desk shows and revokes nothing but their own. Raises Refused."""
+    actor = people.clicker(interaction)
+    if actor is not None and actor.server == DIRECT and access.refusal(actor, frozenset()) is None:
+        return actor
+    return admin_of(interaction)
 
 
 def place_of(interaction: discord.Interaction[Any], actor: Actor) -> Place:

@@ -1,4 +1,4 @@
-"""What Discord suggests while somebody types: tools, their arguments, rules and grants. Nothing to anybody but admins.
+"""What Discord suggests while somebody types: tools, their arguments, rules and grants, to those who may use them.
 
 A suggestion is only an offer: whatever is sent in the end is checked as if nothing had been suggested.
 """
@@ -15,7 +15,8 @@ from discord import app_commands
 
 from signoff.approvals.policy import Rule, Verdict
 from signoff.approvals.rules import described
-from signoff.bot.admin.authority import admin_of
+from signoff.bot.access import Access
+from signoff.bot.admin.authority import admin_of, owner_of
 from signoff.bot.admin.listing import Mask, masked
 from signoff.bot.ports import Orders
 from signoff.bot.split import size
@@ -38,9 +39,10 @@ Suggest = Callable[[discord.Interaction[Any], str], Coroutine[Any, Any, list[app
 class Suggestions:
     """Functions as the library wants them, made per option."""
 
-    def __init__(self, orders: Orders, mask: Mask) -> None:
+    def __init__(self, orders: Orders, mask: Mask, access: Access) -> None:
         self._orders = orders
         self._mask = mask
+        self._access = access
 
     def tools(self) -> Suggest:
         async def find(interaction: discord.Interaction[Any], typed: str) -> Sequence[Offer]:
@@ -66,10 +68,10 @@ class Suggestions:
 
     def grants(self) -> Suggest:
         async def find(interaction: discord.Interaction[Any], typed: str) -> Sequence[Offer]:
-            found = await self._orders.grants(admin_of(interaction).server)
+            found = await self._orders.grants(owner_of(interaction, self._access))
             return [(one.id, f"{one.id}: {one.tool} {masked(one.args, self._mask)}") for one in found]
 
-        return _safely(find)
+        return _safely(find, lambda interaction: owner_of(interaction, self._access))
 
 
 def offered(found: Iterable[Offer], typed: str) -> list[app_commands.Choice[str]]:
@@ -85,10 +87,10 @@ def _label(shown: str) -> str:
     return label if size(label) <= ROOM else clip(shown, ROOM // 2)[0]
 
 
-def _safely(find: Find) -> Suggest:
+def _safely(find: Find, check: Callable[[discord.Interaction[Any]], object] = admin_of) -> Suggest:
     async def suggest(interaction: discord.Interaction[Any], typed: str) -> list[app_commands.Choice[str]]:
         try:
-            admin_of(interaction)
+            check(interaction)
             async with asyncio.timeout(PATIENCE):
                 return offered(await find(interaction, typed), typed)
         except Refused:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from signoff.approvals.approvers import ASKER, MANAGE_SERVER, parts
 from signoff.approvals.digest import canonical
 from signoff.approvals.grants import Grant
-from signoff.approvals.model import Actor, Batch, Choice, JsonObject, Pause, Ruling, Verdict
+from signoff.approvals.model import DIRECT, Actor, Batch, Choice, JsonObject, Pause, Ruling, Verdict
 from signoff.approvals.policy import Rule
 from signoff.approvals.rules import ServerRule
 from signoff.bot import audit_words, quoting
@@ -30,6 +30,7 @@ QUOTED = 1000
 UNREADABLE = "(not readable)"
 _UNITS = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 _VERDICTS = {Verdict.ASK: "asks", Verdict.DENY: "is refused", Verdict.ALLOW: "runs without asking"}
+_MODES = {"auto_approve": "approved", "auto_deny": "rejected"}
 
 
 def quoted(text: str, room: int = QUOTED) -> str:
@@ -54,7 +55,10 @@ def when(at: float) -> str:
 def deciders(approvers: tuple[str, ...] | None) -> str:
     if approvers is None:
         return "those whom the operator has named for every card"
-    return " or ".join(" and ".join(_decider(part) for part in parts(spec)) for spec in approvers) or "nobody"
+    possible = [parts(spec) for spec in approvers if sum(part.startswith("user:") for part in parts(spec)) < 2]
+    if approvers and not possible:
+        return "nobody: the rules together name nobody whom each of them names"
+    return " or ".join(" and ".join(map(_decider, found)) for found in possible) or "nobody"
 
 
 def rule_line(rule: Rule) -> str:
@@ -93,13 +97,13 @@ def policy_text(
     lines += [f"- {rule_line(rule)}" for rule in floor] or ["None: each tool's own declaration counts."]
     lines += ["", "**This server's rules**"]
     lines += [f"- {server_rule_line(one)}" for one in own] or ["None. Add one with /signoff protect."]
-    lines += ["", "**Tools**"]
+    lines += ["", "**Tools**, by the operator's rules and what they declare"]
     lines += [f"- {_tool_line(tool)}" for tool in tools] or ["None."]
     return "\n".join(lines)
 
 
-def ruling_text(tool: str, ruling: Ruling, pause: Pause | None) -> str:
-    """What would happen to a call."""
+def ruling_text(tool: str, ruling: Ruling, pause: Pause | None, mode: str = "interactive", remembered: int = 0) -> str:
+    """What would happen to a call. `remembered`: how many decisions about this tool are remembered here."""
     lines = [f"{quoted(tool)} with these arguments **{_VERDICTS[ruling.verdict]}**.", f"Why: {inert(ruling.reason)}"]
     if ruling.verdict is Verdict.ASK:
         people = "1 person has to accept" if ruling.quorum == 1 else f"{ruling.quorum} people have to accept"
@@ -108,6 +112,12 @@ def ruling_text(tool: str, ruling: Ruling, pause: Pause | None) -> str:
         more = _terms(1, ruling.four_eyes, None, ruling.reminder, ruling.ping)
         lines += [f"Also: {', '.join(more)}"] if more else []
         lines += [f"Its card says: {quoted(ruling.message)}"] if ruling.message else []
+        if mode in _MODES:
+            lines.append(f"But nobody is asked: the operator's mode is {mode}, so it is {_MODES[mode]} by itself.")
+        elif remembered:
+            lines.append("Decisions about this tool are remembered: for exactly such a call they count first.")
+    elif ruling.verdict is Verdict.ALLOW:
+        lines.append("The tool's own code may still ask, which is known only when it runs.")
     if pause:
         lines.append("This server is paused, so at the moment nothing starts at all.")
     return "\n".join([*lines, "Nothing was run, asked or recorded."])
@@ -123,7 +133,7 @@ def masked(args: str, mask: Mask) -> str:
 
 def grants_text(grants: Sequence[Grant], mask: Mask) -> str:
     if not grants:
-        return "No decision is remembered in this server."
+        return "No decision is remembered here."
     lines = [f"**{len(grants)} remembered decision{'s' if len(grants) > 1 else ''}**"]
     for one in grants:
         block, note = quoting.block(visible(masked(one.args, mask)).text)
@@ -134,6 +144,8 @@ def grants_text(grants: Sequence[Grant], mask: Mask) -> str:
 def grant_line(one: Grant) -> str:
     verb = "accepts" if one.choice is Choice.ACCEPT else "rejects"
     scope = _channel(one.conversation) if one.conversation else "every conversation of this server"
+    if one.server == DIRECT:
+        scope = "this direct conversation"
     return (
         f"{verb} {quoted(one.tool)} in {scope}, by {who(one.by)}, expires {when(one.expires)}, "
         f"{one.uses_left} use{'' if one.uses_left == 1 else 's'} left"

@@ -117,7 +117,8 @@ def add_rule_commands(group: app_commands.Group, orders: Orders, suggestions: Su
 
         async def look() -> str:
             ruling = await orders.test(name, args, place_of(interaction, actor), actor)
-            return listing.ruling_text(name, ruling, await orders.paused(actor.server))
+            known = sum(one.tool == name for one in await orders.grants(actor))
+            return listing.ruling_text(name, ruling, await orders.paused(actor.server), orders.mode(), known)
 
         await tell(interaction, await in_time(interaction, look()), name="test")
 

@@ -13,8 +13,9 @@ from typing import Any
 import discord
 from discord import app_commands
 
+from signoff.bot.access import Access
 from signoff.bot.admin.answers import inert, tell
-from signoff.bot.admin.authority import admin_of
+from signoff.bot.admin.authority import owner_of
 from signoff.bot.admin.autocomplete import Suggestions
 from signoff.bot.admin.listing import Mask
 from signoff.bot.admin.record import Record, add_record_command
@@ -31,30 +32,33 @@ FAILED = "That did not work, and I cannot say whether anything was done. The rea
 STRANGE = "I do not know this command in this form. Discord may show an old list: restart Discord and try again."
 
 
-def signoff_group(orders: Orders, record: Record, mask: Mask, now: Now) -> app_commands.Group:
-    """All of `/signoff`."""
+def signoff_group(orders: Orders, record: Record, mask: Mask, now: Now, access: Access) -> app_commands.Group:
+    """All of `/signoff`. Discord offers a command whole or not at all: where people may be in direct conversations with
+    us, for their grants, the rest of it says that it works in a server only."""
+    direct = bool(access.dm_users)
     group = app_commands.Group(
         name="signoff",
         description="Rules, grants and the record of approvals in this server",
-        guild_only=True,
-        allowed_contexts=app_commands.AppCommandContext(guild=True, dm_channel=False, private_channel=False),
+        guild_only=not direct,
+        allowed_contexts=app_commands.AppCommandContext(guild=True, dm_channel=direct, private_channel=False),
         allowed_installs=app_commands.AppInstallationType(guild=True, user=False),
         default_permissions=discord.Permissions(manage_guild=True),
     )
-    suggestions = Suggestions(orders, mask)
+    suggestions = Suggestions(orders, mask, access)
     add_rule_commands(group, orders, suggestions)
-    add_work_commands(group, orders, suggestions, mask, now)
+    add_work_commands(group, orders, suggestions, mask, now, access)
     add_record_command(group, record, suggestions)
     return group
 
 
 class AdminTree(app_commands.CommandTree[discord.Client]):
-    def __init__(self, client: discord.Client, orders: Orders, masker: Masker | None, now: Now) -> None:
+    def __init__(self, client: discord.Client, orders: Orders, masker: Masker | None, now: Now, access: Access) -> None:
         super().__init__(client)
+        self._access = access
         # A key of this process only, if nobody gave us the installation's: shown secrets are masked in any case.
         mask = (masker or Masker(secrets.token_bytes(32))).mask_args
         self.record = Record(orders)
-        self.add_command(signoff_group(orders, self.record, mask, now))
+        self.add_command(signoff_group(orders, self.record, mask, now, access))
         self.registering: asyncio.Task[None] | None = None
 
     def register(self) -> None:
@@ -70,9 +74,9 @@ class AdminTree(app_commands.CommandTree[discord.Client]):
                 log.error("Discord did not take the /signoff commands, those it knows stay as they are: %s", said)
 
     async def interaction_check(self, interaction: discord.Interaction[discord.Client], /) -> bool:
-        """Before every command and every suggestion."""
+        """Before every command and every suggestion; most of them then ask for an admin."""
         try:
-            admin_of(interaction)
+            owner_of(interaction, self._access)
         except DeskError as refusal:
             await _refuse(interaction, str(refusal))
             return False

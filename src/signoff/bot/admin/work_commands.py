@@ -10,9 +10,10 @@ from discord import app_commands
 from discord.app_commands import Range
 
 from signoff.approvals.model import Actor
+from signoff.bot.access import Access
 from signoff.bot.admin import listing
 from signoff.bot.admin.answers import in_time, inert, tell
-from signoff.bot.admin.authority import admin_of, place_of
+from signoff.bot.admin.authority import admin_of, owner_of, place_of
 from signoff.bot.admin.autocomplete import Suggestions
 from signoff.bot.admin.rule_commands import checked_id
 from signoff.bot.ports import Now, Orders
@@ -26,12 +27,12 @@ MOST_REPOSTED = 10
 
 
 def add_work_commands(
-    group: app_commands.Group, orders: Orders, suggestions: Suggestions, mask: listing.Mask, now: Now
+    group: app_commands.Group, orders: Orders, suggestions: Suggestions, mask: listing.Mask, now: Now, access: Access
 ) -> None:
     @group.command(description="Decisions that are remembered here")
     async def grants(interaction: Interaction) -> None:
-        actor = admin_of(interaction)
-        found = await in_time(interaction, orders.grants(actor.server))
+        actor = owner_of(interaction, access)
+        found = await in_time(interaction, orders.grants(actor))
         standing = [one for one in found if one.stands(now())]
         await tell(interaction, listing.grants_text(standing, mask), name="grants")
 
@@ -39,7 +40,7 @@ def add_work_commands(
     @app_commands.describe(grant="the grant's id, as /signoff grants shows it")
     @app_commands.autocomplete(grant=suggestions.grants())
     async def revoke(interaction: Interaction, grant: Range[str, 1, 100]) -> None:
-        actor = admin_of(interaction)
+        actor = owner_of(interaction, access)
         gone = await in_time(interaction, orders.revoke(checked_id("grant", grant), actor))
         said = f"Revoked: grant {listing.quoted(gone.id)} of {listing.who(gone.by)} for {listing.quoted(gone.tool)}."
         await tell(interaction, f"{said} Such calls ask again from the next one on.")

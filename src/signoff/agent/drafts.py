@@ -1,0 +1,26 @@
+"""A call on its way to a card, and why it is on one, in words that people can trust."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from signoff.approvals.model import Edit, JsonObject, RequestKind, Ruling, ToolCall
+
+INTERRUPTED = "the bot was stopped while this call was running"
+HELD = "it waits with the other calls of the same answer"
+ASKED = "the tool itself asks, for these arguments"
+CHANGED = "what it would change is no longer as it was when it was approved"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A call that must be asked about, on its way to a card."""
+
+    call: ToolCall
+    ruling: Ruling
+    kind: RequestKind = RequestKind.CALL
+    metadata: JsonObject = field(default_factory=dict[str, Any])
+    preview: str = ""
+    edit: Edit | None = None
+    """Set where a person had changed the arguments already."""

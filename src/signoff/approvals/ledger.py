@@ -1,0 +1,61 @@
+"""Writing down what became of requests: settled, recorded and remembered, inside the transaction of whoever decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from signoff.approvals.digest import canonical
+from signoff.approvals.events import masked_note
+from signoff.approvals.grants import GrantTerms, grant, may_be_remembered
+from signoff.approvals.model import Actor, ApprovalRequest, Batch, JsonObject, Remember, RequestState, Settlement
+from signoff.approvals.ports import DeskTx
+
+Ended = tuple[Batch, Sequence[ApprovalRequest]]
+"""A batch after a change, and the requests that the change settled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    mask: Callable[[JsonObject], JsonObject]
+    """What the record may see of arguments."""
+    grants: GrantTerms
+
+    def settle(self, tx: DeskTx, batch: Batch, settled: Sequence[ApprovalRequest]) -> Batch:
+        """Compare-and-set each request, record and remember it, and return the batch as it now stands."""
+        won: dict[str, ApprovalRequest] = {}
+        for request in settled:
+            end = request.settlement
+            if end is None or not tx.settle(request):
+                continue
+            won[request.id] = request
+            who = end.by.name if end.by else ""
+            note = masked_note(end.note, self.mask)
+            data = {"choice": end.choice or "", "who": who, "note": note, "remember": end.remember}
+            self.record(tx, request.state, batch, request, end.by, data, end.at)
+            if end.choice and end.by and end.remember is not Remember.NONE and may_be_remembered(request):
+                made = grant(request, batch, end.remember, end.by, end.choice, end.at, self.grants)
+                tx.insert_grant(made)
+                self.record(tx, "granted", batch, request, end.by, {"grant": made.id, "scope": end.remember}, end.at)
+        return replace(batch, requests=tuple(won.get(r.id, r) for r in batch.requests))
+
+    def end(self, tx: DeskTx, batch: Batch, state: RequestState, now: float, reason: str = "") -> Ended:
+        """Settle all that is open, without anybody's choice."""
+        end = Settlement(None, None, now, reason)
+        ended = [replace(request, state=state, settlement=end) for request in batch.pending]
+        return self.settle(tx, batch, ended), ended
+
+    def record(
+        self,
+        tx: DeskTx,
+        kind: str,
+        batch: Batch,
+        request: ApprovalRequest,
+        by: Actor | None,
+        data: JsonObject,
+        at: float,
+    ) -> None:
+        found = {"batch": batch.id, "digest": request.call.digest, **data}
+        text = canonical(self.mask(request.call.args))
+        actor = by.id if by else "signoff"
+        tx.audit(kind, batch.place.server, request.id, actor, found, at, tool=request.call.tool, text=text)

@@ -1,0 +1,110 @@
+"""What stands around a card's calls: title, lead, the model's words, how each call ended, and the footer.
+
+Trusted words, bounded by `room.Sizes`, and two kinds of quote: what the model said and the reasons that people gave.
+Knows drafts by their number and ids. Must not know the calls' values, and nothing of fitting or any medium.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from signoff.approvals.model import ApprovalRequest, Batch, RequestKind, RequestState
+from signoff.cards.drafts import Page
+from signoff.cards.files import file_name, short_id
+from signoff.cards.findings import findings_in
+from signoff.cards.masking import note_of
+from signoff.cards.model import Action, CardCall, Line, Moment, Quote, Verb
+from signoff.cards.quotes import beginning
+from signoff.cards.room import DIGEST_ROOM, OUTCOME_ROOM
+from signoff.cards.values import Value
+from signoff.cards.visible import plain
+from signoff.cards.words import NAME_ROOM, may_decide_line, outcome, person
+
+TITLE = "Tool Approval Required"
+MODELS_WORDS = "Model's words"
+REMEMBER = "Remember covers this tool with exactly these arguments, and nothing else"
+
+
+def write_title(batch: Batch) -> str:
+    if any(r.kind is RequestKind.MAY_HAVE_RUN for r in batch.requests):
+        return "This call may have run" if len(batch.requests) == 1 else "These calls may have run"
+    return TITLE
+
+
+def write_lead(batch: Batch, page: Page, now: float, *, all_shown: bool, actions: Sequence[Action]) -> list[Line]:
+    lead: list[Line] = [("Asked by ", person(batch.asker)), may_decide_line(batch)]
+    if batch.already_ran:
+        named = page.sizes.already_ran
+        names = ", ".join(plain(tool, NAME_ROOM) for tool in batch.already_ran[:named])
+        more = len(batch.already_ran) - named
+        lead.append((f"Already ran: {names}{f' and {more} more' if more > 0 else ''}",))
+    again = any(r.kind is RequestKind.MAY_HAVE_RUN for r in batch.requests)
+    if not batch.settled:
+        verb = "Skipped" if again else "Rejected"
+        open_until: Line = (f"{verb} automatically ", Moment(batch.deadline))
+        lead.append(open_until if now < batch.deadline else ("The deadline has passed",))
+        if not all_shown:
+            label = "Run it again" if again else "Accept"
+            lead.append((f"{label} is not offered: not all of this fits here, and no file can be attached",))
+        if _offers_remember(batch, page, actions):
+            lead.append((REMEMBER,))
+    if batch.pages > 1:
+        first = batch.requests.index(batch.page(page.number)[0]) + 1
+        lead.append((f"Calls {first} to {first + len(page.drafts) - 1} of {len(batch.requests)}",))
+    return lead
+
+
+def _offers_remember(batch: Batch, page: Page, actions: Sequence[Action]) -> bool:
+    if len(batch.requests) == 1:
+        return any(action.verb is Verb.REMEMBER for action in actions)
+    return any(r.state is RequestState.PENDING and page.offers.may_remember(r) for r in batch.page(page.number))
+
+
+def quote_words(batch: Batch, page: Page, room: int) -> tuple[Quote | None, bool]:
+    if not batch.words:
+        return None, True
+    value = Value(MODELS_WORDS, batch.words)
+    text, whole = beginning(value, room)
+    notes = ["not checked"]
+    if not whole:
+        notes.append(f"{len(batch.words)} characters in all, the others in {file_name(batch, page.drafts[0].request)}")
+    if findings_in("", [batch.words]):
+        notes.append("odd characters")
+    if page.offers.masker and (masks := note_of(batch.words)):
+        notes.append(masks)
+    return Quote(MODELS_WORDS, text, "; ".join(notes)), whole
+
+
+def add_endings(batch: Batch, page: Page, calls: Sequence[CardCall], *, apart: bool) -> list[CardCall]:
+    """Add each call's outcome where they may differ, and the reasons that people gave."""
+    notes = {r.id: _given_reason(r) for r in batch.requests}
+    sizes = page.sizes
+    if not apart and len(set(notes.values())) == 1:
+        label = "Reason given" if len(notes) == 1 else "Reason given for all calls"
+        note = next(iter(notes.values()))
+        added = (_reason(label, note, sizes.reason),) if note else ()
+        return [*calls[:-1], replace(calls[-1], quotes=(*calls[-1].quotes, *added))]
+    ended: list[CardCall] = []
+    for request, call in zip(batch.page(page.number), calls, strict=True):
+        own = outcome(request, cancel_room=OUTCOME_ROOM - 24)
+        if note := notes[request.id]:
+            call = replace(call, quotes=(*call.quotes, _reason("Reason given", note, sizes.own_reason)))
+        ended.append(replace(call, outcome=own or None))
+    return ended
+
+
+def _given_reason(request: ApprovalRequest) -> str:
+    """What a person said. Where nobody decided, the outcome itself has the words."""
+    end = request.settlement
+    return end.note if end and end.by and request.state is not RequestState.CANCELLED else ""
+
+
+def _reason(label: str, note: str, room: int) -> Quote:
+    text, whole = beginning(Value(label, note), room)
+    return Quote(label, text, "" if whole else f"{len(note)} characters in all")
+
+
+def write_footer(batch: Batch, page: Page) -> Line:
+    digests = [plain(r.call.digest[:DIGEST_ROOM], DIGEST_ROOM) or "none" for r in batch.page(page.number)]
+    return f"Request {short_id(batch.id)}", f" · digest {', '.join(digests)}"

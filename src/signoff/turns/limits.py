@@ -1,0 +1,52 @@
+"""How much is taken in: whether a mention starts, waits or is refused, what the asker is told, and which is next.
+
+Counts rows inside the caller's transaction. It must not know tasks: what is claimed here is run by the driver.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from signoff.turns.model import Admission, Turn, TurnState
+from signoff.turns.ports import TurnTx
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLimits:
+    per_person: int = 3
+    queued_per_person: int = 5
+    queued_per_conversation: int = 5
+
+    def admit(self, tx: TurnTx, turn: Turn) -> Admission:
+        """Store the turn, unless it is there already or too much is waiting."""
+        person, conversation = turn.asker.id, turn.place.conversation
+        if tx.turn(turn.id):
+            return Admission("duplicate")
+        ahead = tx.queued(conversation=conversation) + tx.active(conversation=conversation)
+        of_person = tx.active(asker=person)
+        waiting = tx.queued(asker=person)
+        if of_person + waiting >= self.per_person + self.queued_per_person or (
+            tx.queued(conversation=conversation) >= self.queued_per_conversation
+        ):
+            return Admission("refused", "Too much is waiting already. I did not take this one: ask again later.")
+        tx.insert_turn(turn)
+        if pause := tx.pause_of(turn.place.server):
+            return Admission("queued", f"Queued: {pause.by.name} has paused me in this server.")
+        if ahead:
+            return Admission("queued", f"Queued: {ahead} before it in this conversation.")
+        if of_person + waiting >= self.per_person:
+            return Admission("queued", f"Queued: {self.per_person} of your requests are under way.")
+        return Admission("started")
+
+    def claim(self, tx: TurnTx, held: Mapping[str, str]) -> Turn | None:
+        """The next turn that may run, by compare-and-set. `held` may not: to each, the name it promises a place to."""
+        promised = Counter(held.values())
+        skip = set(held)
+        while turn := tx.next_startable(self.per_person, skip):
+            # A place that was promised to a turn whose thread is still being opened is not given away.
+            if tx.active(asker=turn.asker.id) + promised[turn.asker.id] < self.per_person:
+                return tx.turn(turn.id) if tx.move(turn.id, TurnState.QUEUED, TurnState.RUNNING) else None
+            skip.add(turn.id)
+        return None

@@ -1,0 +1,56 @@
+"""What the front end makes of the driver's words, and of cards that are posted again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from bot_fakes import make_batch
+from bot_rig import Rig, show
+from discord_markdown import MARKUP, live, shown
+
+from signoff.bot.delivery import inert
+from signoff.sandbox import Person
+from signoff.turns.model import TurnState
+
+EVIL = "[**free nitro**](https://evil.example) <@1> \u202edroc\u200b"
+SAID = f"Stopped by {EVIL}. Nothing further will run."
+
+
+def is_inert(text: str) -> bool:
+    return MARKUP.search(live(text)) is None and not {"\u202e", "\u200b"} & set(text)
+
+
+@pytest.mark.parametrize("state", [TurnState.STOPPED, TurnState.FAILED])
+async def test_an_end_in_words_shows_whom_it_quotes_as_they_stand(rig: Rig, max_: Person, state: TurnState) -> None:
+    await rig.client.front_end.reply(replace(await rig.turn(max_), state=state), SAID)
+    (said,) = [m for m in await max_.messages("general") if m.author == "Signoff"]
+    assert is_inert(said.text)
+    assert shown(said.text).startswith("Stopped by [**free nitro**](https://evil.example) <@1> ")
+
+
+async def test_an_answer_keeps_its_markup(rig: Rig, max_: Person) -> None:
+    await rig.client.front_end.reply(replace(await rig.turn(max_), state=TurnState.DONE), "**bold** `code`")
+    (said,) = [m for m in await max_.messages("general") if m.author == "Signoff"]
+    assert said.text == "**bold** `code`"
+
+
+async def test_a_notice_shows_whom_it_quotes_as_they_stand(rig: Rig, max_: Person) -> None:
+    await rig.client.front_end.notice(await rig.turn(max_), SAID)
+    (said,) = [m for m in await max_.messages("general") if m.author == "Signoff"]
+    assert is_inert(said.text)
+
+
+def test_ordinary_words_are_left_as_they_are() -> None:
+    text = "I could not ask for approval: Discord refused it (status 400, code 50035). Nothing was run."
+    assert inert(text) == text
+
+
+async def test_a_card_that_is_posted_again_stays_as_it_is_until_it_is_refreshed(rig: Rig, ada: Person) -> None:
+    batch, old = await show(rig, make_batch(await rig.place(), await rig.asker()))
+    card = await rig.client.front_end.repost_card(batch)
+    assert (await ada.see(old)).buttons, "should it end here, the old one still counts"
+    rig.desk.open(replace(batch, card=card))
+    await rig.client.front_end.refresh_card(replace(batch, card_final=True))
+    left = await ada.see(old)
+    assert (left.text, left.buttons) == ("This card was posted again below.", [])
