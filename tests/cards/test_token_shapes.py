@@ -55,3 +55,9 @@ def test_no_token_is_missed_for_want_of_a_beginning(text: str) -> None:
 def test_every_kind_has_a_token_here() -> None:
     beginnings = [b for kind, _ in (*token_shapes._KINDS, *token_shapes._APART) for b in kind.split()]
     assert [b for b in beginnings if not any(token.startswith(b) for token in TOKENS)] == []
+
+
+def test_a_token_glued_to_another_is_masked_with_it() -> None:
+    first, second = "xoxb-1234567890", "ghp_" + "Ab12" * 9
+    for text in (f"{first}-{second}", f"{second}_{first}"):
+        assert list(token_places(f"say {text}.")) == [(4, 4 + len(text))]

@@ -80,6 +80,7 @@ def _one_of(expressions: Iterable[str]) -> str:
 _TOKENS = re.compile(
     r"(?<![A-Za-z0-9])"
     + _one_of([*_expressions(_KINDS), *(shape for _, shape in _OTHERS)])
+    + r"[A-Za-z0-9_-]*+"  # glued to it: perhaps the rest of another, whose beginning it took
     + r"|(?<![A-Za-z0-9_-])"
     + _one_of(_expressions(_APART))
 )
