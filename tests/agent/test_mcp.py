@@ -139,6 +139,7 @@ async def test_a_call_of_a_server_that_a_provider_would_run_waits_for_a_person(s
         request = batch_of(step).requests[0]
         assert request.call.tool == "shop_refund"
         assert request.call.args == {"order": "A-1", "amount": 7}
+        assert request.why == "a tool of an MCP server asks, unless a rule says otherwise"
         assert not shop.done
         assert isinstance(await shop.accept(step), Finished)
         assert shop.done == [{"tool": "refund", "order": "A-1", "amount": 7}]
@@ -275,12 +276,18 @@ async def test_other_arguments_are_tried_without_running_anything(shop: Shop) ->
     assert not shop.done
 
 
+def test_before_a_trusted_server_was_asked_its_tools_are_not_said_to_be_allowed(shop: Shop) -> None:
+    config = shop.config(f"[tools]\nenable = []\n[mcp.shop]\ncommand = {shop.command}\ntrusted = true\n")
+    (line,) = Brain.build(config, "demo").verdicts
+    assert line == "shop_*: ask (a tool of an MCP server asks, unless a rule says otherwise, or it only reads)"
+
+
 async def test_the_tools_are_named_before_and_after_the_server_was_asked(shop: Shop) -> None:
     brain = Brain.build(shop.config(f"[tools]\nenable = []\n[mcp.shop]\ncommand = {shop.command}\n"), "demo")
-    assert brain.verdicts == ("shop_*: ask (declared)",)
+    assert brain.verdicts == ("shop_*: ask (a tool of an MCP server asks, unless a rule says otherwise)",)
     assert [tool.name for tool in brain.tools] == ["shop_*"]
     shop.runner = AgentRunner(brain.agent, shop.store, shop.clock, brain.policy)
     await shop.ask("hello")
     known = {tool.name: tool for tool in brain.tools}
     assert known["shop_refund"].arguments == ("order", "amount")
-    assert known["shop_refund"].verdict == "ask (declared)"
+    assert known["shop_refund"].verdict.startswith("ask (a tool of an MCP server")

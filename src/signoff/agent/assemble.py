@@ -20,7 +20,7 @@ from signoff.agent.models import choose_model
 from signoff.agent.plugins import Listener, PluginTool, load_plugins
 from signoff.agent.runner import AgentRunner, Limits
 from signoff.agent.tools import builtin_tools
-from signoff.approvals.model import JsonObject, Terms, Verdict
+from signoff.approvals.model import JsonObject, Ruling, Terms, Verdict
 from signoff.approvals.policy import Policy, Rule
 from signoff.approvals.ports import Clock
 from signoff.config import Config
@@ -172,6 +172,8 @@ def _verdict(tool: ToolDefinition, policy: Policy) -> str:
     strictest = [v for v in (Verdict.DENY, Verdict.ASK, Verdict.ALLOW) if any(rule.verdict is v for rule in rules)]
     if strictest:
         return f"{tool.name}: {strictest[0]} (rule)"
+    if isinstance(declared, Ruling):
+        return f"{tool.name}: {declared.verdict} ({declared.reason})"
     if isinstance(declared, Verdict):
         return f"{tool.name}: {declared} (declared)"
     return f"{tool.name}: {policy.undeclared} (declares nothing; its own code may still ask)"

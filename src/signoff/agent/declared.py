@@ -15,10 +15,14 @@ from typing import Any, cast
 from pydantic_ai import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
-from signoff.approvals.model import Verdict
+from signoff.approvals.model import Ruling, Verdict
 from signoff.approvals.policy import Declaration, Predicate
 
+WHY = "signoff_why"
+"""Where we note why a tool is declared as it is, if that is not its own doing."""
 WORDS = {"always_require": Verdict.ASK, "never_require": Verdict.ALLOW}
+MCP_ASKS = "a tool of an MCP server asks, unless a rule says otherwise"
+MCP_READS = "its MCP server is trusted, and says that it only reads"
 
 
 def declaration(tool_def: ToolDefinition) -> Declaration:
@@ -30,7 +34,9 @@ def declaration(tool_def: ToolDefinition) -> Declaration:
     if said is None:
         return None
     # A word that we do not know is a mistake of the tool's author: ask rather than guess.
-    return WORDS.get(str(said), Verdict.ASK)
+    verdict = WORDS.get(str(said), Verdict.ASK)
+    why = (tool_def.metadata or {}).get(WHY)
+    return Ruling(verdict, why) if isinstance(why, str) else verdict
 
 
 def is_read_only(tool_def: ToolDefinition) -> bool:
@@ -41,7 +47,7 @@ def asking_if_mcp(tool: ToolsetTool[Any], origin: AbstractToolset[Any]) -> Tools
     metadata = tool.tool_def.metadata or {}
     if "approval" in metadata or not (_is_mcp(origin) or "annotations" in metadata):
         return tool
-    return saying(tool, approval="always_require")
+    return saying(tool, "always_require", MCP_ASKS)
 
 
 def only_reads(tool_def: ToolDefinition) -> bool:
@@ -50,8 +56,9 @@ def only_reads(tool_def: ToolDefinition) -> bool:
     return isinstance(said, dict) and cast("dict[str, Any]", said).get("readOnlyHint") is True
 
 
-def saying(tool: ToolsetTool[Any], **words: object) -> ToolsetTool[Any]:
-    metadata = {**(tool.tool_def.metadata or {}), **words}
+def saying(tool: ToolsetTool[Any], approval: str, why: str, **words: object) -> ToolsetTool[Any]:
+    """The tool, declared by us."""
+    metadata = {**(tool.tool_def.metadata or {}), "approval": approval, WHY: why, **words}
     return replace(tool, tool_def=replace(tool.tool_def, metadata=metadata))
 
 

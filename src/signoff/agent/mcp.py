@@ -20,7 +20,7 @@ from pydantic_ai import RunContext, ToolDefinition
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
-from signoff.agent.declared import only_reads, saying
+from signoff.agent.declared import MCP_ASKS, MCP_READS, WHY, only_reads, saying
 from signoff.approvals.digest import fingerprint
 from signoff.config import Config, McpConfig
 from signoff.errors import ConfigError
@@ -138,12 +138,13 @@ class McpServer(WrapperToolset[Any]):
 
     def _declared(self, tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
         reads = self.server.trusted and only_reads(tool.tool_def)
-        return saying(tool, approval="never_require" if reads else "always_require", read_only=reads)
+        words = ("never_require", MCP_READS) if reads else ("always_require", MCP_ASKS)
+        return saying(tool, *words, read_only=reads)
 
     def _warn(self, error: Exception) -> None:
         log.warning("the MCP server %s does not answer: %s: %s", self.name, type(error).__name__, error)
 
 
 def _any_tool(*, trusted: bool) -> ToolDefinition:
-    # Whether a tool of a trusted server asks is known once the server has said which of them only read.
-    return ToolDefinition(name="*", metadata={} if trusted else {"approval": "always_require"})
+    why = f"{MCP_ASKS}, or it only reads" if trusted else MCP_ASKS
+    return ToolDefinition(name="*", metadata={"approval": "always_require", WHY: why})

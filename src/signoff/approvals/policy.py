@@ -45,8 +45,9 @@ class Context:
 
 
 Predicate = Callable[[JsonObject, Context], bool | Awaitable[bool]]
-Declaration = Verdict | Predicate | None
-"""What a tool says of itself: always ask, never ask, a predicate that is true where it must ask, or nothing."""
+Declaration = Verdict | Ruling | Predicate | None
+"""What a tool says of itself: always ask, never ask, with words of its own or without, a predicate that is true where
+it must ask, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,8 @@ class Policy:
     async def _declared(self, call: ToolCall, declaration: Declaration, context: Context) -> Ruling:
         if declaration is None:
             return Ruling(self.undeclared, "the tool declares nothing and no rule matches")
+        if isinstance(declaration, Ruling):
+            return declaration
         if isinstance(declaration, Verdict):
             words = "always" if declaration is Verdict.ASK else "never"
             return Ruling(declaration, f"the tool is declared to {words} ask")
