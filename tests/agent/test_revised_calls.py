@@ -256,6 +256,23 @@ async def test_the_same_tool_from_another_source_is_another_tool(bench: Bench) -
     assert await schema("server a") != await schema("server b")
 
 
+async def test_the_same_tool_with_another_schema_is_another_tool() -> None:
+    """Row 16: what was remembered of a tool does not hold once it takes something else."""
+
+    def narrow(value: str) -> str:
+        return value
+
+    def wide(value: str, everywhere: bool = False) -> str:
+        return value
+
+    async def schema(function: Any) -> str:
+        agent = Agent(TestModel(), tools=[Tool(function, name="danger")])
+        return (await Trial(agent, Policy(), PLACE, MAX).call("danger", {"value": "x"})).call.schema
+
+    assert await schema(narrow) == await schema(narrow)
+    assert await schema(narrow) != await schema(wide)
+
+
 async def test_a_stopped_turn_leaves_a_conversation_that_can_go_on(bench: Bench) -> None:
     step = await bench.start([calls(("danger", {"value": "x"})), "done"], [protected(bench.box)])
     await bench.desk.cancel(batch_of(step).id, "stopped by Ada")

@@ -147,16 +147,21 @@ async def test_partial_decisions_leave_the_others_open(desk: Desk) -> None:
 
 
 async def test_the_deadline_rejects_what_is_open_and_is_not_a_person(desk: Desk, clock: HandClock) -> None:
-    batch = make_batch()
+    batch = make_batch(make_request(), make_request(), make_request())
     future = await opened(desk, batch)
+    await desk.decide(Click(batch.requests[1].id, Choice.ACCEPT, ADA, PLACE.channel))
     clock.at = batch.deadline - 0.001
     assert await desk.expire_due() == []
     clock.at = batch.deadline
     (expired,) = await desk.expire_due()
-    request = expired.requests[0]
-    assert request.state is RequestState.EXPIRED
-    assert request.settlement is not None
-    assert request.settlement.by is None
+    first, decided, last = expired.requests
+    assert (first.state, decided.state, last.state) == (
+        RequestState.EXPIRED,
+        RequestState.APPROVED,
+        RequestState.EXPIRED,
+    )
+    assert first.settlement is not None
+    assert first.settlement.by is None
     assert future.done()
 
 

@@ -432,6 +432,8 @@ async def test_bots_and_webhooks_are_not_heard(live: Rig, forged_card: SeenMessa
     later = await live.ask(call("free", value="by a person"))
     await live.sees(later.id, "free by a person")
     assert not {"free by a bot", "free by a webhook"} & set(live.trace)
+    answers = [m.text for m in await live.people["Ada"].messages("general") if m.author == "Signoff" and m.id > said.id]
+    assert answers == [], "not even a refusal: two bots would answer each other for ever"
     assert not live.rows("SELECT 1 FROM turns WHERE message IN (?, ?)", str(said.id), str(hook.id))
     assert await is_open(live, forged_card)
 
@@ -579,6 +581,8 @@ async def test_a_timeout_is_not_a_persons_refusal_and_a_late_click_is_told(live:
     answer = await live.people["Ada"].click(card, accept_of(live, asked), forged=True)
     assert "Too late" in answer.text
     assert "TIMEOUT" in answer.text
+    assert answer.reply is not None
+    assert answer.reply.ephemeral
     assert "brief late" not in live.trace
     assert live.rows("SELECT state FROM requests WHERE tool = 'brief'") == [("expired",)]
 

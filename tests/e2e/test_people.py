@@ -52,7 +52,7 @@ async def test_each_call_of_a_batch_is_decided_by_itself(live: Rig) -> None:
     await submit(live, opened, "Nina", arguments_0="own three")
     edited = await shows(live, card, f"Edited by {live.people['Nina'].mention}", "own 3", "own three")
     await press(live, edited, "Accept", "Nina")
-    await live.closed(card, "DECIDED", "APPROVED by", "REJECTED by")
+    await live.closed(card, "DECIDED", "APPROVED by", "REJECTED by", "own 1", "own 2", "own three")
     reply = await live.sees(asked.id, "This is how it went")
     assert reply.text.count("record: done") == 2
     assert reply.text.count("record: rejected") == 1

@@ -38,6 +38,7 @@ def test_a_decision_holds_for_exact_tool_and_exact_arguments_only() -> None:
     memory = ApprovalMemory()
     memory.store(request(path="a", depth=1), YES)
     assert memory.lookup(request(depth=1, path="a"))
+    assert memory.lookup(request(path="a", depth=1))
     for other in (
         request(path="b", depth=1),
         request(path="a"),

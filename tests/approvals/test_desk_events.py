@@ -1,0 +1,92 @@
+"""Every decision is a `tool_approval` event, whoever or whatever made it, once for each call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from signoff.approvals.desk import Click, Desk, Modes
+from signoff.approvals.grants import GrantTerms
+from signoff.approvals.model import Choice, Remember
+from signoff.errors import AlreadySettled
+from signoff.store import Store
+from tests.approvals.people import BY_ROLE, HandDirectory
+from tests.approvals.test_desk import opened
+from tests.conftest import ADA, PLACE, HandClock, make_batch, make_call, make_request
+
+Events = list[dict[str, Any]]
+
+
+@pytest.fixture
+def events() -> Events:
+    return []
+
+
+@pytest.fixture
+def desk(store: Store, clock: HandClock, events: Events) -> Desk:
+    directory = HandDirectory()
+    return Desk(store, clock, grants=GrantTerms(Remember.SESSION), directory=directory, subscribers=[events.append])
+
+
+def told(events: Events) -> list[tuple[str, str | None, str]]:
+    return [(event["state"], event["by"], event["how"]) for event in events]
+
+
+@pytest.mark.parametrize(
+    ("modes", "fields", "expected"),
+    [
+        (Modes("auto_approve"), {}, ("approved", None, "mode auto_approve")),
+        (Modes("auto_deny"), {}, ("rejected", None, "mode auto_deny")),
+        (Modes(), {"approvers": ()}, ("rejected", None, "nobody may decide this request")),
+        (Modes(on_no_approver="approve"), {"approvers": ()}, ("approved", None, "nobody may decide this request")),
+    ],
+    ids=["auto_approve", "auto_deny", "nobody", "approved without"],
+)
+async def test_what_is_settled_without_people_is_an_event(
+    desk: Desk, events: Events, modes: Modes, fields: dict[str, Any], expected: tuple[str, str | None, str]
+) -> None:
+    desk.modes = modes
+    await opened(desk, make_batch(make_request(**fields)))
+    assert told(events) == [expected]
+
+
+async def test_what_a_grant_settles_is_an_event_of_its_own(desk: Desk, events: Events) -> None:
+    first, again = (make_batch(make_request(make_call("delete_file", {"path": "a"}))) for _ in range(2))
+    await opened(desk, first)
+    await desk.decide(Click(first.id, Choice.ACCEPT, ADA, PLACE.channel, remember=Remember.SESSION))
+    await opened(desk, again)
+    (person, grant) = told(events)
+    assert person == ("approved", ADA.id, "approved")
+    assert grant[:2] == ("approved", None)
+    assert grant[2].startswith("remembered: grant ")
+
+
+async def test_a_deadline_is_an_event_whether_the_clock_or_a_late_click_finds_it(
+    desk: Desk, events: Events, clock: HandClock
+) -> None:
+    swept, clicked = make_batch(), make_batch()
+    await opened(desk, swept)
+    clock.at = swept.deadline
+    await desk.expire_due()
+    assert told(events) == [("expired", None, "expired")]
+    await opened(desk, clicked)  # its deadline is the same moment, and no sweeper has come by
+    with pytest.raises(AlreadySettled):
+        await desk.decide(Click(clicked.id, Choice.ACCEPT, ADA, PLACE.channel))
+    assert told(events) == [("expired", None, "expired")] * 2
+    assert await desk.expire_due() == []
+    assert len(events) == 2
+
+
+async def test_what_is_cancelled_and_what_lost_its_approvers_are_events(desk: Desk, events: Events) -> None:
+    lost, orphaned = make_batch(), make_batch(make_request(approvers=BY_ROLE))
+    await opened(desk, lost)
+    await opened(desk, orphaned)
+    await desk.cancel(lost.id, "its channel is gone")
+    assert isinstance(desk.directory, HandDirectory)
+    desk.directory.gone = set(BY_ROLE)
+    await desk.look_again()
+    assert told(events) == [
+        ("cancelled", None, "its channel is gone"),
+        ("rejected", None, "nobody may decide this request"),
+    ]

@@ -1,0 +1,17 @@
+"""The promised names, written down: the other tests of them go by `__all__`, which a name may be lost from."""
+
+from __future__ import annotations
+
+import signoff
+
+PROMISED = {
+    *("ApprovalDecision", "ApprovalMemory", "ApprovalMode", "ApprovalRequest", "ApprovalUI", "AsyncApprovalUI"),
+    *("AsyncScriptedUI", "MemoryBroken", "Policy", "Remembered", "Rule", "ScriptedUI", "TerminalUI", "Verdict"),
+    *("build_approval_requests", "collect_approvals", "collect_approvals_sync"),
+    *("run_with_approval", "run_with_approval_sync"),
+}
+
+
+def test_no_promised_name_is_lost() -> None:
+    assert {*signoff.__all__, "TerminalUI"} == PROMISED
+    assert all(getattr(signoff, name) is not None for name in PROMISED)

@@ -1,0 +1,28 @@
+"""What signoff.toml says about deciding reaches the desk that decides."""
+
+from __future__ import annotations
+
+from signoff.agent.assemble import Brain
+from signoff.approvals.grants import GrantTerms
+from signoff.approvals.model import Remember
+from signoff.approvals.modes import Modes
+from signoff.config import parse_config
+from signoff.store import Store
+from signoff.wiring import Core
+from tests.conftest import HandClock
+
+TEXT = """
+[approvals]
+mode = "auto_deny"
+on_no_approver = "approve"
+remember = "always"
+grant_lifetime = "2h"
+grant_uses = 7
+"""
+
+
+async def test_the_terms_of_the_configuration_are_those_of_the_desk(store: Store, clock: HandClock) -> None:
+    config = parse_config(TEXT)
+    core = await Core.build(config, Brain.build(config, "demo"), store, clock)
+    assert core.desk.modes == Modes("auto_deny", "approve")
+    assert core.desk.grants == GrantTerms(Remember.ALWAYS, 7200.0, 7)
