@@ -160,3 +160,18 @@ async def test_it_works_at_phone_width_with_drawers(live: Launched, chromium: Br
         await expect(page.locator("#people")).not_to_be_in_viewport()
         wide = await page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
         assert not wide
+
+
+async def test_suggestions_stay_for_whoever_comes_straight_back_to_the_box(page: Page) -> None:
+    """Leaving the box closes its suggestions a moment later, which must not close those of a new beginning."""
+    box = page.locator("#text")
+    await box.click()
+    await box.evaluate("box => { box.blur(); box.focus(); }")
+    await box.press_sequentially("@Sig")
+    option = page.get_by_role("option", name="@Signoff")
+    await expect(option).to_be_visible()
+    await page.wait_for_timeout(300)
+    await expect(option).to_be_visible()
+    await box.evaluate("box => box.blur()")
+    await expect(option).to_be_hidden()
+    await box.fill("")

@@ -32,7 +32,12 @@ export class Completion {
     text.setAttribute("aria-autocomplete", "list");
     text.setAttribute("aria-controls", "completion");
     text.setAttribute("aria-expanded", "false");
-    text.addEventListener("blur", () => setTimeout(() => this.show([]), 150));
+    text.addEventListener("blur", () => setTimeout(() => this.leave(), 150));
+  }
+
+  /** Whoever is back in the box by now has begun anew. */
+  leave() {
+    if (document.activeElement !== this.text) this.show([]);
   }
 
   async update() {
