@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+
+import pytest
+
 from signoff.agent.assemble import Brain
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Remember
@@ -19,6 +24,15 @@ remember = "always"
 grant_lifetime = "2h"
 grant_uses = 7
 """
+
+
+@pytest.fixture(autouse=True)
+def the_log_as_before() -> Iterator[None]:
+    """Building the parts masks the log from then on, and that of all later tests would be."""
+    before = {handler: list(handler.filters) for handler in logging.getLogger().handlers}
+    yield
+    for handler, filters in before.items():
+        handler.filters[:] = filters
 
 
 async def test_the_terms_of_the_configuration_are_those_of_the_desk(store: Store, clock: HandClock) -> None:
