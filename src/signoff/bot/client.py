@@ -93,6 +93,13 @@ class SignoffClient(discord.Client):
             self.tree.register()
         await self._intake.recover()
 
+    async def close(self) -> None:
+        # The library says `ready` two seconds late, and would still say it to a client that was closed meanwhile.
+        ready = self._connection._ready_task  # pyright: ignore[reportPrivateUsage]
+        if ready is not None:
+            ready.cancel()
+        await super().close()
+
     async def on_ready(self) -> None:
         log.info("signed in as %s, in %d servers", self.user, len(self.guilds))
         # Nobody told us of roles that were deleted while we were not connected.
