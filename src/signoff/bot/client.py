@@ -6,10 +6,11 @@ the text of mentions, of replies that ping us and of direct messages without it,
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import discord
 
@@ -95,7 +96,7 @@ class SignoffClient(discord.Client):
 
     async def close(self) -> None:
         # The library says `ready` two seconds late, and would still say it to a client that was closed meanwhile.
-        ready = self._connection._ready_task  # pyright: ignore[reportPrivateUsage]
+        ready = cast("asyncio.Task[None] | None", getattr(self._connection, "_ready_task", None))
         if ready is not None:
             ready.cancel()
         await super().close()
