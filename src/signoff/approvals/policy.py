@@ -214,23 +214,24 @@ def _covers(rule: Rule) -> Covers:
     when = [(name, _pattern(globs)) for name, globs in rule.when.items()]
     unless = [(name, _pattern(globs)) for name, globs in rule.unless.items()]
 
-    def matches(args: Texts, patterns: Sequence[tuple[str, Match]], enough: Enough) -> bool:
+    def matches(patterns: Sequence[tuple[str, Match]], enough: Enough, args: Texts) -> bool:
+        which = enough is any
         for name, match in patterns:
             found = args.get(name)
-            if found is None or not _hit(found[enough is any], match, enough):
+            if found is None:
+                return False
+            items = found[which]
+            if len(items) == 1 and len(items[0]) == 1:  # nearly always
+                if match(items[0][0]) is None:
+                    return False
+            elif not items or not enough([any(map(match, texts)) for texts in items]):
                 return False
         return True
 
     def covers(args: Texts) -> bool:
-        return matches(args, when, wanted) and not (unless and matches(args, unless, excepted))
+        return matches(when, wanted, args) and not matches(unless, excepted, args)
 
-    return covers
-
-
-def _hit(items: Spelled, match: Match, enough: Enough) -> bool:
-    if len(items) == 1 and len(items[0]) == 1:  # nearly always
-        return match(items[0][0]) is not None
-    return bool(items) and enough([any(map(match, texts)) for texts in items])
+    return covers if unless else partial(matches, when, wanted)
 
 
 @lru_cache(maxsize=65536)
