@@ -100,7 +100,7 @@ async def test_the_countdown_ticks_and_a_hurried_call_has_seconds_only(page: Pag
     card = await ask(page, 'please run the test approval tool with parameter "hurry"')
     countdown = card.locator("time").first
     await expect(countdown).to_have_text(re.compile(r"in \d+ seconds"))
-    first = await countdown.inner_text()
+    first = await countdown.text_content() or ""
     await expect(countdown).not_to_have_text(first)
     await card.get_by_role("button", name="Reject", exact=True).click()
 

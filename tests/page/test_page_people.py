@@ -140,7 +140,8 @@ async def test_two_approvers_decide_a_write_that_one_of_them_edits(live: Launche
         # The record tells the story, newest first.
         await act_as(page, "Ada")
         await page.get_by_role("button", name="ops", exact=True).click()
-        told = await (await command(page, "audit", "The record of this server")).inner_text()
+        # Not `inner_text`: that is empty for a message that the browser has not painted yet (content-visibility).
+        told = await (await command(page, "audit", "The record of this server")).text_content() or ""
         story = [
             r"Rule added by @Ada",
             r"Asked for @Max",
