@@ -611,6 +611,24 @@ async def test_a_preview_or_a_condition_has_no_longer_than_the_tool(bench: Bench
     assert words in bench.script.results["call_0"]
 
 
+def exhausted(*args: Any, **named: Any) -> Any:
+    return next(iter(()))
+
+
+@pytest.mark.parametrize("what", ["preview", "approval", "args_validator"])
+async def test_a_stop_iteration_in_a_thread_is_an_error_as_any_other(bench: Bench, what: str) -> None:
+    named: dict[str, Any] = {"args_validator": exhausted} if what == "args_validator" else {"metadata": {what: exhausted}}
+    tool = Tool(bench.box.tool("danger"), requires_approval=what != "approval", **named)
+    async with asyncio.timeout(20):
+        if what == "preview":
+            await bench.start([calls(("danger", {"value": "x"})), "done"], [tool])
+            assert "StopIteration" in bench.script.results["call_0"]
+        else:
+            with pytest.raises(TurnFailed, match="Nothing was approved"):
+                await bench.start([calls(("danger", {"value": "x"})), "done"], [tool])
+    assert bench.box.ran == []
+
+
 async def test_what_has_run_is_not_denied_when_the_model_cannot_be_followed(bench: Bench) -> None:
     def charge(amount: int) -> str:
         raise ModelRetry("the receipt could not be read")

@@ -19,8 +19,8 @@ from pydantic_core import to_jsonable_python
 from signoff.agent.declared import asking_if_mcp
 from signoff.agent.shown import as_json, origin_of
 from signoff.approvals.digest import fingerprint
+from signoff.approvals.foreign import answered
 from signoff.approvals.model import JsonObject
-from signoff.approvals.policy import answered
 
 CallTool = Callable[[RunContext[Any], dict[str, Any]], Awaitable[Any]]
 

@@ -13,8 +13,8 @@ from typing import Any, cast
 
 from pydantic_ai import RunContext, ToolDefinition
 
+from signoff.approvals.foreign import answered
 from signoff.approvals.model import Actor, Place
-from signoff.approvals.policy import answered
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,7 @@ are pure data; a declared predicate may be async, and whatever it raises means t
 
 from __future__ import annotations
 
-import asyncio
 import fnmatch
-import inspect
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -20,6 +18,7 @@ from typing import Any, cast
 
 from signoff.approvals.approvers import both
 from signoff.approvals.digest import canonical
+from signoff.approvals.foreign import answered
 from signoff.approvals.model import Actor, JsonObject, Place, Ruling, ToolCall, Verdict
 
 Patterns = Mapping[str, tuple[str, ...]]
@@ -127,14 +126,6 @@ class Policy:
         if answer is False:
             return Ruling(Verdict.ALLOW, "the tool's own condition does not ask for these arguments")
         return Ruling(Verdict.ASK, "the tool's own condition asks for these arguments")
-
-
-async def answered(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    """What a function of somebody else's says, sync or async: a slow sync one must not stop everything."""
-    if not inspect.iscoroutinefunction(function):
-        function = partial(asyncio.to_thread, function)
-    answer = await function(*args, **named)
-    return await answer if inspect.isawaitable(answer) else answer
 
 
 @dataclass(frozen=True)

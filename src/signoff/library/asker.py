@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
 from signoff.approvals.digest import canonical
+from signoff.approvals.foreign import answered
 from signoff.approvals.model import ApprovalDecision, ApprovalRequest
 from signoff.library.memory import ApprovalMemory
-from signoff.library.ui import AnyApprovalUI, ApprovalUI, AsyncApprovalUI
+from signoff.library.ui import AnyApprovalUI, ApprovalUI
 
 log = logging.getLogger(__name__)
 
@@ -134,10 +135,9 @@ class Asker:
             # The UI may itself run an agent that asks: that question comes within this one and must not wait for it.
             token = _question.set(None)
             try:
-                if inspect.iscoroutinefunction(self.ui.choose):
-                    return _checked(await cast(AsyncApprovalUI, self.ui).choose(request))
-                ask = cast(ApprovalUI, self.ui).choose
-                said: Any = await _in_thread(ask, request) if self.in_thread else ask(request)
+                if self.in_thread:
+                    return _checked(await answered(self.ui.choose, request))
+                said = self.ui.choose(request)
                 return _checked(await said if inspect.isawaitable(said) else said)
             except Exception:
                 return _failed(request)
@@ -172,21 +172,6 @@ class Asker:
                 subscriber(event)
             except Exception:
                 log.exception("a tool_approval subscriber failed; the decision stands")
-
-
-async def _in_thread(ask: Callable[[ApprovalRequest], Any], request: ApprovalRequest) -> Any:
-    """Not every exception survives the way out of a thread: for StopIteration the loop would wait for ever."""
-
-    def call() -> Any:
-        try:
-            return ask(request)
-        except Exception as error:
-            return error
-
-    said = await asyncio.to_thread(call)
-    if isinstance(said, Exception):
-        raise said
-    return said
 
 
 def _checked(said: Any) -> Answer:
