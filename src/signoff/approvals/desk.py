@@ -73,7 +73,7 @@ class Desk:
     _futures: dict[str, asyncio.Future[Batch]] = field(default_factory=dict[str, "asyncio.Future[Batch]"])
 
     @property
-    def _ledger(self) -> Ledger:
+    def ledger(self) -> Ledger:
         return Ledger(self.mask, self.grants)
 
     # Opening
@@ -91,10 +91,10 @@ class Desk:
         tx.insert_batch(batch)
         for request in batch.requests:
             data = {"turn": batch.turn, "kind": request.kind, "why": request.why, "missing": list(request.missing)}
-            self._ledger.record(tx, "asked", batch, request, batch.asker, data, batch.opened)
+            self.ledger.record(tx, "asked", batch, request, batch.asker, data, batch.opened)
         if cancelled:
-            return self._ledger.end(tx, batch, RequestState.CANCELLED, batch.opened, cancelled)[0]
-        return self._ledger.settle(tx, batch, settled_without_people(tx, batch, self.modes, self.grants.widest))
+            return self.ledger.end(tx, batch, RequestState.CANCELLED, batch.opened, cancelled)[0]
+        return self.ledger.settle(tx, batch, settled_without_people(tx, batch, self.modes, self.grants.widest))
 
     def watch(self, batch: Batch) -> asyncio.Future[Batch]:
         """To be called once `open` is committed: a future that the settling decision resolves, after its own commit."""
@@ -148,7 +148,7 @@ class Desk:
         if not located:
             return Outcome(batch, late=True)
         if now >= batch.deadline:
-            batch, expired = self._ledger.end(tx, batch, RequestState.EXPIRED, now)
+            batch, expired = self.ledger.end(tx, batch, RequestState.EXPIRED, now)
             return Outcome(batch, tuple(expired), late=True)
         chosen = [r for r in located if r.kind is click.choice.fits]
         approves = click.choice.state is RequestState.APPROVED
@@ -170,7 +170,7 @@ class Desk:
         else:
             end = Settlement(click.choice, click.actor, now, click.note, click.remember)
             settled, voted = [replace(r, state=click.choice.state, settlement=end) for r in allowed], []
-        batch = self._ledger.settle(tx, batch, settled)
+        batch = self.ledger.settle(tx, batch, settled)
         changed = {r.id: r for r in voted}
         batch = replace(batch, requests=tuple(changed.get(r.id, r) for r in batch.requests))
         return Outcome(batch, tuple(settled), tuple(voted))
@@ -189,14 +189,14 @@ class Desk:
         for request in requests:
             counted = count(Vote(click.actor, now, click.remember), request, batch, seen)
             for void in counted.void:
-                self._ledger.record(tx, "vote_void", batch, request, void.by, {"who": void.by.name}, now)
+                self.ledger.record(tx, "vote_void", batch, request, void.by, {"who": void.by.name}, now)
             earlier = tuple(vote for vote in request.void if vote.by.id != click.actor.id)
             after = replace(request, votes=counted.votes, void=(*earlier, *counted.void))
             if counted.complete:
                 end = Settlement(click.choice, click.actor, now, click.note, counted.remember)
                 settled.append(replace(after, state=click.choice.state, settlement=end))
             elif counted.void or click.actor.id not in {vote.by.id for vote in request.votes}:
-                self._ledger.record(tx, "vote", batch, request, click.actor, {"who": click.actor.name}, now)
+                self.ledger.record(tx, "vote", batch, request, click.actor, {"who": click.actor.name}, now)
                 tx.rewrite(after)
                 voted.append(after)
         if not settled and not voted:
@@ -216,7 +216,7 @@ class Desk:
         now = self.clock.now()
 
         def work(tx: DeskTx) -> list[Ended]:
-            return [self._ledger.end(tx, batch, RequestState.EXPIRED, now) for batch in tx.due(now)]
+            return [self.ledger.end(tx, batch, RequestState.EXPIRED, now) for batch in tx.due(now)]
 
         return self._tell(await self.store.run(work))
 
@@ -236,7 +236,7 @@ class Desk:
 
     def cancel_in(self, tx: DeskTx, batch: Batch, now: float, reason: str) -> Ended:
         """The same inside a caller's transaction; the caller passes what it gets to `cancelled` after the commit."""
-        return self._ledger.end(tx, batch, RequestState.CANCELLED, now, reason)
+        return self.ledger.end(tx, batch, RequestState.CANCELLED, now, reason)
 
     def cancelled(self, ended: Sequence[Ended]) -> None:
         self._tell(ended)
@@ -280,7 +280,7 @@ class Desk:
 
         def work(tx: DeskTx) -> list[Ended]:
             found = [batch for server in gone if gone[server] for batch in tx.open_of(server)]
-            return [done for b in found if (done := note_gone(tx, self._ledger, b, gone[b.place.server], now))]
+            return [done for b in found if (done := note_gone(tx, self.ledger, b, gone[b.place.server], now))]
 
         return self._tell(await self.store.run(work))
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 
 from signoff.approvals.approvers import can_be_met, effective, objection
 from signoff.approvals.desk import Desk
-from signoff.approvals.digest import canonical
 from signoff.approvals.model import (
     Actor,
     ApprovalRequest,
@@ -100,15 +99,9 @@ class Editor:
         new = replace(new, votes=(), void=(), edit=edit)
         tx.rewrite(new)
         tx.set_revision(batch.id, batch.revision + 1)
-        data = {
-            "batch": batch.id,
-            "who": actor.name,
-            "before": old.call.digest,
-            "digest": new.call.digest,
-            "votes_void": [vote.by.id for vote in old.votes],
-        }
-        text = canonical(self.desk.mask(new.call.args))
-        tx.audit("edited", batch.place.server, old.id, actor.id, data, now, tool=new.call.tool, text=text)
+        votes = [vote.by.id for vote in old.votes]
+        data = {"who": actor.name, "before": old.call.digest, "votes_void": votes}
+        self.desk.ledger.record(tx, "edited", batch, new, actor, data, now)
         requests = tuple(new if r.id == new.id else r for r in batch.requests)
         return replace(batch, requests=requests, revision=batch.revision + 1)
 
