@@ -9,9 +9,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pydantic_ai import DeferredToolRequests
+from pydantic_ai import DeferredToolRequests, RunContext
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -106,6 +106,11 @@ def told(request: ApprovalRequest, *, changed: bool = False) -> str:
             if settlement and settlement.by is None:
                 return f"Rejected automatically, not by a person: the call was not run.{note}"
             return f"Rejected by user {who}: the call was not run.{note}"
+
+
+def response_of(ctx: RunContext[Any]) -> ModelResponse:
+    """The answer of the model whose calls are being run."""
+    return next(message for message in reversed(ctx.messages) if isinstance(message, ModelResponse))
 
 
 def text_of(response: ModelResponse) -> str:

@@ -1,4 +1,4 @@
-"""A call on its way to a card, and why it is on one, in words that people can trust."""
+"""A call on its way to a card, and what is said of calls, to people and to the model, whoever asks about them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from signoff.approvals.model import Edit, JsonObject, RequestKind, Ruling, ToolC
 INTERRUPTED = "the bot was stopped while this call was running"
 HELD = "it waits with the other calls of the same answer"
 ASKED = "the tool itself asks, for these arguments"
+NOT_AVAILABLE = "This tool is not available here: it would have to be executed elsewhere."
 CHANGED = "what it would change is no longer as it was when it was approved"
 
 

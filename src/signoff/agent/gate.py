@@ -22,9 +22,9 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import to_jsonable_python
 
-from signoff.agent.bridge import said, told
+from signoff.agent.bridge import response_of, said, told
 from signoff.agent.declared import declaration, is_read_only
-from signoff.agent.drafts import ASKED, CHANGED, HELD, INTERRUPTED, Draft
+from signoff.agent.drafts import ASKED, CHANGED, HELD, INTERRUPTED, NOT_AVAILABLE, Draft
 from signoff.agent.floor import Floor, ToolOverran
 from signoff.agent.journal import Ask, Go, Journal, Replay, Settled
 from signoff.agent.layers import CallTool, GatedToolset, Seal, source_of
@@ -192,9 +192,8 @@ class Gate(AbstractCapability[Any]):
             await self.journal.failed(call, failure.message)
             raise
         except CallDeferred as raised:
-            words = "This tool is not available here: it would have to be executed elsewhere."
-            await self.journal.failed(call, words)
-            raise ToolFailed(words) from raised
+            await self.journal.failed(call, NOT_AVAILABLE)
+            raise ToolFailed(NOT_AVAILABLE) from raised
         except Exception as error:
             # An exception of one tool would cancel its siblings and end the turn: the model gets a failed result.
             words = (
@@ -216,13 +215,13 @@ class Gate(AbstractCapability[Any]):
         return ApprovalRequired()
 
     def _refuse_unfit(self, ctx: RunContext[Any], name: str) -> ToolDefinition:
-        ids = [call.tool_call_id for call in _response(ctx).tool_calls]
+        ids = [call.tool_call_id for call in response_of(ctx).tool_calls]
         if len(ids) > self.calls_per_response:
             raise ToolFailed(f"Nothing was run: {len(ids)} calls in one answer, {self.calls_per_response} are allowed.")
         if ids.count(ctx.tool_call_id or "") != 1:
             raise ToolFailed("Nothing was run: several calls of one answer have the same id.")
         if self.declared[name].tool_def.kind == "external":
-            raise ToolFailed("This tool is not available here: it would have to be executed elsewhere.")
+            raise ToolFailed(NOT_AVAILABLE)
         return self.declared[name].tool_def
 
     def _must_wait(self, call: ToolCall) -> bool:
@@ -294,7 +293,3 @@ def _with_note(result: Any, note: str) -> ToolReturn[Any]:
     """The model's history keeps the arguments that it sent, so the result says that others were used."""
     returned = cast(ToolReturn[Any], result) if isinstance(result, ToolReturn) else ToolReturn(return_value=result)
     return replace(returned, return_value={"note": note, "result": returned.return_value})
-
-
-def _response(ctx: RunContext[Any]) -> ModelResponse:
-    return next(message for message in reversed(ctx.messages) if isinstance(message, ModelResponse))

@@ -21,18 +21,16 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
+from signoff.agent.bridge import response_of
+from signoff.agent.drafts import ASKED, HELD, NOT_AVAILABLE
 from signoff.agent.layers import CallTool as RunTool
 from signoff.agent.layers import GatedToolset
 from signoff.agent.shown import as_json
 from signoff.approvals.digest import fingerprint
 from signoff.approvals.model import ApprovalDecision, CallKey, JsonObject, Ruling, ToolCall, Verdict
 from signoff.library.asker import Answer, Asker
-from signoff.library.collect import NOT_AVAILABLE
 from signoff.library.requests import build_request
-from signoff.library.rulings import Rulings, has_output_call, response_of
-
-HELD = "it waits with the other calls of the same answer"
-ASKED_BY_TOOL = "the tool itself asks, for these arguments"
+from signoff.library.rulings import Rulings, has_output_call
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +103,7 @@ class RunGate(AbstractCapability[Any]):
         try:
             return await self._run(ctx, call, args, run, approved=flag)
         except ApprovalRequired as raised:
-            asked = replace(ruling, reason=ASKED_BY_TOOL, held=False)
+            asked = replace(ruling, reason=ASKED, held=False)
             return await self._wait(ctx, call, asked, raised.metadata, args, run)
 
     async def handle_deferred_tool_calls(
@@ -123,7 +121,7 @@ class RunGate(AbstractCapability[Any]):
             else:
                 call, ruling = seen
                 if ruling.verdict is Verdict.ALLOW:
-                    ruling = replace(ruling, reason=ASKED_BY_TOOL)
+                    ruling = replace(ruling, reason=ASKED)
                 decided = await self._decide(ctx, part, call, ruling, requests.metadata.get(part.tool_call_id))
                 if decided.answer.approved:
                     self._approved[decided.call.key] = decided.call.digest, not ruling.held

@@ -11,10 +11,9 @@ from typing import Any
 
 from pydantic_ai import RunContext, ToolDefinition
 from pydantic_ai.exceptions import ToolFailed
-from pydantic_ai.messages import ModelResponse
 from pydantic_ai.toolsets import ToolsetTool
 
-from signoff.agent.bridge import said
+from signoff.agent.bridge import response_of, said
 from signoff.agent.declared import declaration
 from signoff.agent.shown import shown
 from signoff.approvals.digest import bind, fingerprint
@@ -75,10 +74,6 @@ class Rulings:
             return bind(ToolCall(self.key(call_id), tool_def.name, json, schema), self.place)
         except (ValueError, TypeError, RecursionError) as error:
             raise ToolFailed(f"Nothing was run: the arguments cannot be shown to a person ({error}).") from error
-
-
-def response_of(ctx: RunContext[Any]) -> ModelResponse:
-    return next(message for message in reversed(ctx.messages) if isinstance(message, ModelResponse))
 
 
 def has_output_call(ctx: RunContext[Any]) -> bool:
