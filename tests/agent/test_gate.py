@@ -617,7 +617,9 @@ def exhausted(*args: Any, **named: Any) -> Any:
 
 @pytest.mark.parametrize("what", ["preview", "approval", "args_validator"])
 async def test_a_stop_iteration_in_a_thread_is_an_error_as_any_other(bench: Bench, what: str) -> None:
-    named: dict[str, Any] = {"args_validator": exhausted} if what == "args_validator" else {"metadata": {what: exhausted}}
+    named: dict[str, Any] = (
+        {"args_validator": exhausted} if what == "args_validator" else {"metadata": {what: exhausted}}
+    )
     tool = Tool(bench.box.tool("danger"), requires_approval=what != "approval", **named)
     async with asyncio.timeout(20):
         if what == "preview":
