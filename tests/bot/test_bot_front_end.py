@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from bot_fakes import make_batch
-from bot_rig import Rig, show
+from bot_rig import Rig
 from discord_markdown import MARKUP, live, shown
 
 from signoff.bot.delivery import inert
@@ -44,13 +43,3 @@ async def test_a_notice_shows_whom_it_quotes_as_they_stand(rig: Rig, max_: Perso
 def test_ordinary_words_are_left_as_they_are() -> None:
     text = "I could not ask for approval: Discord refused it (status 400, code 50035). Nothing was run."
     assert inert(text) == text
-
-
-async def test_a_card_that_is_posted_again_stays_as_it_is_until_it_is_refreshed(rig: Rig, ada: Person) -> None:
-    batch, old = await show(rig, make_batch(await rig.place(), await rig.asker()))
-    card = await rig.client.front_end.repost_card(batch)
-    assert (await ada.see(old)).buttons, "should it end here, the old one still counts"
-    rig.desk.open(replace(batch, card=card))
-    await rig.client.front_end.refresh_card(replace(batch, card_final=True))
-    left = await ada.see(old)
-    assert (left.text, left.buttons) == ("This card was posted again below.", [])

@@ -81,6 +81,7 @@ SENDING: dict[str, Callable[[DiscordFrontEnd, Turn, Batch], Awaitable[object]]] 
     "card": lambda front, turn, batch: front.post_card(batch),
     "card_again": lambda front, turn, batch: front.repost_card(batch),
     "end_of_card": lambda front, turn, batch: front.refresh_card(batch),
+    "old_card": lambda front, turn, batch: front.retire_card(batch),
     "reminder": lambda front, turn, batch: front.remind(batch),
     "reply": lambda front, turn, batch: front.reply(turn, "three"),
     "notice": lambda front, turn, batch: front.notice(turn, "three"),

@@ -50,6 +50,9 @@ class RecordingFrontEnd(FrontEnd):
         self._fail("refresh_card")
         self.refreshed.append(batch)
 
+    async def retire_card(self, batch: Batch) -> None:
+        self._fail("retire_card")
+
     async def remind(self, batch: Batch) -> None:
         self._fail("remind")
         self.reminded.append(batch.id)

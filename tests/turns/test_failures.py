@@ -309,13 +309,11 @@ async def test_a_card_that_is_posted_again_counts_before_the_old_one_is_emptied(
     later, old = f"later card of {batch.id}", f"card of {batch.id}"
     emptied: list[str | None] = []
 
-    async def refresh_card(shown: Batch) -> None:
-        if shown.card == old:
-            assert shown.card_final
-            await office.desk.decide(Click(batch.id, Choice.ACCEPT, ADA, turn.place.channel, later))
-            emptied.append(shown.card)
+    async def retire_card(shown: Batch) -> None:
+        await office.desk.decide(Click(batch.id, Choice.ACCEPT, ADA, turn.place.channel, later))
+        emptied.append(shown.card)
 
-    office.front.refresh_card = refresh_card  # type: ignore[method-assign]
+    office.front.retire_card = retire_card  # type: ignore[method-assign]
     assert await office.driver.repost(batch.id)
     assert emptied == [old]
     await office.until_state(turn, TurnState.DONE)
@@ -326,7 +324,7 @@ async def test_the_new_card_counts_whatever_becomes_of_the_old_one(office: Offic
     turn = in_thread(1)
     batch = batch_of(turn)
     await office.asked(turn, batch)
-    office.front.failures["refresh_card"].append(ending)
+    office.front.failures["retire_card"].append(ending)
     await asyncio.wait({asyncio.ensure_future(office.driver.repost(batch.id))})
     assert (await office.batch(batch)).card == f"later card of {batch.id}"
 

@@ -89,16 +89,11 @@ class DiscordFrontEnd:
         return str(message.id)
 
     async def refresh_card(self, batch: Batch, page: int = 0) -> None:
-        if batch.card is None:
-            return
-        try:
-            await self._edit_card(batch, batch.card, page)
-        except discord.HTTPException as error:
-            if error.code not in (UNKNOWN_CHANNEL, UNKNOWN_MESSAGE):
-                raise NotDelivered(delivery.reason(error)) from error
-            log.info("card of %s is gone, nothing to refresh", batch.id)
-        except Failure as error:
-            raise NotDelivered(delivery.reason(error)) from error
+        await self._change(batch, lambda card: self._draw(batch, card, page))
+
+    async def retire_card(self, batch: Batch) -> None:
+        """It stays, without content or buttons: a card that is deleted is taken for lost."""
+        await self._change(batch, lambda card: self._edit(batch, card, panels.said(MOVED), []))
 
     async def reply(self, turn: Turn, text: str) -> None:
         """Raises NotDelivered if it reached nobody; the turn's reply then stays to be posted later."""
@@ -179,31 +174,35 @@ class DiscordFrontEnd:
         editing = message.edit(view=view, allowed_mentions=NOBODY, attachments=files)
         await delivery.while_open(self._client, editing)
 
-    async def _edit_card(self, batch: Batch, card: str, page: int) -> None:
-        async def edit(*, can_attach: bool = True) -> bool:
-            if batch.card_final and not batch.settled:
-                # It stays, without content or buttons: a card that is deleted is taken for lost.
-                await self._edit(batch, card, panels.said(MOVED), [])
-                return True
-            rendered = render(batch, self._now(), can_attach=can_attach, page=page, offers=self.offers)
-            try:
-                await self._edit(batch, card, rendered.view, rendered.files())
-            except discord.HTTPException as error:
-                if can_attach and rendered.card.files and _may_be_about_files(error):
-                    return False
-                raise
-            return True
-
+    async def _draw(self, batch: Batch, card: str, page: int) -> None:
+        rendered = render(batch, self._now(), page=page, offers=self.offers)
         try:
-            done = await edit()
+            await self._edit(batch, card, rendered.view, rendered.files())
         except discord.HTTPException as error:
-            if error.code != ARCHIVED:
+            if not rendered.card.files or not _may_be_about_files(error):
                 raise
-            # Nothing can be edited in an archived thread; opened again, it archives itself in time.
-            await delivery.unarchive(self._client, batch.place.channel)
-            done = await edit()
-        if not done:
-            await edit(can_attach=False)
+            without = render(batch, self._now(), can_attach=False, page=page, offers=self.offers)
+            await self._edit(batch, card, without.view, [])
+
+    async def _change(self, batch: Batch, edit: Callable[[str], Awaitable[None]]) -> None:
+        """Edit the card, also in a thread that has been archived; nothing happens if the card is gone."""
+        if batch.card is None:
+            return
+        try:
+            try:
+                await edit(batch.card)
+            except discord.HTTPException as error:
+                if error.code != ARCHIVED:
+                    raise
+                # Nothing can be edited in an archived thread; opened again, it archives itself in time.
+                await delivery.unarchive(self._client, batch.place.channel)
+                await edit(batch.card)
+        except discord.HTTPException as error:
+            if error.code not in (UNKNOWN_CHANNEL, UNKNOWN_MESSAGE):
+                raise NotDelivered(delivery.reason(error)) from error
+            log.info("card of %s is gone, nothing to change", batch.id)
+        except Failure as error:
+            raise NotDelivered(delivery.reason(error)) from error
 
     async def _say(self, turn: Turn, text: str, key: tuple[object, ...]) -> None:
         await self._parts(turn.place.channel, text, key, answers=self._answered(turn))

@@ -51,6 +51,9 @@ class TerminalFrontEnd:
         if batch.settled:
             self.close(batch)
 
+    async def retire_card(self, batch: Batch) -> None:
+        """What is printed stays; and as both have the same id, it is never told."""
+
     def close(self, batch: Batch) -> None:
         """Print how the card ended, once, whoever notices first."""
         if not self._is_first(batch.id):

@@ -121,10 +121,11 @@ class FrontEnd(Protocol):
         ...
 
     async def refresh_card(self, batch: Batch) -> None:
-        """Make the posted card show the batch as it stands now; nothing happens if the card is gone.
+        """Make the posted card show the batch as it stands now; nothing happens if the card is gone."""
+        ...
 
-        If it is final though the batch is open, it was posted again: then that is all it has to say.
-        """
+    async def retire_card(self, batch: Batch) -> None:
+        """Leave the card with nothing on it but that it was posted again; nothing happens if it is gone."""
         ...
 
     async def remind(self, batch: Batch) -> None:

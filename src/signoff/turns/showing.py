@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from signoff.approvals.desk import Desk
 from signoff.approvals.model import Batch
@@ -58,7 +58,7 @@ class Showing:
         current = await self.desk.card_posted(batch_id, card)
         if card != batch.card:
             try:
-                await self.front.refresh_card(replace(batch, card_final=True))
+                await self.front.retire_card(batch)
             except Exception:
                 log.exception("the old card of %s could not be emptied", batch_id)
         if current and current.settled:
