@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from signoff.approvals.desk import Desk
 from signoff.approvals.digest import bind
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, JsonObject, Ruling, Verdict
 from signoff.approvals.ports import Directory, Revised, Reviser
@@ -43,3 +44,9 @@ class HandReviser(Reviser):
 
     async def revise(self, batch: Batch, request: ApprovalRequest, args: JsonObject) -> Revised:
         return Revised(bind(replace(request.call, args=args), PLACE), self.ruling, self.preview)
+
+
+async def kinds(desk: Desk) -> list[str]:
+    """What the record of the server says, oldest first."""
+    rows = await desk.store.run(lambda tx: tx.audit_page(PLACE.server, limit=50))
+    return [row.kind for row in reversed(rows)]

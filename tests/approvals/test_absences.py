@@ -12,32 +12,17 @@ from signoff.approvals.desk import Click, Desk, Modes
 from signoff.approvals.model import DIRECT, Batch, Choice, Place, RequestKind, RequestState
 from signoff.errors import AlreadySettled
 from signoff.store import Store
-from tests.approvals.people import BY_ROLE, HandDirectory
+from tests.approvals.people import BY_ROLE, HandDirectory, kinds
 from tests.approvals.test_desk import opened
 from tests.conftest import ADA, MAX, OLGA, PLACE, HandClock, make_batch, make_request
 
 OTHER = ("role:800000000000000009",)
 
 
-@pytest.fixture
-def directory() -> HandDirectory:
-    return HandDirectory()
-
-
-@pytest.fixture
-def desk(store: Store, clock: HandClock, directory: HandDirectory) -> Desk:
-    return Desk(store, clock, directory=directory)
-
-
 async def stored(desk: Desk, batch: Batch) -> Batch:
     found = await desk.store.run(lambda tx: tx.batch(batch.id))
     assert found is not None
     return found
-
-
-async def kinds(desk: Desk) -> list[str]:
-    rows = await desk.store.run(lambda tx: tx.audit_page(PLACE.server, limit=50))
-    return [row.kind for row in reversed(rows)]
 
 
 async def test_what_nobody_can_decide_any_more_is_rejected_and_the_run_goes_on(

@@ -19,22 +19,11 @@ from signoff.approvals.model import (
 )
 from signoff.approvals.ports import Revised
 from signoff.errors import AlreadySettled, NotAllowed, Outdated, Refused, UnknownRequest
-from signoff.store import Store
 from tests.approvals.people import BY_ROLE, GRACE, HandDirectory, HandReviser
 from tests.approvals.test_desk import opened
 from tests.conftest import ADA, MAX, OLGA, PLACE, HandClock, make_batch, make_call, make_request
 
 AFTER = {"path": "b.txt"}
-
-
-@pytest.fixture
-def directory() -> HandDirectory:
-    return HandDirectory()
-
-
-@pytest.fixture
-def desk(store: Store, clock: HandClock, directory: HandDirectory) -> Desk:
-    return Desk(store, clock, directory=directory)
 
 
 @pytest.fixture

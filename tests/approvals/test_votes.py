@@ -11,28 +11,13 @@ from signoff.approvals.desk import Click, Desk, Modes
 from signoff.approvals.model import Actor, Batch, Choice, Outcome, RequestKind, RequestState
 from signoff.errors import AlreadySettled, AlreadyVoted, NotAllowed
 from signoff.store import Store
-from tests.approvals.people import BY_ROLE, GRACE, ROLE, HandDirectory
+from tests.approvals.people import BY_ROLE, GRACE, ROLE, HandDirectory, kinds
 from tests.approvals.test_desk import opened
 from tests.conftest import ADA, MAX, OLGA, PLACE, HandClock, make_batch, make_request
 
 
-@pytest.fixture
-def directory() -> HandDirectory:
-    return HandDirectory()
-
-
-@pytest.fixture
-def desk(store: Store, clock: HandClock, directory: HandDirectory) -> Desk:
-    return Desk(store, clock, directory=directory)
-
-
 async def press(desk: Desk, batch: Batch, actor: Actor, choice: Choice = Choice.ACCEPT) -> Outcome:
     return await desk.decide(Click(batch.id, choice, actor, PLACE.channel))
-
-
-async def kinds(desk: Desk) -> list[str]:
-    rows = await desk.store.run(lambda tx: tx.audit_page(PLACE.server, limit=50))
-    return [row.kind for row in reversed(rows)]
 
 
 async def test_two_have_to_accept_and_the_card_knows_who_has(desk: Desk) -> None:

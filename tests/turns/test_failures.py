@@ -19,7 +19,7 @@ from signoff.store import Store
 from signoff.turns import driver as driver_module
 from signoff.turns import words
 from signoff.turns.halts import Halts
-from signoff.turns.model import HistoryEntry, Paused, TurnState
+from signoff.turns.model import HistoryEntry, Paused, Turn, TurnState
 from tests.agent.scripted import Box, Script, calls
 from tests.conftest import ADA, HandClock
 from tests.turns.test_driver import Office, batch_of, hurry, in_thread, office
@@ -180,14 +180,20 @@ async def test_whatever_else_fails_in_a_step_ends_its_turn_and_the_queue_goes_on
     assert "secret" not in office.front.replies[0][1]
 
 
-async def test_a_turn_that_waits_for_its_next_attempt_can_be_stopped(
-    office: Office, halts: Halts, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def put_off(office: Office, monkeypatch: pytest.MonkeyPatch) -> Turn:
+    """A turn whose first attempt failed, and whose next one is a minute away."""
     monkeypatch.setattr(driver_module, "STEP_DELAYS", (60.0,))
     turn = in_thread(1)
     office.runner.script(turn, LOCKED)
     await office.take(turn)
     await office.until(lambda: office.runner.advanced)
+    return turn
+
+
+async def test_a_turn_that_waits_for_its_next_attempt_can_be_stopped(
+    office: Office, halts: Halts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn = await put_off(office, monkeypatch)
     assert await halts.stop(ADA, turn.place.conversation) == 1
     await office.until(lambda: office.front.replies)
     assert await office.state(turn) is TurnState.STOPPED
@@ -197,11 +203,7 @@ async def test_a_turn_that_waits_for_its_next_attempt_can_be_stopped(
 async def test_a_turn_that_waits_for_its_next_attempt_is_left_to_the_next_start(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver_module, "STEP_DELAYS", (60.0,))
-    turn = in_thread(1)
-    office.runner.script(turn, LOCKED)
-    await office.take(turn)
-    await office.until(lambda: office.runner.advanced)
+    turn = await put_off(office, monkeypatch)
     await office.driver.stop(0)
     assert await office.state(turn) is TurnState.RUNNING
     following = office.successor()

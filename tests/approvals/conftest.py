@@ -1,0 +1,20 @@
+"""A desk whose directory is set by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from signoff.approvals.desk import Desk
+from signoff.store import Store
+from tests.approvals.people import HandDirectory
+from tests.conftest import HandClock
+
+
+@pytest.fixture
+def directory() -> HandDirectory:
+    return HandDirectory()
+
+
+@pytest.fixture
+def desk(store: Store, clock: HandClock, directory: HandDirectory) -> Desk:
+    return Desk(store, clock, directory=directory)
