@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from signoff import __version__, launch
+from signoff import __version__
 from signoff.audit_cli import audit
 from signoff.config import Config, load_config
 from signoff.errors import StartupError
@@ -109,6 +109,9 @@ def _config(settings: Settings) -> Config:
 def _try_out(settings: Settings, *, fresh: bool) -> None:
     # A broken configuration is said here, in one line, and not by the child process.
     load_config(settings.config_path, required=settings.config_required)
+    # Here, so that a bot on Discord starts without the sandbox.
+    from signoff import launch
+
     _run(launch.sandbox(Path("data/sandbox"), fresh=fresh, program=[sys.executable, sys.argv[0]]))
 
 
