@@ -90,6 +90,8 @@ class Shop:
         step = await self.runner.advance(turn)
         if isinstance(step, Paused):
             await self.store.run(lambda tx: self.desk.open(tx, step.batch))
+        else:
+            await self.store.run(lambda tx: tx.move(turn_id, TurnState.RUNNING, TurnState.DONE))
         return step
 
     async def accept(self, step: Step, remember: Remember = Remember.NONE) -> Step:
@@ -199,6 +201,7 @@ async def test_a_decision_is_not_inherited_by_another_server_of_the_same_name(sh
     again = await shop.store.run(lambda tx: tx.batch(batch_of(step).id))
     assert again
     assert again.settled
+    await shop.advance(again.turn)
     other = json.dumps([*json.loads(shop.command)[:2], str(shop.folder / "elsewhere")])
     shop.open(f"[mcp.shop]\ncommand = {other}\n")
     step = await shop.ask(asked, "paid")

@@ -320,12 +320,14 @@ async def test_a_call_that_meets_the_pause_in_its_last_moment_waits(bench: Bench
 
     entered = asyncio.Event()
     await bench.start(["done"], [])
+    await bench.store.run(lambda tx: tx.move(bench.turn.id, TurnState.RUNNING, TurnState.DONE))
     bench.turn = make_turn("again")
     agent = Agent(Script([calls(("danger", {"value": "x"})), "done"]).model(), tools=[Tool(bench.box.tool("danger"))])
     bench.runner = AgentRunner(agent, PausingStore(), bench.clock)  # type: ignore[arg-type]
     await bench.store.run(lambda tx: tx.insert_turn(bench.turn))
+    await bench.store.run(lambda tx: tx.move(bench.turn.id, TurnState.QUEUED, TurnState.RUNNING))
     running = asyncio.ensure_future(bench.runner.advance(bench.turn))
-    await entered.wait()
+    await asyncio.wait_for(entered.wait(), 60)
     await asyncio.sleep(0.05)
     assert bench.box.ran == []
     assert await bench.store.run(lambda tx: tx.call(CallKey(PLACE.conversation, 2, "call_0"))) is None

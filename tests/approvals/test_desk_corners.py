@@ -60,11 +60,21 @@ async def test_a_grant_for_one_call_leaves_its_sibling_to_people(desk: Desk) -> 
     assert [r.state for r in (await stored(desk, both)).requests] == [RequestState.APPROVED, RequestState.PENDING]
 
 
-async def test_calls_that_are_only_held_are_not_accepted_by_themselves(desk: Desk) -> None:
-    """For example one that is asked about again, alone, because what it touches has changed."""
+async def test_a_call_that_waits_for_no_other_is_not_asked_about(desk: Desk) -> None:
+    """For example because the other one has failed in its preview. Nobody is shown a card that decides nothing."""
     batch = make_batch(make_request(held=True))
     await opened(desk, batch)
-    assert not (await stored(desk, batch)).settled
+    (request,) = (await stored(desk, batch)).requests
+    assert (request.state, request.settlement and request.settlement.by) == (RequestState.APPROVED, None)
+
+
+async def test_a_held_call_that_nobody_may_decide_is_not_rejected_for_that(desk: Desk) -> None:
+    asking = make_request(make_call(args={"n": 1}), approvers=("manage_server",))
+    held = make_request(make_call(args={"n": 2}), held=True, approvers=("user:7",), missing=("user:7",))
+    batch = make_batch(asking, held)
+    future = await opened(desk, batch)
+    assert [r.state for r in (await stored(desk, batch)).requests] == [RequestState.PENDING, RequestState.APPROVED]
+    assert not future.done()
 
 
 async def test_a_remembered_no_must_be_about_what_was_shown(desk: Desk) -> None:
@@ -88,7 +98,7 @@ async def test_accept_all_covers_the_page_that_was_shown(desk: Desk) -> None:
 
 
 async def test_an_edited_call_is_asked_about_on_the_operators_terms(desk: Desk) -> None:
-    batch = make_batch(make_request(held=True))
+    batch = make_batch(make_request(held=True), make_request(make_call(args={"n": 2})))
     await opened(desk, batch)
     request = batch.requests[0]
     editor = Editor(desk, HandReviser(ASKS), Terms(approvers=(*BY_ROLE, "manage_server"), quorum=2, four_eyes=True))

@@ -64,9 +64,10 @@ def build_batch(
         )
         for draft, ruling in zip(filter(None, drafts), rulings, strict=True)
     )
-    # The strictest timeout of the calls holds for the card: it has one deadline.
-    seconds = min(ruling.timeout for ruling in rulings if ruling.timeout)
-    reminder = max((ruling.reminder for ruling in rulings if ruling.reminder), default=seconds)
+    # The strictest timeout of the calls that ask holds for the card: it has one deadline.
+    asking = [ruling for ruling in rulings if not ruling.held] or rulings
+    seconds = min(ruling.timeout for ruling in asking if ruling.timeout)
+    reminder = max((ruling.reminder for ruling in asking if ruling.reminder), default=seconds)
     position = asked[0].call.key.position
     ran = tuple(tool for key, tool in gate.ran.items() if key.position == position)
     return Batch(
@@ -137,10 +138,13 @@ def close_open_calls(
     messages: Sequence[ModelMessage], words: str, record: Callable[[str], CallRecord | None]
 ) -> ModelRequest | None:
     """Answers for calls that will never be answered otherwise, so that the conversation can go on."""
+    parts = [_closing(call, words, record(call.tool_call_id)) for call in open_calls(messages)]
+    return ModelRequest(parts=parts) if parts else None
+
+
+def open_calls(messages: Sequence[ModelMessage]) -> Sequence[ToolCallPart]:
     last = messages[-1] if messages else None
-    if not isinstance(last, ModelResponse) or not last.tool_calls:
-        return None
-    return ModelRequest(parts=[_closing(call, words, record(call.tool_call_id)) for call in last.tool_calls])
+    return last.tool_calls if isinstance(last, ModelResponse) else ()
 
 
 def _closing(call: ToolCallPart, words: str, record: CallRecord | None) -> ToolReturnPart:

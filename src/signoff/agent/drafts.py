@@ -11,6 +11,7 @@ INTERRUPTED = "the bot was stopped while this call was running"
 HELD = "it waits with the other calls of the same answer"
 ASKED = "the tool itself asks, for these arguments"
 NOT_AVAILABLE = "This tool is not available here: it would have to be executed elsewhere."
+CUT_OFF = "An earlier attempt at this call was cut off and may have run. This time:"
 CHANGED = "what it would change is no longer as it was when it was approved"
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar, cast
 
@@ -24,14 +25,25 @@ from pydantic_core import to_jsonable_python
 
 from signoff.agent.bridge import response_of, said, told
 from signoff.agent.declared import declaration, is_read_only
-from signoff.agent.drafts import ASKED, CHANGED, HELD, INTERRUPTED, NOT_AVAILABLE, Draft
+from signoff.agent.drafts import ASKED, CHANGED, CUT_OFF, HELD, INTERRUPTED, NOT_AVAILABLE, Draft
 from signoff.agent.floor import Floor, ToolOverran
 from signoff.agent.journal import Ask, Go, Journal, Replay, Settled
 from signoff.agent.layers import CallTool, GatedToolset, Seal, source_of
 from signoff.agent.previews import CallInfo, Preview, preview
 from signoff.agent.shown import as_json, shown
 from signoff.approvals.digest import bind, fingerprint
-from signoff.approvals.model import ApprovalRequest, CallKey, Edit, JsonObject, RequestKind, Ruling, ToolCall, Verdict
+from signoff.approvals.foreign import answered, contained
+from signoff.approvals.model import (
+    ApprovalRequest,
+    CallKey,
+    Edit,
+    JsonObject,
+    RequestKind,
+    RequestState,
+    Ruling,
+    ToolCall,
+    Verdict,
+)
 from signoff.approvals.policy import Context, Declaration, Said
 from signoff.turns.model import CallState, Turn
 
@@ -42,6 +54,22 @@ class Judge(Protocol):
     """The policy as the gate needs it. Whatever it raises means that the call does not run."""
 
     async def decide(self, call: ToolCall, declaration: Declaration, context: Context) -> Ruling: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A call with everything that its tool would run with."""
+
+    ctx: RunContext[Any]
+    tool_def: ToolDefinition
+    args: dict[str, Any]
+    run: CallTool
+    call: ToolCall
+    edit: Edit | None = None
+
+
+class Refusal(ToolDenied):
+    """Said of this attempt alone: whether an earlier one has run is another matter."""
 
 
 @dataclass
@@ -101,67 +129,72 @@ class Gate(AbstractCapability[Any]):
     def declare(self, tools: Mapping[str, ToolsetTool[Any]]) -> None:
         self.declared.update(tools)
 
-    def asked_early(self, call_id: str, words: JsonObject) -> bool:
-        self._asked_early[self._key(call_id)] = words
-        return True
+    async def check(self, ctx: RunContext[Any], validate: Callable[..., Any], args: dict[str, Any]) -> None:
+        record, request = await self.journal.met(self._key(ctx.tool_call_id or ""))
+        if (record and record.ended) or (request and not _may_still_run(request)):
+            return  # nothing is left to check: the world may be as it is because the call has run
+        if request is None or request.edit is None:  # else what the person wrote is checked, at `_edited`
+            await self._check(ctx, validate, args, approved=_said_yes(request))
 
     async def admit(self, ctx: RunContext[Any], tool_def: ToolDefinition, args: dict[str, Any], run: CallTool) -> Any:
         """Let one call run, make it wait, or answer in its place."""
-        name = tool_def.name
-        tool_def = self._refuse_unfit(ctx, name)
-        ctx = replace(ctx, tool_call_metadata=CallInfo(self.turn.place, self.turn.asker))
-        call = self._describe(name, args, ctx.tool_call_id or "")
-        edit: Edit | None = None
-        if request := await self.journal.edited(call):
-            # From here on there are only the arguments that a person wrote, as the tool's own validator reads them.
-            args, edit = self._validated(ctx, name, request), request.edit
-            call = self._describe(name, args, ctx.tool_call_id or "")
-            if call.digest != request.call.digest:
-                return ToolDenied(told(request, changed=True))
+        attempt = self._attempt(ctx, tool_def.name, args, run)
+        record, request = await self.journal.met(attempt.call.key)
+        if record and record.ended:
+            return self._replay(attempt.call, Replay(record))
+        try:
+            if request and request.edit and request.called == attempt.call.digest and _may_still_run(request):
+                attempt = await self._edited(attempt, request)
+            answer = await self._admit(attempt)
+        except (ModelRetry, ToolFailed) as failure:
+            if record is None:
+                raise
+            raise ToolFailed(f"{CUT_OFF} {failure.message}") from failure
+        if record and isinstance(answer, Refusal):
+            return ToolDenied(f"{CUT_OFF} {answer.message}")
+        return answer
+
+    async def _admit(self, attempt: Attempt) -> Any:
+        call, tool_def = attempt.call, attempt.tool_def
         while True:
             # First: what is ruled and looked at before a pause is out of date after it.
             await self.floor.wait_open(self.turn.place.server)
-            ruling = await self._rule(call, ctx)
+            ruling = await self._rule(call, attempt.ctx)
             if ruling.verdict is Verdict.DENY:
-                return ToolDenied(f"Not allowed: {ruling.reason}. The call was not run.")
+                return Refusal(f"Not allowed: {ruling.reason}. The call was not run.")
             if ruling.verdict is Verdict.ALLOW and self.hold and self._must_wait(call):
                 ruling = replace(ruling, verdict=Verdict.ASK, reason=HELD, held=True)
             asks = ruling.verdict is Verdict.ASK
-            view = await self._preview(tool_def, ctx, args) if asks else Preview("")
+            view = await self._preview(tool_def, attempt.ctx, attempt.args) if asks else Preview("")
             call = replace(call, operands=view.operands)
             match await self.journal.enter(call, asks=asks, read_only=is_read_only(tool_def)):
                 case Ask(RequestKind.MAY_HAVE_RUN as kind):
                     ruling = replace(ruling, reason=INTERRUPTED, held=False)
-                    raise self._draft(Draft(call, ruling, kind, preview=view.text, edit=edit))
+                    raise self._draft(Draft(call, ruling, kind, preview=view.text, edit=attempt.edit))
                 case Ask(again=again):
-                    ruling = replace(ruling, reason=CHANGED) if again else ruling
+                    ruling = replace(ruling, reason=CHANGED, held=False) if again else ruling
                     words = self._asked_early.get(call.key, {})
-                    raise self._draft(Draft(call, ruling, metadata=words, preview=view.text, edit=edit))
-                case Settled() as entry:
-                    return ToolDenied(told(entry.request, changed=entry.changed))
+                    raise self._draft(Draft(call, ruling, metadata=words, preview=view.text, edit=attempt.edit))
+                case Settled(request, changed=True):
+                    return Refusal(told(request, changed=True))
+                case Settled(request):
+                    return ToolDenied(told(request))
                 case Replay() as entry:
                     return self._replay(call, entry)
-                case Go() as entry:
+                case Go(request):
                     if not self.floor.is_shut(self.turn.place.server):
-                        return await self._go(call, ruling, args, run, ctx, entry.request)
+                        return await self._go(replace(attempt, call=call), ruling, request)
                     await self.journal.withdraw(call)  # the server was paused in this very moment
 
-    async def _go(
-        self,
-        call: ToolCall,
-        ruling: Ruling,
-        args: dict[str, Any],
-        run: CallTool,
-        ctx: RunContext[Any],
-        request: ApprovalRequest | None,
-    ) -> Any:
+    async def _go(self, attempt: Attempt, ruling: Ruling, request: ApprovalRequest | None) -> Any:
+        call, args = attempt.call, attempt.args
         self.admitted[call.key.call_id] = fingerprint(as_json(args))
         info = CallInfo(self.turn.place, self.turn.asker, request.call.operands if request else {})
         approved = _said_yes(request)
-        ctx = replace(ctx, tool_call_approved=approved, tool_call_metadata=info)
+        ctx = replace(attempt.ctx, tool_call_approved=approved, tool_call_metadata=info)
 
         async def noted() -> Any:
-            result = await run(ctx, args)
+            result = await attempt.run(ctx, args)
             if request is None or request.edit is None:
                 return result
             return _with_note(result, f"{request.edit.by.name} changed the arguments of this call before it ran")
@@ -170,21 +203,21 @@ class Gate(AbstractCapability[Any]):
             return await self._run(call, noted)
         except ApprovalRequired as raised:
             # What it would do is looked at anew: it may be asking because that has changed.
-            view = await self._preview(self.declared[call.tool].tool_def, ctx, args)
+            view = await self._preview(attempt.tool_def, ctx, args)
             if approved and not _by_person(request) and view.operands == info.operands:
                 # Nobody is there to grow tired of it: it would ask and be approved for ever.
                 raise ToolFailed("Not run: the tool asks again although it was approved.") from raised
             ruling = replace(ruling, reason=ASKED, held=False)
             call = replace(call, operands=view.operands)
-            edit = request.edit if request else None
             words = to_jsonable_python(raised.metadata or {}, fallback=str)
-            draft = Draft(call, ruling, metadata=words, preview=view.text, edit=edit)
+            draft = Draft(call, ruling, metadata=words, preview=view.text, edit=request.edit if request else None)
             raise self._draft(draft) from raised
 
     async def _run(self, call: ToolCall, run: Callable[[], Awaitable[Any]]) -> Any:
         try:
             async with self.floor.occupy():
-                result = await run()
+                with contained():
+                    result = await run()
         except ApprovalRequired:
             await self.journal.withdraw(call)
             raise
@@ -214,15 +247,46 @@ class Gate(AbstractCapability[Any]):
         self.drafts[draft.call.key.call_id] = draft
         return ApprovalRequired()
 
-    def _refuse_unfit(self, ctx: RunContext[Any], name: str) -> ToolDefinition:
+    def _attempt(self, ctx: RunContext[Any], name: str, args: dict[str, Any], run: CallTool) -> Attempt:
+        """One call, with the arguments that its tool would get. Refuses what cannot be put to anybody."""
         ids = [call.tool_call_id for call in response_of(ctx).tool_calls]
         if len(ids) > self.calls_per_response:
             raise ToolFailed(f"Nothing was run: {len(ids)} calls in one answer, {self.calls_per_response} are allowed.")
         if ids.count(ctx.tool_call_id or "") != 1:
             raise ToolFailed("Nothing was run: several calls of one answer have the same id.")
-        if self.declared[name].tool_def.kind == "external":
+        tool_def = self.declared[name].tool_def
+        if tool_def.kind == "external":
             raise ToolFailed(NOT_AVAILABLE)
-        return self.declared[name].tool_def
+        ctx = replace(ctx, tool_call_metadata=CallInfo(self.turn.place, self.turn.asker))
+        return Attempt(ctx, tool_def, args, run, self._describe(name, args, ctx.tool_call_id or ""))
+
+    async def _edited(self, attempt: Attempt, request: ApprovalRequest) -> Attempt:
+        """From here on there are only the arguments that a person wrote, as the tool's own validator reads them."""
+        ctx, tool = attempt.ctx, self.declared[attempt.tool_def.name]
+        text = json.dumps(dict(request.call.args))
+        try:
+            args = tool.args_validator.validate_json(text, context=ctx.validation_context)
+        except ValidationError as error:
+            raise ToolFailed("Not run: the tool no longer takes the arguments that were approved.") from error
+        call = self._describe(attempt.tool_def.name, args, attempt.call.key.call_id)
+        if call.digest != request.call.digest:
+            raise ToolFailed(told(request, changed=True))
+        if tool.args_validator_func:
+            await self._check(ctx, tool.args_validator_func, args, approved=_said_yes(request))
+        return replace(attempt, args=args, call=call, edit=request.edit)
+
+    async def _check(
+        self, ctx: RunContext[Any], validate: Callable[..., Any], args: dict[str, Any], *, approved: bool
+    ) -> None:
+        """A validator that asks would defer its call before the gate: that is noted. Once approved, it looks again."""
+        what, key = "the check of its arguments", self._key(ctx.tool_call_id or "")
+        try:
+            await self._in_time(what, answered(validate, ctx, **args))
+        except ApprovalRequired as raised:
+            self._asked_early[key] = to_jsonable_python(raised.metadata or {}, fallback=str)
+            if approved:
+                with suppress(ApprovalRequired):
+                    await self._in_time(what, answered(validate, replace(ctx, tool_call_approved=True), **args))
 
     def _must_wait(self, call: ToolCall) -> bool:
         """Whether another call of the same response has to ask."""
@@ -253,18 +317,12 @@ class Gate(AbstractCapability[Any]):
         limit = asyncio.timeout(self.floor.seconds_per_tool)
         try:
             async with limit:
-                return await answer
+                with contained():
+                    return await answer
         except TimeoutError as error:
             if not limit.expired():
                 raise
             raise ToolFailed(f"Nothing was run: {what} took longer than {self.floor.seconds_per_tool:g} s.") from error
-
-    def _validated(self, ctx: RunContext[Any], name: str, request: ApprovalRequest) -> dict[str, Any]:
-        text = json.dumps(dict(request.call.args))
-        try:
-            return self.declared[name].args_validator.validate_json(text, context=ctx.validation_context)
-        except ValidationError as error:
-            raise ToolFailed("Not run: the tool no longer takes the arguments that were approved.") from error
 
     def _describe(self, name: str, args: dict[str, Any], call_id: str) -> ToolCall:
         tool = self.declared[name]
@@ -280,9 +338,15 @@ class Gate(AbstractCapability[Any]):
         return CallKey(self.turn.place.conversation, self.responses, call_id)
 
 
+def _may_still_run(request: ApprovalRequest) -> bool:
+    return request.state in (RequestState.PENDING, RequestState.APPROVED)
+
+
 def _said_yes(request: ApprovalRequest | None) -> bool:
     """Whether the tool may take itself for approved. A call that only waited, and that no person saw, was not."""
-    return request is not None and (not request.held or _by_person(request))
+    if request is None or request.state is not RequestState.APPROVED:
+        return False
+    return not request.held or _by_person(request)
 
 
 def _by_person(request: ApprovalRequest | None) -> bool:

@@ -1,7 +1,8 @@
 """At most once: what is known of every call, and whether it may start now.
 
-One transaction looks at the journal and at the desk's newest decision about the call, and writes *started*. Nothing
-else lets a call begin. Results are kept, so that a call that is met again after a restart answers what it answered.
+One transaction looks at the turn, at the journal and at the desk's newest decision about the call, and writes
+*started*. Nothing else lets a call begin. Results are kept, so that a call that is met again after a restart answers
+what it answered.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from pydantic import TypeAdapter
 from pydantic_ai import ToolReturn
 
 from signoff.approvals.digest import canonical
-from signoff.approvals.model import ApprovalRequest, JsonObject, RequestKind, RequestState, ToolCall
+from signoff.approvals.model import ApprovalRequest, CallKey, JsonObject, RequestKind, RequestState, ToolCall
 from signoff.approvals.ports import Clock
-from signoff.turns.model import CallRecord, CallState, Turn
+from signoff.errors import TurnFailed
+from signoff.turns.model import CallRecord, CallState, Turn, TurnState
 from signoff.turns.ports import TurnStore, TurnTx
 
 _returned: TypeAdapter[ToolReturn[Any]] = TypeAdapter(ToolReturn[Any])
@@ -72,22 +74,22 @@ class Journal:
     mask: Callable[[JsonObject], JsonObject] = lambda args: args
     """What the record may see of arguments."""
 
-    async def edited(self, call: ToolCall) -> ApprovalRequest | None:
-        """The request in which a person changed the arguments of this call, while it is open or if it was approved."""
-        request = await self.store.run(lambda tx: self._decision(tx, call))
-        if request is None or request.edit is None or request.called != call.digest:
-            return None
-        return request if request.state in (RequestState.PENDING, RequestState.APPROVED) else None
+    async def met(self, key: CallKey) -> tuple[CallRecord | None, ApprovalRequest | None]:
+        """What is known of a call before it is looked at once more: its record, and the newest request about it."""
+        return await self.store.run(lambda tx: (tx.call(key), self._decision(tx, key)))
 
     async def enter(self, call: ToolCall, *, asks: bool, read_only: bool) -> Entry:
         now = self.clock.now()
 
         def work(tx: TurnTx) -> Entry:
+            turn = tx.turn(self.turn.id)
+            if turn is None or turn.state is not TurnState.RUNNING:
+                raise TurnFailed("Nothing further was run: the turn was stopped.")
             record = tx.call(call.key)
-            if record and record.state is not CallState.STARTED:
+            if record and record.ended:
                 return Replay(record)
             unknown = record is not None and not read_only
-            request = self._decision(tx, call)
+            request = self._decision(tx, call.key)
             if request is None or (unknown and not _is_about(request, record)):
                 if unknown or asks:
                     return Ask(RequestKind.MAY_HAVE_RUN if unknown else RequestKind.CALL)
@@ -150,9 +152,9 @@ class Journal:
         server, subject = self.turn.place.server, request or self.turn.id
         tx.audit(kind, server, subject, "signoff", found, now, tool=call.tool, text=text)
 
-    def _decision(self, tx: TurnTx, call: ToolCall) -> ApprovalRequest | None:
+    def _decision(self, tx: TurnTx, key: CallKey) -> ApprovalRequest | None:
         """The newest request about this call, if it belongs to this turn: an older turn's yes is not ours."""
-        request = tx.request_for(call.key)
+        request = tx.request_for(key)
         if request is None:
             return None
         batch = tx.batch_of_request(request.id)

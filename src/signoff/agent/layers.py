@@ -9,18 +9,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from pydantic_ai import ApprovalRequired, RunContext, ToolDefinition
+from pydantic_ai import RunContext, ToolDefinition
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.exceptions import ToolFailed, UserError
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
-from pydantic_core import to_jsonable_python
 
 from signoff.agent.declared import asking_if_mcp
 from signoff.agent.shown import as_json, origin_of
 from signoff.approvals.digest import fingerprint
-from signoff.approvals.foreign import answered
-from signoff.approvals.model import JsonObject
 
 CallTool = Callable[[RunContext[Any], dict[str, Any]], Awaitable[Any]]
 
@@ -34,8 +31,8 @@ class Keeper(Protocol):
     admitted: dict[str, str]
     """Fingerprints of the arguments that were let in, by call id."""
 
-    def asked_early(self, call_id: str, words: JsonObject) -> bool:
-        """A tool asked for its approval while its arguments were validated. Whether the gate sees to it."""
+    async def check(self, ctx: RunContext[Any], validate: Callable[..., Any], args: dict[str, Any]) -> None:
+        """Let a tool's own validator look at the arguments. It may ask for approval already here."""
         ...
 
     def declare(self, tools: Mapping[str, ToolsetTool[Any]]) -> None:
@@ -62,19 +59,12 @@ class GatedToolset(WrapperToolset[Any]):
 
     def _as_gated(self, tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
         if tool.args_validator_func:
-            tool = replace(tool, args_validator_func=self._noting(tool.args_validator_func))
+            tool = replace(tool, args_validator_func=self._checking(tool.args_validator_func))
         return replace(tool, tool_def=replace(tool.tool_def, kind="function")) if tool.tool_def.defer else tool
 
-    def _noting(self, validate: Callable[..., Any]) -> Callable[..., Any]:
-        """A validator that asks would defer its call before the gate: the gate is told instead."""
-
-        async def validator(ctx: RunContext[Any], **args: Any) -> Any:
-            try:
-                return await answered(validate, ctx, **args)
-            except ApprovalRequired as raised:
-                words = to_jsonable_python(raised.metadata or {}, fallback=str)
-                if not self.gate.asked_early(ctx.tool_call_id or "", words):
-                    raise
+    def _checking(self, validate: Callable[..., Any]) -> Callable[..., Any]:
+        async def validator(ctx: RunContext[Any], **args: Any) -> None:
+            await self.gate.check(ctx, validate, args)
 
         return validator
 

@@ -19,13 +19,14 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRe
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.usage import UsageLimits
 
-from signoff.agent.bridge import build_batch, close_open_calls, said, text_of
+from signoff.agent.bridge import build_batch, close_open_calls, open_calls, said, text_of
 from signoff.agent.explain import explain
 from signoff.agent.floor import Floor
 from signoff.agent.gate import Gate, Judge
 from signoff.agent.journal import Journal
 from signoff.agent.trial import Trial
 from signoff.agent.writable import writable
+from signoff.approvals.foreign import contained
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, JsonObject, Place, Ruling, Terms
 from signoff.approvals.policy import Policy
 from signoff.approvals.ports import Clock, Revised
@@ -65,11 +66,9 @@ class AgentRunner:
 
     async def advance(self, turn: Turn) -> Step:
         history = await self._history(turn.place.conversation)
-        if not turn.prompted and history and _final_answer(history) is None:
+        if not turn.prompted and open_calls(history):
             await self._close(turn, "Not run: the turn was stopped.")
             history = await self._history(turn.place.conversation)
-        if turn.prompted and (answer := _final_answer(history)) is not None:
-            return Finished(answer)
         saver = Saver(self.store, turn, history)
         journal = Journal(self.store, self.clock, turn, self.mask)
         gate = Gate(
@@ -82,7 +81,8 @@ class AgentRunner:
             responses=_responses(history),
         )
         try:
-            result = await self._run(turn, history, gate, saver)
+            with contained():
+                result = await self._run(turn, history, gate, saver)
         except SignoffError:
             raise
         except Exception as error:
@@ -193,12 +193,6 @@ def _key(turn: Turn, history: Sequence[ModelMessage], call_id: str) -> CallKey:
 
 def _responses(history: Sequence[ModelMessage]) -> int:
     return sum(isinstance(message, ModelResponse) for message in history)
-
-
-def _final_answer(history: Sequence[ModelMessage]) -> str | None:
-    """The text of a history that has its answer already; None if there is something left to run."""
-    last = history[-1] if history else None
-    return text_of(last) if isinstance(last, ModelResponse) and not last.tool_calls else None
 
 
 def _requests_made(history: Sequence[ModelMessage]) -> int:

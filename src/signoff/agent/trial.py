@@ -7,7 +7,7 @@ hooks, toolsets and validators judge other arguments exactly as they would judge
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -20,7 +20,7 @@ from signoff.agent.floor import Floor
 from signoff.agent.gate import Gate, Judge
 from signoff.agent.journal import Journal
 from signoff.agent.layers import CallTool
-from signoff.agent.previews import CallInfo, Preview
+from signoff.agent.previews import Preview
 from signoff.approvals.digest import bind
 from signoff.approvals.model import Actor, JsonObject, Place, ToolCall, Verdict
 from signoff.approvals.policy import Said
@@ -63,15 +63,16 @@ class TrialGate(Gate):
 
     found: Revised | None = None
 
+    async def check(self, ctx: RunContext[Any], validate: Callable[..., Any], args: dict[str, Any]) -> None:
+        """What the tool would refuse once it is approved is refused here already."""
+        await self._check(ctx, validate, args, approved=True)
+
     async def admit(self, ctx: RunContext[Any], tool_def: ToolDefinition, args: dict[str, Any], run: CallTool) -> Any:
-        name = tool_def.name
-        tool_def = self._refuse_unfit(ctx, name)
-        ctx = replace(ctx, tool_call_metadata=CallInfo(self.turn.place, self.turn.asker))
-        call = self._describe(name, args, ctx.tool_call_id or "")
-        ruling = await self._rule(call, ctx)
+        attempt = self._attempt(ctx, tool_def.name, args, run)
+        ruling = await self._rule(attempt.call, attempt.ctx)
         denied = ruling.verdict is Verdict.DENY
-        shown = Preview("") if denied else await self._preview(tool_def, ctx, args)
-        self.found = Revised(replace(call, operands=shown.operands), ruling, shown.text)
+        shown = Preview("") if denied else await self._preview(attempt.tool_def, attempt.ctx, args)
+        self.found = Revised(replace(attempt.call, operands=shown.operands), ruling, shown.text)
         raise ApprovalRequired
 
 

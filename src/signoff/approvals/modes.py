@@ -31,16 +31,18 @@ def settled_without_people(tx: DeskTx, batch: Batch, modes: Modes, widest: Remem
 def settled_for_nobody(batch: Batch, now: float) -> list[ApprovalRequest]:
     """Those open requests that nobody can decide any more, as they are settled: nobody approves by deleting a role."""
     settled = [_by_nobody(request, Modes(), now) for request in batch.pending if not can_be_met(request, batch)]
-    return [*settled, *_released(batch, settled, now)]
+    return [*settled, *_released(batch, settled, now)] if settled else []
 
 
 def _released(batch: Batch, settled: Sequence[ApprovalRequest], now: float) -> list[ApprovalRequest]:
     """What was only held for the others has nothing left to wait for."""
     left = [r for r in batch.pending if r.id not in {s.id for s in settled}]
-    if not settled or not all(r.held for r in left):
-        return []
-    alone = Settlement(Choice.ACCEPT, None, now, "it needs no approval by itself")
-    return [replace(r, state=RequestState.APPROVED, settlement=alone) for r in left]
+    return [_alone(r, now) for r in left] if all(r.held for r in left) else []
+
+
+def _alone(request: ApprovalRequest, now: float) -> ApprovalRequest:
+    end = Settlement(Choice.ACCEPT, None, now, "it needs no approval by itself")
+    return replace(request, state=RequestState.APPROVED, settlement=end)
 
 
 def _one(tx: DeskTx, request: ApprovalRequest, batch: Batch, modes: Modes, widest: Remember) -> ApprovalRequest | None:
@@ -60,6 +62,8 @@ def _one(tx: DeskTx, request: ApprovalRequest, batch: Batch, modes: Modes, wides
 
 
 def _by_nobody(request: ApprovalRequest, modes: Modes, now: float) -> ApprovalRequest:
+    if request.held:
+        return _alone(request, now)
     choice = Choice.REJECT if request.kind is RequestKind.CALL else Choice.SKIP
     # A server's rule that nobody can meet must not make a call looser than the operator has it.
     if modes.on_no_approver == "approve" and request.kind is RequestKind.CALL and not request.by_server:

@@ -8,7 +8,7 @@ counts for nothing. It knows nothing of how a person is asked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,6 +27,7 @@ from signoff.agent.layers import CallTool as RunTool
 from signoff.agent.layers import GatedToolset
 from signoff.agent.shown import as_json
 from signoff.approvals.digest import fingerprint
+from signoff.approvals.foreign import answered
 from signoff.approvals.model import ApprovalDecision, CallKey, JsonObject, Ruling, ToolCall, Verdict
 from signoff.library.asker import Answer, Asker
 from signoff.library.requests import build_request
@@ -64,8 +65,8 @@ class RunGate(AbstractCapability[Any]):
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
         return GatedToolset(toolset, self)
 
-    def asked_early(self, call_id: str, words: JsonObject) -> bool:
-        return False  # the framework hands such a call to `handle_deferred_tool_calls` by itself
+    async def check(self, ctx: RunContext[Any], validate: Callable[..., Any], args: dict[str, Any]) -> None:
+        await answered(validate, ctx, **args)  # if it asks, the framework hands it to `handle_deferred_tool_calls`
 
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse

@@ -155,7 +155,6 @@ class Driver:
                 return None  # it was stopped meanwhile
             pause = tx.pause_of(turn.place.server)
             batch = self.desk.open(tx, asked, f"paused by {pause.by.name}" if pause else "")
-            tx.save_history(turn.place.conversation, step.history)
             tx.await_batch(turn.id, batch.id)
             return batch
 

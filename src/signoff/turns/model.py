@@ -96,6 +96,10 @@ class CallRecord:
     """The approved request that this start used up, if it needed one."""
 
     @property
+    def ended(self) -> bool:
+        return self.state is not CallState.STARTED
+
+    @property
     def words(self) -> str:
         """The result as text, for people and models; not for replaying it."""
         return (self.result or b"").decode(errors="replace")
@@ -111,10 +115,9 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """The run needs people: a batch to open, with the history to save beside it."""
+    """The run needs people: a batch to open."""
 
     batch: Batch
-    history: tuple[HistoryEntry, ...] = ()
 
 
 Step = Finished | Paused
