@@ -201,9 +201,6 @@ class RecordingIntake:
     async def recover(self) -> None:
         self.order.append("recover")
 
-    async def stop(self, grace: float) -> None:
-        self.order.append("stop")
-
     @property
     def only(self) -> Turn:
         (turn,) = self.turns.values()

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from admin_rig import AdminRig, admin, idle, private  # noqa: F401 - fixtures
+from admin_rig import AdminRig, FakeOrders, admin, idle, private  # noqa: F401 - fixtures
+from bot_rig import until
 
 from signoff.bot.admin import answers
+from signoff.bot.client import SignoffClient
 from signoff.errors import Refused, StoreError
 
 # ruff: noqa: F811 - a fixture is asked for by its name
 
+ANSWERING = ("CommandTree-invoker", "discord-ui-dynamic-item")
+"""How the library names the tasks in which a command and a press are answered."""
 COMMANDS: dict[str, dict[str, Any]] = {
     "protect": {"tool": "delete_file"},
     "unprotect": {"rule": "abc123"},
@@ -152,6 +158,40 @@ async def test_a_slow_refusal_and_a_slow_failure_are_told_too(admin: AdminRig, m
     for error, words in ((Refused("Not today."), "Not today."), (StoreError("x"), "bot's log")):
         admin.orders.fails_with = error
         private(await admin.answered(await admin.run("pause"), words))
+
+
+@dataclass
+class LastOrders(FakeOrders):
+    """Does as it is told, and the client is closed before anybody hears of it."""
+
+    client: SignoffClient | None = None
+
+    async def _note(self, name: str, *what: Any) -> None:
+        await super()._note(name, *what)
+        if self.client:
+            await self.client.close()
+
+
+@pytest.mark.parametrize("what", ["said", "shown", "turned"])
+async def test_an_order_in_the_last_instant_makes_no_noise(
+    idle: AdminRig, caplog: pytest.LogCaptureFixture, what: str
+) -> None:
+    orders = idle.orders = LastOrders(rows=[idle.row(seq) for seq in range(1, 40)])
+    async with idle.running() as client:
+        page = (await idle.run("audit")).reply
+        assert page
+        orders.client = client
+        caplog.clear()
+        match what:
+            case "said":
+                await idle.run("resume", wait=0)
+            case "shown":
+                await idle.run("audit", wait=0)
+            case _:
+                await idle.ada.click(page, "Older", wait=0)
+        await until(client.is_closed)
+        await until(lambda: not any(t.get_name().startswith(ANSWERING) for t in asyncio.all_tasks()))
+        assert [record for record in caplog.records if record.levelno > logging.INFO] == []
 
 
 async def test_a_long_policy_comes_as_a_file(admin: AdminRig) -> None:

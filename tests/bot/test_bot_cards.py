@@ -6,7 +6,7 @@ import pytest
 from bot_fakes import make_batch, make_request, settled
 from bot_rig import Rig, show, until
 
-from signoff.approvals.model import Place
+from signoff.approvals.model import Place, RequestState
 from signoff.errors import CardFailed
 from signoff.sandbox import Person
 from signoff.sandbox.permissions import Permission
@@ -109,9 +109,19 @@ async def test_a_deleted_card_is_cancelled_and_that_is_said(rig: Rig, ada: Perso
     batch, seen = await show(rig, make_batch(await rig.place(), await rig.asker()))
     await ada.delete(seen)
     said = await ada.wait_for_message("general", lambda m: "cancelled" in m.text)
-    assert "card was deleted" in said.text
+    assert said.text == "The approval card was deleted, so what was still open on the card is cancelled."
     assert rig.desk.batches[batch.id].settled
     assert (str(seen.id), "the card was deleted") in rig.desk.lost
+
+
+async def test_a_call_accepted_before_the_card_was_deleted_is_said_to_go_on(rig: Rig, ada: Person) -> None:
+    first, second = make_request({"path": "a.txt"}), make_request({"path": "b.txt"})
+    batch, seen = await show(rig, make_batch(await rig.place(), await rig.asker(), first, second))
+    await ada.click(seen, f"signoff:accept:{first.id}:0:0")
+    await ada.delete(seen)
+    said = await ada.wait_for_message("general", lambda m: "cancelled" in m.text)
+    assert [r.state for r in rig.desk.batches[batch.id].requests] == [RequestState.APPROVED, RequestState.CANCELLED]
+    assert said.text.endswith("what was still open on the card is cancelled. What had been accepted goes on.")
 
 
 async def test_cards_deleted_in_bulk_are_cancelled(rig: Rig) -> None:

@@ -182,6 +182,22 @@ async def test_masked_arguments_are_not_edited_even_by_a_forged_press(idle: Rig)
         assert "masked" in private(forged)
 
 
+async def test_a_card_with_a_keyed_digest_is_edited_and_accepted_by_the_real_one(idle: Rig) -> None:
+    idle.reviser, idle.offers = EchoReviser(), Offers(masker=MASKER)
+    ada = await idle.sandbox.person("Ada")
+    async with idle.running():
+        request = make_request({"path": "a.txt"}, metadata={"summary": "password=Zebra42x"})
+        batch, card = await show(idle, make_batch(await idle.place(), await idle.asker(), request))
+        assert f"digest {MASKER.mask_digest(request.call.digest)[:12]}" in card.text
+        after = drawn(await ada.submit(await ada.click(card, "Edit…"), {"arguments-0": "b.txt"}))
+        edited = idle.desk.batches[batch.id].requests[0]
+        assert edited.call.args == {"path": "b.txt"}
+        assert edited.edit is not None
+        assert edited.edit.original_digest == request.call.digest
+        assert f"digest {edited.call.digest[:12]}" in after.text, "the words that were masked are gone"
+        assert "APPROVED" in drawn(await ada.click(after, "Accept")).text
+
+
 async def test_arguments_too_long_for_a_form_are_not_edited_and_that_is_said(full: Rig, ada: Person) -> None:
     request = make_request({"text": "word " * 1000})
     _, card = await show(full, make_batch(await full.place(), await full.asker(), request))

@@ -11,6 +11,7 @@ from discord_markdown import MARKUP, live, shown
 from signoff.bot.delivery import inert
 from signoff.sandbox import Person
 from signoff.turns.model import TurnState
+from signoff.turns.words import not_asked
 
 EVIL = "[**free nitro**](https://evil.example) <@1> \u202edroc\u200b"
 SAID = f"Stopped by {EVIL}. Nothing further will run."
@@ -41,5 +42,6 @@ async def test_a_notice_shows_whom_it_quotes_as_they_stand(rig: Rig, max_: Perso
 
 
 def test_ordinary_words_are_left_as_they_are() -> None:
-    text = "I could not ask for approval: Discord refused it (status 400, code 50035). Nothing was run."
+    text = "I could not ask for approval: Discord refused it (status 400, code 50035). What needed it was not run."
+    assert text == not_asked("Discord refused it (status 400, code 50035)")
     assert inert(text) == text

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
+import pytest
 from bot_fakes import make_batch, make_request
 from bot_rig import Rig, show, until
 
-from signoff.approvals.model import Batch, RequestState
+from signoff.approvals.model import Actor, Batch, Place, RequestState
 from signoff.errors import StoreError
 from signoff.sandbox import Person
 from signoff.sandbox.sight import SeenMessage
+from signoff.turns.words import gone_approvers
 
 
 async def open_card(rig: Rig, *approvers: str) -> tuple[Batch, SeenMessage]:
@@ -108,3 +111,25 @@ async def test_what_fails_is_logged_and_decides_nothing(rig: Rig, ada: Person) -
     await rig.sandbox.fault("POST", "/messages", status=403, code=50013, times=1)
     await rig.sandbox.delete_role(second)
     await ada.wait_for_change(card, lambda m: "is gone" in m.text)
+
+
+LOST = {"approvers": ("role:7",), "missing": ("role:7",)}
+SHARED = {"approvers": ("role:7", "manage_server"), "missing": ("role:7",)}
+NOBODY = {"approvers": ()}
+
+
+@pytest.mark.parametrize(
+    ("calls", "words"),
+    [
+        ([LOST], "So nobody may decide."),
+        ([LOST, LOST], "So nobody may decide."),
+        ([{}, LOST], "So nobody may decide call 2 of 2."),
+        ([LOST, SHARED, LOST], "So nobody may decide calls 1, 3 of 3."),
+        ([SHARED, {}], "Others still may decide."),
+        ([SHARED, NOBODY], "Others still may decide."),
+    ],
+)
+def test_that_nobody_may_decide_is_said_of_the_calls_that_it_is_true_of(calls: list[Any], words: str) -> None:
+    asker = Actor("100", "Max", "1")
+    batch = make_batch(Place("1", "10", "10"), asker, *(make_request(**fields) for fields in calls))
+    assert f"role:7 may decide here by a rule, and is gone. {words} Change" in gone_approvers(batch)

@@ -109,7 +109,6 @@ async def test_pages_are_turned_and_accept_says_what_it_covers(page: int, labels
 async def test_a_settled_card_keeps_its_pages_and_nothing_to_decide() -> None:
     batch = settled(make_batch(PLACE, MAX, *(make_request({"n": n}) for n in range(5))), Choice.ACCEPT, ADA)
     rendered = render(batch, 0.0, page=1)
-    assert not rendered.decides
     assert [action.label for action in rendered.card.buttons] == ["◀", "Page 2 of 2"]
 
 

@@ -22,8 +22,10 @@ from signoff.approvals.model import (
 from signoff.cards.build import build_card
 from signoff.cards.drafts import ADDED, EDITED, ORIGINAL, REMOVED
 from signoff.cards.files import ARGUMENTS
-from signoff.cards.model import Card, CardCall, CardFile, Line, Person
+from signoff.cards.model import Card, CardCall, CardFile, Inline, Line, Moment, Person, Quote, RoleRef
+from signoff.cards.values import cost
 from signoff.cards.visible import unescape
+from signoff.cards.words import NAME_ROOM
 
 NOW = 1_700_000_000.0
 ASKER = Actor("100", "ada", "1")
@@ -117,3 +119,27 @@ def arguments_of_quotes(call: CardCall) -> dict[str, Any]:
         is_string = not quote.note.startswith(("null", "true or false", "number", "list of", "object of"))
         found[name] = unescape(quote.text) if is_string else json.loads(unescape(quote.text), strict=False)
     return found
+
+
+def measure(card: Card) -> int:
+    """The size of everything that a card shows, without a medium's markup, buttons and files."""
+    lines = [*card.lead, card.footer, *([card.status] if card.status else [])]
+    quotes: list[Quote] = [card.words] if card.words else []
+    size = len(card.title)
+    for call in card.calls:
+        lines += [call.why, *([call.outcome] if call.outcome else []), *call.facts]
+        quotes += call.quotes
+        size += len(call.tool) + sum(map(len, call.warnings))
+    return size + cost(quotes) + sum(_length(inline) for line in lines for inline in line)
+
+
+def _length(inline: Inline) -> int:
+    match inline:
+        case Person():
+            return NAME_ROOM
+        case RoleRef():
+            return 24
+        case Moment():
+            return 20
+        case str():
+            return len(inline)

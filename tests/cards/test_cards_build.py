@@ -14,13 +14,13 @@ from cards_factory import (
     make_batch,
     make_request,
     may_have_run,
+    measure,
     settle,
 )
 
 from signoff.approvals.model import PAGE, Actor, Batch, Choice, RequestState
 from signoff.cards.build import fit_card
 from signoff.cards.model import Style, Tone
-from signoff.cards.room import measure
 from signoff.errors import CardFailed
 
 
@@ -28,7 +28,7 @@ def test_an_open_card_offers_accept_and_reject_for_the_batch() -> None:
     card = card_of(make_batch(make_request(args={"path": "a.txt"})))
     assert card.title == "Tool Approval Required"
     assert (card.tone, card.status) == (Tone.OPEN, None)
-    assert [(a.choice, a.target, a.label, a.style) for a in card.actions] == [
+    assert [(a.verb.choice, a.target, a.label, a.style) for a in card.actions] == [
         (Choice.ACCEPT, "b0" * 8, "Accept", Style.GOOD),
         (Choice.REJECT, "b0" * 8, "Reject", Style.BAD),
         (None, "01" * 8, "Reject with a reason…", Style.PLAIN),
@@ -125,6 +125,19 @@ def test_may_have_run_asks_per_call() -> None:
         (label, target) for target in ("01", "02") for label in ("It ran", "Run it again", "Skip")
     ]
     assert any(as_text(line).startswith("Skipped automatically") for line in card.lead)
+
+
+def test_a_card_says_how_many_of_its_calls_may_have_run() -> None:
+    batch = make_batch(may_have_run(1), make_request(2, {"text": "x" * 9000}), make_request(3))
+    card = card_of(batch, can_attach=False)
+    assert card.title == "1 of these 3 calls may have run"
+    lead = [as_text(line) for line in card.lead]
+    assert any(line.startswith("Rejected or skipped automatically") for line in lead)
+    assert any(line.startswith("Accept or Run it again is not offered") for line in lead)
+    skipped = settle(make_batch(may_have_run(1)), Choice.SKIP).requests
+    later = card_of(replace(batch, requests=(*skipped, *batch.requests[1:])))
+    assert later.title == card.title
+    assert any(as_text(line).startswith("Rejected automatically") for line in later.lead)
 
 
 # -- size -------------------------------------------------------------------------------------------------------------

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from cards_factory import ADMIN, ASKER, NOW, as_text, card_of, make_batch, make_request, settle
+from cards_factory import ADMIN, ASKER, NOW, as_text, card_of, make_batch, make_request, measure, settle
 
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Actor, ApprovalRequest, Choice, Edit, Remember, RequestState, Settlement, Vote
 from signoff.cards.build import fit_card
 from signoff.cards.offers import Offers
-from signoff.cards.room import measure
 from signoff.cards.words import already_voted, deciders, not_allowed, outcome
 
 MAX = Actor("300", "max", "1")

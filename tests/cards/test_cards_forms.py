@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_cards_properties import ARGS
 
-from signoff.cards.forms import FIELD_ROOM, LABEL_ROOM, Form, NotReadable, form_for
+from signoff.cards.forms import FIELD_ROOM, LABEL_ROOM, Form, NotReadable, form_for, written
 from signoff.cards.visible import is_hidden
 
 
@@ -33,6 +33,14 @@ def test_a_form_that_nobody_touched_changes_nothing(args: dict[str, Any]) -> Non
         assert 1 <= len(field.label) <= LABEL_ROOM
         assert len(field.text) <= FIELD_ROOM
         assert not any(is_hidden(char) for char in field.text), "a person sees what they edit"
+
+
+@given(ARGS)
+@settings(deadline=None)
+def test_written_for_an_editor_nothing_is_hidden_and_nothing_is_lost(args: dict[str, Any]) -> None:
+    text = written(args)
+    assert json.dumps(json.loads(text), sort_keys=True) == json.dumps(args, sort_keys=True)
+    assert not any(is_hidden(char) for char in text)
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from cards_factory import make_batch, make_request
 from hypothesis import given
 from hypothesis import strategies as st
 
+from signoff.cards.drafts import draft_calls
 from signoff.cards.quotes import quote_values, share
-from signoff.cards.values import LABEL_ROOM, NOTE_ROOM, Quoted, Value, argument, argument_label, arguments, cost
+from signoff.cards.values import LABEL_ROOM, NOTE_ROOM, Quoted, Value, argument, argument_label, cost
 
 
 def _natural(value: Value) -> Quoted:
@@ -65,9 +67,9 @@ def test_values_and_their_notes(value: Any, text: str, note: str) -> None:
 
 def test_short_values_come_before_long_ones_whatever_the_order() -> None:
     args = {"content": "x\n" * 9, "path": "p", "a": "y" * 500, "mode": 1}
-    labels = [v.label for v in arguments(args)]
-    assert labels == ["mode", "path", "a", "content"]
-    assert labels == [v.label for v in arguments(dict(reversed(args.items())))]
+    for written in (args, dict(reversed(args.items()))):
+        (draft,) = draft_calls(make_batch(make_request(args=written)))
+        assert [value.label for value in draft.values] == ["mode", "path", "a", "content"]
 
 
 def test_names_that_are_not_one_word_are_quoted() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from cards_factory import as_text, make_batch, make_request, may_have_run, settle
+from cards_factory import NOW, as_text, make_batch, make_request, may_have_run, settle
 
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Batch, Choice, Remember, RequestState
@@ -36,6 +36,13 @@ def test_a_timeout_is_told_apart_from_a_person() -> None:
     assert as_text(already_settled(cancelled)).startswith("No longer open: CANCELLED - stopped")
     automatic = settle(make_batch(), Choice.REJECT, None, "mode auto_deny")
     assert as_text(already_settled(automatic)).startswith("Already decided: REJECTED automatically: mode auto_deny")
+
+
+def test_what_comes_after_the_deadline_and_before_the_sweeper_is_told_that_nobody_decided() -> None:
+    other = settle(make_batch(make_request(2))).requests
+    said = ("Too late, nobody decided in time: the deadline passed ", Moment(NOW + 290))
+    assert already_settled(make_batch(make_request()), "01" * 8) == said
+    assert already_settled(make_batch(make_request(), *other), "01" * 8) == said
 
 
 def test_a_click_on_one_call_is_told_about_that_call() -> None:

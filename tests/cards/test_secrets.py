@@ -10,11 +10,11 @@ import time
 from typing import Any
 
 import pytest
-from cards_factory import NOW, make_batch, make_request, quoted_strings, settle, trusted_strings
+from cards_factory import ADMIN, NOW, make_batch, make_request, quoted_strings, settle, trusted_strings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from signoff.approvals.model import Batch
+from signoff.approvals.model import Batch, Edit
 from signoff.bot.approval_view import render
 from signoff.cards.build import build_card
 from signoff.cards.offers import HIDDEN, Offers
@@ -251,6 +251,55 @@ async def test_no_secret_is_on_the_card_in_its_files_or_on_the_settled_card(shap
         assert not any(secret.encode() in file.fp.read() for file in rendered.files())
         assert "masked" in str(rendered.view.to_components())
     assert batch == before, "the tool gets the real value"
+
+
+EDIT = Edit({"pin": "471129"}, "0e" * 32, ADMIN, NOW)
+HIDING: dict[str, dict[str, Any]] = {
+    "arguments": {"args": {"door": "main", "pin": "471129"}},
+    "tool's words": {"metadata": {"summary": "password=Zebra42x"}},
+    "preview": {"preview": "+password=Zebra42x"},
+    "arguments before the edit": {"args": {"pin": None}, "edit": EDIT},
+}
+
+
+def shown_whole(batch: Batch, masker: Masker | None) -> str:
+    """Everything that people get of a card, the attached files included, before and after it is settled."""
+    texts: list[str] = []
+    for state in (batch, settle(batch, note="because")):
+        card = build_card(state, now=NOW, room=0, offers=Offers(masker=masker))
+        assert card.files
+        texts += [*quoted_strings(card), *trusted_strings(card), *(file.data.decode() for file in card.files)]
+        texts.append(str(render(state, NOW, offers=Offers(masker=masker)).view.to_components()))
+    return "\n".join(texts)
+
+
+@pytest.mark.parametrize("where", HIDING)
+def test_no_digest_that_could_be_computed_is_shown_of_what_is_masked(where: str) -> None:
+    """A six-digit pin is found from an unkeyed digest of the arguments in a second."""
+    fields = {"args": {"path": "a.txt"}, **HIDING[where]}
+    batch = make_batch(make_request(**fields), make_request(2, {"path": "b.txt"}))
+    shown, other = shown_whole(batch, MASKER), shown_whole(batch, Masker(b"another key, 16+"))
+    keyed = MASKER.mask_digest("01" * 32)
+    assert "01" * 6 not in shown.replace("01" * 8, "the request's own id")
+    assert "0e" * 6 not in shown
+    assert f"digest {keyed[:12]}, 020202020202" in shown, "the call beside it keeps its own"
+    assert f'digest: "{keyed}"' in shown
+    assert keyed[:12] not in other
+    assert batch.requests[0].call.digest == "01" * 32, "a decision is bound to the real one"
+
+
+def test_where_nothing_is_masked_the_digest_is_that_of_the_record() -> None:
+    batch = make_batch(make_request(args={"path": "a.txt"}, metadata={"path": "a.txt"}, preview="+x"))
+    shown = shown_whole(batch, MASKER)
+    assert shown == shown_whole(batch, None)
+    assert f'digest: "{"01" * 32}"' in shown
+
+
+def test_a_keyed_digest_is_not_what_a_mask_of_the_digest_would_tell() -> None:
+    found = MASK.fullmatch(under("password", "01" * 32))
+    assert found
+    assert found[0][-9:-1] not in MASKER.mask_digest("01" * 32)
+    assert MASKER.mask_digest("") == ""
 
 
 PIECES = [

@@ -341,7 +341,7 @@ async def test_a_store_that_fails_leaves_nothing_held(store: Store, clock: HandC
 async def test_a_decision_takes_the_turn_to_its_next_step(office: Office) -> None:
     turn = in_thread(1)
     first, second = batch_of(turn), batch_of(turn)
-    office.runner.script(turn, Paused(first, (HistoryEntry(0, b"[]"),)), Paused(second), FINISH)
+    office.runner.script(turn, Paused(first), Paused(second), Finished("the answer", (HistoryEntry(0, b"[]"),)))
     await office.take(turn)
     for number, batch in enumerate((first, second), start=1):
         await office.until(lambda number=number: len(office.front.cards) == number)
@@ -434,7 +434,7 @@ async def test_a_card_that_cannot_be_posted_cancels_and_is_said(office: Office) 
     assert (await office.batch(batch)).requests[0].state is RequestState.CANCELLED
     (said,) = office.front.notices
     assert "the thread is locked" in said
-    assert "Nothing was run" in said
+    assert "What needed it was not run" in said
     assert office.front.refreshed == []
 
 

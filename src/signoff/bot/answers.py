@@ -16,9 +16,10 @@ from weakref import WeakValueDictionary
 import discord
 
 from signoff.approvals.model import Actor, Batch
-from signoff.bot import panels, people, quoting
+from signoff.bot import interactions, panels, people, quoting
 from signoff.bot.approval_view import render
-from signoff.bot.delivery import NOBODY, Failure, while_open
+from signoff.bot.delivery import Failure
+from signoff.bot.interactions import redraw, show_privately, whisper
 from signoff.bot.ports import Desk, Now
 from signoff.cards import words
 from signoff.cards.model import Line
@@ -84,35 +85,6 @@ async def tell(interaction: discord.Interaction[Any], said: Line) -> None:
     await whisper(interaction, quoting.line(said))
 
 
-async def whisper(interaction: discord.Interaction[Any], text: str, file: discord.File | None = None) -> None:
-    more: dict[str, Any] = {} if file is None else {"file": file}
-    more |= {"ephemeral": True, "allowed_mentions": NOBODY, "suppress_embeds": True}
-
-    async def send() -> None:
-        if interaction.response.is_done():
-            await interaction.followup.send(text, **more)
-        else:
-            await interaction.response.send_message(text, **more)
-
-    await while_open(interaction.client, send())
-
-
-async def redraw(interaction: discord.Interaction[Any], view: discord.ui.LayoutView, **more: Any) -> None:
-    """Change the message that was pressed."""
-
-    async def edit() -> None:
-        if interaction.response.is_done():
-            await interaction.edit_original_response(view=view, allowed_mentions=NOBODY, **more)
-        else:
-            await interaction.response.edit_message(view=view, allowed_mentions=NOBODY, **more)
-
-    await while_open(interaction.client, edit())
-
-
-async def open_form(interaction: discord.Interaction[Any], form: discord.ui.Modal) -> None:
-    await while_open(interaction.client, interaction.response.send_modal(form))
-
-
 class Answers:
     def __init__(self, desk: Desk, refresh: Refresh, now: Now, offers: Offers, patience: float = PATIENCE) -> None:
         self._desk = desk
@@ -123,15 +95,7 @@ class Answers:
         self._drawing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def in_time(self, interaction: discord.Interaction[Any], work: Coroutine[Any, Any, T]) -> T:
-        """Ask for more time if the desk is slow. The work itself is never given up: it may be on its way."""
-        working = asyncio.ensure_future(work)
-        done, _ = await asyncio.wait({working}, timeout=self.patience)
-        if not done:
-            try:
-                await while_open(interaction.client, interaction.response.defer())
-            except Failure as error:
-                log.warning("could not ask for more time: %s", error)
-        return await working
+        return await interactions.in_time(interaction, work, self.patience)
 
     async def at_once(self, work: Coroutine[Any, Any, T]) -> T:
         """For what leads to a form, which must be the first answer. Raises Slow."""
@@ -145,8 +109,7 @@ class Answers:
         if visit.private:
             await redraw(interaction, panel)
         else:
-            sending = interaction.response.send_message(view=panel, ephemeral=True, allowed_mentions=NOBODY)
-            await while_open(interaction.client, sending)
+            await show_privately(interaction, view=panel)
 
     async def show(
         self, interaction: discord.Interaction[Any], visit: Visit, batch: Batch, target: str, page: int

@@ -21,7 +21,7 @@ from signoff.bot import quoting
 from signoff.bot.locators import CUSTOM_ID, Locator, custom_id, located
 from signoff.bot.split import size
 from signoff.cards.build import fit_card
-from signoff.cards.model import Action, Card, CardCall, Quote, Style, Tone, Verb
+from signoff.cards.model import Action, Card, CardCall, Quote, Style, Tone
 from signoff.cards.offers import Offers
 from signoff.errors import CardFailed
 
@@ -112,11 +112,6 @@ class Rendered:
 
     card: Card
     view: ApprovalView
-
-    @property
-    def decides(self) -> bool:
-        """Whether anything on it can still be decided."""
-        return any(action.verb is not Verb.PAGE for action in self.card.buttons)
 
     def files(self) -> list[discord.File]:
         return [discord.File(io.BytesIO(file.data), filename=file.name, spoiler=False) for file in self.card.files]

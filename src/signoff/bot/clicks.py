@@ -15,10 +15,11 @@ from signoff.approvals.approvers import objection
 from signoff.approvals.desk import Click
 from signoff.approvals.model import ApprovalRequest, Batch, Choice, RequestState
 from signoff.bot import modals, panels
-from signoff.bot.answers import PATIENCE, Answers, Refresh, Visit, open_form, refusal, tell, visit
+from signoff.bot.answers import PATIENCE, Answers, Refresh, Visit, refusal, tell, visit
 from signoff.bot.approval_view import CLAIMED, render
 from signoff.bot.delivery import Failure
 from signoff.bot.forms import Forms
+from signoff.bot.interactions import open_form
 from signoff.bot.locators import Locator, parse, parse_form
 from signoff.bot.ports import Desk, Editor, Now
 from signoff.cards import words

@@ -13,8 +13,9 @@ import discord
 from signoff.approvals.desk import Click
 from signoff.approvals.model import Batch, Choice
 from signoff.bot import modals, quoting
-from signoff.bot.answers import Answers, Visit, refusal, tell, visit, whisper
+from signoff.bot.answers import Answers, Visit, refusal, tell, visit
 from signoff.bot.delivery import Failure
+from signoff.bot.interactions import whisper
 from signoff.bot.locators import DIGEST, FormKind, FormLocator
 from signoff.bot.ports import Desk, Editor
 from signoff.cards import words

@@ -1,4 +1,4 @@
-"""Cards that somebody deleted, alone or with their thread or channel: the request is cancelled, and that is said.
+"""Cards that somebody deleted, alone or with their thread or channel: what was open is cancelled, and that is said.
 
 Knows message ids and asks the desk; which of them is a card, and whether it is still open, only the desk knows.
 """
@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Iterable, Sequence
 
 import discord
 
-from signoff.approvals.model import Batch
+from signoff.approvals.model import Batch, RequestState
 from signoff.bot import delivery
 from signoff.bot.delivery import Failure, nonce
 from signoff.bot.gone import GoneChannels
@@ -19,7 +19,14 @@ from signoff.bot.ports import Desk
 
 log = logging.getLogger(__name__)
 
-SAID = "{what} was deleted, so the request on it is cancelled. Nothing on it will run."
+SAID = "{what} was deleted, so what was still open on the card is cancelled."
+GOES_ON = "What had been accepted goes on."
+
+
+def said(batch: Batch, what: str) -> str:
+    """A call that was accepted before stays accepted: whoever deleted the card must not think that they stopped it."""
+    accepted = any(request.state is RequestState.APPROVED for request in batch.requests)
+    return " ".join([SAID.format(what=what), *([GOES_ON] if accepted else [])])
 
 
 class LostCards:
@@ -31,19 +38,19 @@ class LostCards:
     async def messages(self, channel: int, messages: Iterable[int]) -> None:
         for message in messages:
             for batch in await self._cancelled(self._desk.card_lost(str(message), "the card was deleted")):
-                await self._say(batch, str(channel), SAID.format(what="The approval card"))
+                await self._say(batch, str(channel), said(batch, "The approval card"))
 
     async def thread(self, thread: int, parent: int) -> None:
         self._gone.note(str(thread))
         for batch in await self._cancelled(self._desk.place_lost(str(thread), "the thread with the card was deleted")):
-            await self._say(batch, str(parent), SAID.format(what="The thread with the approval card"))
+            await self._say(batch, str(parent), said(batch, "The thread with the approval card"))
 
     async def channel(self, channel: int) -> None:
         self._gone.note(str(channel))
         for batch in await self._cancelled(
             self._desk.place_lost(str(channel), "the channel with the card was deleted")
         ):
-            await self._whisper(batch, SAID.format(what="The channel with the approval card"))
+            await self._whisper(batch, said(batch, "The channel with the approval card"))
 
     async def _cancelled(self, cancelling: Awaitable[Batch | Sequence[Batch] | None]) -> Sequence[Batch]:
         try:

@@ -143,8 +143,6 @@ class Intake(Protocol):
 
     async def recover(self) -> None: ...
 
-    async def stop(self, grace: float) -> None: ...
-
 
 class Now(Protocol):
     """The time, in Unix seconds."""

@@ -37,7 +37,7 @@ def build_card(
     """A page of the card for this batch as it stands.
 
     `room` is for quoted parts, with their labels and notes, of all calls of the page together; all else is bounded by
-    `overhead`. Raises CardFailed if there is nothing to show, or it is not JSON.
+    `room.Sizes`. Raises CardFailed if there is nothing to show, or it is not JSON.
     """
     offers = offers or Offers()
     batch = _as_shown(batch, offers)

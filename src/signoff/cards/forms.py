@@ -60,13 +60,18 @@ def form_for(args: JsonObject) -> Form | None:
         fields = [_field(f"{WHOLE}-{number}", name, args[name]) for number, name in enumerate(names)]
         return Form(tuple(fields), names)
     try:
-        text = json.dumps(dict(args), sort_keys=True, ensure_ascii=False, indent=2, allow_nan=False)
+        text = _json_text(args)
     except (TypeError, ValueError, RecursionError):
         return None
     # What is too long already is not looked at letter by letter: escapes only make it longer.
     if len(text) > FIELD_ROOM or not _fits(text := _escaped(text), FIELD_ROOM):
         return None
     return Form((Field(WHOLE, "Arguments", text, "All arguments, as one JSON object", long=True),), ())
+
+
+def written(args: JsonObject) -> str:
+    """Their JSON, in which everything hidden is an escape: so it comes out of a field or an editor as it went in."""
+    return _escaped(_json_text(args))
 
 
 def _field(key: str, name: str, value: Any) -> Field:
@@ -127,6 +132,10 @@ def _members(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 def _constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON value")
+
+
+def _json_text(args: JsonObject) -> str:
+    return json.dumps(dict(args), sort_keys=True, ensure_ascii=False, indent=2, allow_nan=False)
 
 
 def _escaped(text: str) -> str:

@@ -23,13 +23,18 @@ from signoff.cards.words import NAME_ROOM, may_decide_line, outcome, person
 
 TITLE = "Tool Approval Required"
 MODELS_WORDS = "Model's words"
+_EXPIRED = {RequestKind.CALL: "rejected", RequestKind.MAY_HAVE_RUN: "skipped"}
+_APPROVES = {RequestKind.CALL: "Accept", RequestKind.MAY_HAVE_RUN: "Run it again"}
 REMEMBER = "Remember covers this tool with exactly these arguments, and nothing else"
 
 
 def write_title(batch: Batch) -> str:
-    if any(r.kind is RequestKind.MAY_HAVE_RUN for r in batch.requests):
-        return "This call may have run" if len(batch.requests) == 1 else "These calls may have run"
-    return TITLE
+    calls, again = len(batch.requests), sum(r.kind is RequestKind.MAY_HAVE_RUN for r in batch.requests)
+    if not again:
+        return TITLE
+    if again < calls:
+        return f"{again} of these {calls} calls may have run"
+    return "This call may have run" if calls == 1 else "These calls may have run"
 
 
 def write_lead(batch: Batch, page: Page, now: float, *, all_shown: bool, actions: Sequence[Action]) -> list[Line]:
@@ -39,13 +44,13 @@ def write_lead(batch: Batch, page: Page, now: float, *, all_shown: bool, actions
         names = ", ".join(plain(tool, NAME_ROOM) for tool in batch.already_ran[:named])
         more = len(batch.already_ran) - named
         lead.append((f"Already ran: {names}{f' and {more} more' if more > 0 else ''}",))
-    again = any(r.kind is RequestKind.MAY_HAVE_RUN for r in batch.requests)
     if not batch.settled:
-        verb = "Skipped" if again else "Rejected"
-        open_until: Line = (f"{verb} automatically ", Moment(batch.deadline))
+        kinds = {r.kind for r in batch.pending}
+        verb = " or ".join(word for kind, word in _EXPIRED.items() if kind in kinds)
+        open_until: Line = (f"{verb.capitalize()} automatically ", Moment(batch.deadline))
         lead.append(open_until if now < batch.deadline else ("The deadline has passed",))
         if not all_shown:
-            label = "Run it again" if again else "Accept"
+            label = " or ".join(word for kind, word in _APPROVES.items() if kind in kinds)
             lead.append((f"{label} is not offered: not all of this fits here, and no file can be attached",))
         if _offers_remember(batch, page, actions):
             lead.append((REMEMBER,))

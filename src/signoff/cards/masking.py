@@ -52,13 +52,19 @@ def _imitated(texts: Iterable[str]) -> bool:
 
 
 def mask_request(request: ApprovalRequest, masker: Masker) -> ApprovalRequest:
-    settlement, edit = request.settlement, request.edit
-    summary = masker.mask_foreign(request.summary)
+    """Where anything of it is masked, its digests are keyed; else they stay as the record has them, to be compared."""
+    call, settlement, edit = request.call, request.settlement, request.edit
+    summary, preview = masker.mask_foreign(request.summary), masker.mask_foreign(request.preview)
+    call = replace(call, args=masker.mask_args(call.args))
+    edit = replace(edit, original=masker.mask_args(edit.original)) if edit else None
+    if (call, edit, summary, preview) != (request.call, request.edit, request.summary, request.preview):
+        call = replace(call, digest=masker.mask_digest(call.digest))
+        edit = replace(edit, original_digest=masker.mask_digest(edit.original_digest)) if edit else None
     return replace(
         request,
-        call=replace(request.call, args=masker.mask_args(request.call.args)),
+        call=call,
         metadata={"summary": summary} if summary else {},
-        preview=masker.mask_foreign(request.preview),
+        preview=preview,
         settlement=replace(settlement, note=masker.mask_text(settlement.note)) if settlement else None,
-        edit=replace(edit, original=masker.mask_args(edit.original)) if edit else None,
+        edit=edit,
     )

@@ -133,10 +133,6 @@ class Action:
     """The page that this was drawn on; for `page`, the one to turn to."""
     disabled: bool = False
 
-    @property
-    def choice(self) -> Choice | None:
-        return self.verb.choice
-
 
 @dataclass(frozen=True, slots=True)
 class Card:

@@ -61,6 +61,14 @@ class Masker:
             raise ValueError(shown)
         return shown
 
+    def mask_digest(self, digest: str) -> str:
+        """For a digest of what is masked: a short secret is found from the digest itself, by trying them all.
+
+        No masked run has a blank in it, so nobody can have this computed by giving a digest for a secret.
+        """
+        keyed = hmac.digest(self.key, f"digest {digest}".encode(), "sha256").hex()
+        return f"keyed-{keyed}" if digest else ""
+
     def hides(self, args: JsonObject) -> bool:
         """Whether anything of these arguments is not shown as it is: then whoever sees the card cannot edit them.
 

@@ -127,12 +127,6 @@ def argument(name: str, value: Any) -> Value:
     return Value(label, _json_text(value), _kind(value), cut)
 
 
-def arguments(args: Mapping[str, Any]) -> list[Value]:
-    """Short values first, so that a long one cannot push them away; then by name, whatever order the store keeps."""
-    values = [argument(name, args[name]) for name in sorted(args)]
-    return sorted(values, key=lambda v: "\n" in v.text or len(v.text) > SHORT)
-
-
 def argument_label(name: str) -> tuple[str, bool]:
     """An argument's name; in quotation marks unless it is one word, so that it never reads like a label of ours."""
     return clip(name if _NAME.fullmatch(name) else json.dumps(name, ensure_ascii=False), LABEL_ROOM)

@@ -178,8 +178,13 @@ def status(batch: Batch) -> tuple[Tone, Line | None]:
 
 
 def already_settled(batch: Batch, target: str | None = None) -> Line:
-    """The private answer to a click that came second; `target` is what the click located, if not the whole batch."""
+    """The private answer to a click that came second; `target` is what the click located, if not the whole batch.
+
+    Nothing of it may be settled yet: after the deadline it is too late, even if nobody has swept up.
+    """
     settled = [r for r in batch.requests if r.settlement and target in (None, batch.id, r.id)]
+    if not settled:
+        return ("Too late, nobody decided in time: the deadline passed ", Moment(batch.deadline))
     endings = {outcome(r) for r in settled}
     if len(endings) != 1:
         return ("Already decided, call by call: see the card.",)

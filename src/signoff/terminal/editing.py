@@ -7,17 +7,9 @@ import os
 import shlex
 import shutil
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from signoff.cards.visible import is_hidden
-
-
-def written(args: Mapping[str, Any]) -> str:
-    """JSON in which everything hidden is an escape, so that it comes out of an editor as it went in."""
-    text = json.dumps(dict(args), sort_keys=True, ensure_ascii=False, indent=2)
-    return "".join(json.dumps(char)[1:-1] if is_hidden(char) else char for char in text)
+from signoff.cards.forms import written
 
 
 def on_one_line(text: str) -> str:

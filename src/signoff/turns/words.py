@@ -17,7 +17,8 @@ def broken(error: Exception) -> str:
 
 
 def not_asked(why: str) -> str:
-    return f"I could not ask for approval: {why}. Nothing was run."
+    """Others of the same answer may have run by then, so nothing is said of them."""
+    return f"I could not ask for approval: {why}. What needed it was not run."
 
 
 def gone_approvers(batch: Batch) -> str:
@@ -26,6 +27,15 @@ def gone_approvers(batch: Batch) -> str:
     if not gone:
         return ""
     named = f"For the admins: {', '.join(gone)} may decide here by a rule, and is gone."
-    if not all(can_be_met(request, batch) for request in batch.requests):
-        return f"{named} So nobody may decide. Change the rule with /signoff protect, or in signoff.toml."
-    return f"{named} Others still may decide. Change the rule with /signoff protect, or in signoff.toml."
+    return f"{named} {_who_is_left(batch)} Change the rule with /signoff protect, or in signoff.toml."
+
+
+def _who_is_left(batch: Batch) -> str:
+    """By number, in the order of the card: calls on one card may be decided by different people."""
+    calls = len(batch.requests)
+    stuck = [str(number) for number, r in enumerate(batch.requests, 1) if r.missing and not can_be_met(r, batch)]
+    if not stuck:
+        return "Others still may decide."
+    if len(stuck) == calls:
+        return "So nobody may decide."
+    return f"So nobody may decide {'calls' if len(stuck) > 1 else 'call'} {', '.join(stuck)} of {calls}."

@@ -32,7 +32,8 @@ from signoff.bot.admin.record_pages import (
 )
 from signoff.bot.approval_view import CLAIMED
 from signoff.bot.audit_words import ARGUMENTS_ROOM, KINDS, quoted, row_text
-from signoff.bot.delivery import NOBODY, Failure
+from signoff.bot.delivery import Failure
+from signoff.bot.interactions import redraw, show_privately
 from signoff.bot.ports import Orders
 from signoff.bot.split import sendable, size
 from signoff.errors import DeskError, Refused
@@ -58,11 +59,7 @@ class Record:
     async def show(self, interaction: Interaction, filters: Filters) -> None:
         """Answer a command with the newest page. Raises."""
         server = admin_of(interaction).server
-        view = await in_time(interaction, self._view(server, None, filters))
-        if interaction.response.is_done():
-            await interaction.followup.send(view=view, ephemeral=True, allowed_mentions=NOBODY)
-        else:
-            await interaction.response.send_message(view=view, ephemeral=True, allowed_mentions=NOBODY)
+        await show_privately(interaction, view=await in_time(interaction, self._view(server, None, filters)))
 
     async def turn(self, interaction: Interaction, spot: Spot | None) -> None:
         """Answer a click with another page. Never raises: the library would only log it."""
@@ -70,11 +67,7 @@ class Record:
             server = admin_of(interaction).server
             if spot is None:
                 raise Refused(UNKNOWN_PAGE)
-            view = await in_time(interaction, self._view(server, spot, spot.filters), thinking=False)
-            if interaction.response.is_done():
-                await interaction.edit_original_response(view=view, allowed_mentions=NOBODY)
-            else:
-                await interaction.response.edit_message(view=view, allowed_mentions=NOBODY)
+            await redraw(interaction, await in_time(interaction, self._view(server, spot, spot.filters)))
         except DeskError as refusal:
             await _say(interaction, str(refusal))
         except Exception:
