@@ -11,7 +11,7 @@ from typing import Any
 import discord
 import pytest
 
-from signoff import app
+from signoff import app, wiring
 from signoff.bot.access import Access
 from signoff.bot.client import SignoffClient
 from signoff.errors import LoginFailed
@@ -55,13 +55,13 @@ async def serve(client: Reconnecting, driver: Any) -> None:
 
 
 async def test_told_to_stop_between_two_attempts_to_connect_it_leaves_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "LEAVE", 3600.0)  # else it would end this process, too
+    monkeypatch.setattr(wiring, "LEAVE", 3600.0)  # else it would end this process, too
     client, driver = Reconnecting(), Stopped()
     serving = asyncio.ensure_future(serve(client, driver))
     await client.asleep.wait()
     os.kill(os.getpid(), signal.SIGTERM)
     await asyncio.wait_for(serving, 30)
-    assert driver.graces == [app.GRACE]
+    assert driver.graces == [wiring.GRACE]
     assert client.is_closed()
     assert client.woken is not None
 

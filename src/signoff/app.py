@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import signal
-import threading
-import time
 from contextlib import suppress
 
 from signoff.agent.assemble import Brain
@@ -23,18 +20,9 @@ from signoff.settings import Settings
 from signoff.store import Store
 from signoff.turns.driver import Driver
 from signoff.turns.halts import Halts
-from signoff.wiring import Core, queue_limits
+from signoff.wiring import GRACE, Core, SystemClock, leave_for_certain, queue_limits
 
 log = logging.getLogger(__name__)
-
-LEAVE = 18.0
-GRACE = 15.0
-"""Seconds for running tools when the process is told to stop; with the rest of the farewell it stays under twenty."""
-
-
-class SystemClock:
-    def now(self) -> float:
-        return time.time()
 
 
 async def run_discord(settings: Settings, config: Config) -> None:
@@ -69,7 +57,7 @@ async def _until_told_to_stop(client: SignoffClient, driver: Driver, token: str)
     try:
         await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if told.is_set():
-            _leave_for_certain()
+            leave_for_certain()
             log.info("stopping: nothing new is taken, running tools have %d seconds", GRACE)
         await driver.stop(GRACE if told.is_set() else 0)
     finally:
@@ -81,13 +69,6 @@ async def _until_told_to_stop(client: SignoffClient, driver: Driver, token: str)
     await asyncio.wait({serving})
     if not serving.cancelled():
         serving.result()
-
-
-def _leave_for_certain() -> None:
-    """A tool in a thread cannot be interrupted, and Python would wait for it: end without it, as if killed."""
-    watchdog = threading.Timer(LEAVE, os._exit, (0,))
-    watchdog.daemon = True
-    watchdog.start()
 
 
 def _access(config: Config) -> Access:

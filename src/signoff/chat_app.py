@@ -8,8 +8,6 @@ import os
 import secrets
 import signal
 import sys
-import threading
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from logging.handlers import RotatingFileHandler
@@ -34,17 +32,14 @@ from signoff.terminal.people import whoever_sits_here
 from signoff.terminal.screen import Screen
 from signoff.terminal.session import TURN, Session
 from signoff.turns.driver import Driver
-from signoff.turns.model import Turn, TurnState
+from signoff.turns.model import LIVE, Turn, TurnState
 from signoff.turns.ports import TurnTx
-from signoff.wiring import Core, queue_limits
+from signoff.wiring import GRACE, Core, SystemClock, leave_for_certain, queue_limits
 
 log = logging.getLogger(__name__)
 
-LIVE = (TurnState.QUEUED, TurnState.RUNNING, TurnState.WAITING)
-GRACE = 15.0
 PATIENCE = 1.5
 """After so many seconds of leaving it is said what is waited for."""
-LEAVE = 18.0
 LEFT_OPEN = 3
 """The exit code if the input ended before everything was decided and answered."""
 GREETING = "Signoff, model {}. Ctrl-D ends, Ctrl-C leaves; whatever is open then is kept."
@@ -52,11 +47,6 @@ STOPPING = "Leaving. A tool that is running has {:g} seconds; Ctrl-C again leave
 FOREIGN = "The database holds unfinished work of a bot, whose place is Discord; leave out --database or name another."
 KEPT = "Something is still open. It is kept: `python main.py chat` takes it up again."
 LOG_SIZE = 1_000_000
-
-
-class SystemClock:
-    def now(self) -> float:
-        return time.time()
 
 
 async def run_chat(settings: Settings, config: Config, *, go_on: bool = False) -> None:
@@ -141,7 +131,7 @@ async def _until_left(session: Session, driver: Driver, device: Device, left_ove
         task.cancel()
     await asyncio.wait({talking, waiting})
     if told:
-        _leave_for_certain(128 + told[0])
+        leave_for_certain(128 + told[0])
     stopping = asyncio.ensure_future(driver.stop(GRACE))
     done, _ = await asyncio.wait({stopping}, timeout=PATIENCE)
     if not done:
@@ -153,13 +143,6 @@ async def _until_left(session: Session, driver: Driver, device: Device, left_ove
             raise error
         log.warning("the terminal is gone: %s", error)
     return told[0] if told else 0
-
-
-def _leave_for_certain(code: int) -> None:
-    """A tool in a thread cannot be interrupted, and Python would wait for it: end without it, as if killed."""
-    watchdog = threading.Timer(LEAVE, os._exit, (code,))
-    watchdog.daemon = True
-    watchdog.start()
 
 
 def _write_whatever_comes(output: object) -> None:

@@ -1,4 +1,4 @@
-"""The parts that every front end needs, joined: masking, the rulebook, the runner, the desk and the editor.
+"""The parts that every front end needs, joined: masking, the rulebook, the runner, the desk, the editor; and the end.
 
 Used by the composition roots alone. Knows no front end: whoever has one passes its directory in.
 """
@@ -6,12 +6,16 @@ Used by the composition roots alone. Knows no front end: whoever has one passes 
 from __future__ import annotations
 
 import logging
+import os
+import threading
+import time
 from dataclasses import dataclass
 
 from signoff.agent.assemble import Brain, Mask, build_terms
 from signoff.agent.runner import AgentRunner
 from signoff.approvals.desk import Desk, Modes
 from signoff.approvals.edits import Editor
+from signoff.approvals.events import aside
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import JsonObject, Remember
 from signoff.approvals.ports import Clock, Directory
@@ -22,7 +26,15 @@ from signoff.config import Config
 from signoff.store import Store
 from signoff.turns.driver import QueueLimits
 
+GRACE = 15.0
+"""Seconds for running tools when the process is told to stop; with the rest of the farewell it stays under twenty."""
+LEAVE = 18.0
 UNREADABLE = {"arguments": "not kept: they cannot be masked without becoming ambiguous"}
+
+
+class SystemClock:
+    def now(self) -> float:
+        return time.time()
 
 
 @dataclass(frozen=True)
@@ -51,7 +63,7 @@ class Core:
             GrantTerms(Remember(asking.remember), asking.grant_lifetime, asking.grant_uses),
             directory,
             mask,
-            subscribers=[*brain.listeners],
+            subscribers=[aside(listener) for listener in brain.listeners],
         )
         editor = Editor(desk, runner, build_terms(config))
         return cls(masker, mask, rulebook, runner, desk, editor, Retention(store, config.audit.keep_text))
@@ -69,6 +81,13 @@ async def build_masker(config: Config, store: Store) -> Masker:
 def queue_limits(config: Config) -> QueueLimits:
     limits = config.limits
     return QueueLimits(limits.turns_per_person, limits.queue_per_person, limits.queue_per_conversation)
+
+
+def leave_for_certain(code: int = 0) -> None:
+    """A tool in a thread cannot be interrupted, and Python would wait for it: end without it, as if killed."""
+    watchdog = threading.Timer(LEAVE, os._exit, (code,))
+    watchdog.daemon = True
+    watchdog.start()
 
 
 def _careful(masker: Masker) -> Mask:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import Any
 
 import pytest
 
 from signoff.approvals.desk import Click, Desk, Modes
+from signoff.approvals.events import FAILED, aside
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Choice, Remember
 from signoff.errors import AlreadySettled
@@ -90,3 +93,30 @@ async def test_what_is_cancelled_and_what_lost_its_approvers_are_events(desk: De
         ("cancelled", None, "its channel is gone"),
         ("rejected", None, "nobody may decide this request"),
     ]
+
+
+async def test_a_slow_or_broken_listener_holds_up_no_decision_and_misses_none(
+    store: Store, clock: HandClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    going_on, done, heard = threading.Event(), asyncio.Event(), []
+    loop = asyncio.get_running_loop()
+
+    def slow(event: dict[str, Any]) -> None:
+        going_on.wait(60)
+        heard.append(event["request"])
+        if event["request"] == batches[-1].requests[0].id:
+            loop.call_soon_threadsafe(done.set)
+        raise SystemExit(3) if len(heard) == 1 else ValueError("broken")
+
+    desk = Desk(store, clock, subscribers=[aside(slow)])
+    batches = [make_batch(make_request(make_call(args={"n": n}))) for n in range(3)]
+    for batch in batches:
+        await opened(desk, batch)
+        async with asyncio.timeout(20):
+            await desk.decide(Click(batch.id, Choice.ACCEPT, ADA, PLACE.channel))
+    assert heard == []
+    going_on.set()
+    async with asyncio.timeout(20):
+        await done.wait()
+    assert heard == [batch.requests[0].id for batch in batches]
+    assert [record.getMessage() for record in caplog.records][:2] == [FAILED, FAILED]

@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -273,8 +274,15 @@ async def test_every_decision_is_an_event_for_plugins(live: Rig) -> None:
     asked, card = await asks(live, 'call record {"value": "an event"}')
     await press(live, card, "Accept", "Olga")
     await live.ended(asked)
+
+    def told() -> list[dict[str, Any]]:
+        lines = (live.folder / "events.jsonl").read_text(encoding="utf-8").splitlines()
+        return [one for one in map(json.loads, lines) if one["arguments"] == {"value": "an event"}]
+
+    # A plugin is told in a thread of its own, so it may still be at it.
+    await live.until(told, "the plugin was told")
+    (event,) = told()
     lines = (live.folder / "events.jsonl").read_text(encoding="utf-8").splitlines()
-    event = next(one for one in map(json.loads, lines) if one["arguments"] == {"value": "an event"})
     assert (event["event"], event["tool"], event["approved"]) == ("tool_approval", "record", True)
     assert (event["by"], event["how"]) == (str(live.people["Olga"].id), "approved")
     assert not [secret for secret in (NAMED, SHAPED, OWN) if secret in "\n".join(lines)]

@@ -187,3 +187,15 @@ async def test_a_question_that_is_withdrawn_leaves_a_scripts_line_for_the_next()
     assert await device.ask("you> ") == "the next prompt"
     os.close(read)
     os.close(write)
+
+
+async def test_a_notice_about_a_turn_that_goes_on_again_does_not_end_the_wait_for_it() -> None:
+    printed = Printed()
+    turn = make_turn()
+    with pytest.raises(StoreError):
+        async with printed.front.working(turn):
+            raise StoreError("disk full")
+    async with printed.front.working(turn):
+        pass
+    await printed.front.notice(turn, "For the admins: the role is gone.")
+    assert printed.front.news.empty()

@@ -113,7 +113,7 @@ def facts(agent: AbstractAgent[Any, Any], policy: Policy) -> list[ToolFacts]:
         ToolFacts(
             tool_def.name,
             tuple(tool_def.parameters_json_schema.get("properties", {})),
-            _verdict(tool_def, policy).partition(": ")[2],
+            _verdict(tool_def, policy),
         )
         for toolset in agent.toolsets
         for tool_def in _definitions(toolset)
@@ -143,7 +143,7 @@ def import_agent(config: Config) -> AbstractAgent[Any, Any]:
         sys.path.insert(0, folder)
     try:
         found = getattr(importlib.import_module(module_name), name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         cause = f"{type(error).__name__}: {error}"
         raise ConfigError(f'[agent] import = "{target}" cannot be loaded: {cause}; write "module:agent"') from error
     if not isinstance(found, AbstractAgent):
@@ -155,11 +155,9 @@ def verdicts(tools: Iterable[PluginTool], policy: Policy) -> list[str]:
     """What a call of each tool would meet, in words."""
     lines: list[str] = []
     for entry in tools:
-        if isinstance(entry, Tool):
-            lines.append(_verdict(entry.tool_def, policy))
-        elif found := _definitions(entry):
-            lines += [_verdict(tool_def, policy) for tool_def in found]
-        else:
+        known = [entry.tool_def] if isinstance(entry, Tool) else _definitions(entry)
+        lines += [f"{tool_def.name}: {_verdict(tool_def, policy)}" for tool_def in known]
+        if not known and not isinstance(entry, Tool):
             lines.append(f"{entry.label}: its tools are known when it runs; each passes the gate")
     return lines
 
@@ -168,12 +166,12 @@ def _verdict(tool: ToolDefinition, policy: Policy) -> str:
     declared = declaration(tool)
     rules = [rule for rule in policy.rules if rule.names(tool.name)]
     if any(rule.when or rule.unless for rule in rules) or (not rules and callable(declared)):
-        return f"{tool.name}: depends on its arguments"
+        return "depends on its arguments"
     strictest = [v for v in (Verdict.DENY, Verdict.ASK, Verdict.ALLOW) if any(rule.verdict is v for rule in rules)]
     if strictest:
-        return f"{tool.name}: {strictest[0]} (rule)"
+        return f"{strictest[0]} (rule)"
     if isinstance(declared, Ruling):
-        return f"{tool.name}: {declared.verdict} ({declared.reason})"
+        return f"{declared.verdict} ({declared.reason})"
     if isinstance(declared, Verdict):
-        return f"{tool.name}: {declared} (declared)"
-    return f"{tool.name}: {policy.undeclared} (declares nothing; its own code may still ask)"
+        return f"{declared} (declared)"
+    return f"{policy.undeclared} (declares nothing; its own code may still ask)"

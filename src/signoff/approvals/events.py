@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from signoff.approvals.model import ApprovalRequest, Batch, JsonObject, RequestState
@@ -11,6 +12,7 @@ from signoff.approvals.ports import Subscriber
 
 log = logging.getLogger(__name__)
 
+FAILED = "a tool_approval subscriber failed; the decision stands"
 Mask = Callable[[JsonObject], JsonObject]
 
 
@@ -21,7 +23,23 @@ def announce(subscribers: Iterable[Subscriber], batch: Batch, settled: Sequence[
             try:
                 subscriber(event)
             except Exception:
-                log.exception("a tool_approval subscriber failed; the decision stands")
+                log.exception(FAILED)
+
+
+def aside(subscriber: Subscriber) -> Subscriber:
+    """The same one, told in a thread of its own, in order: however slow it is, no decision waits for it."""
+    thread = ThreadPoolExecutor(1, "signoff-listener")
+
+    def tell(event: dict[str, Any]) -> None:
+        try:
+            subscriber(event)
+        except (Exception, SystemExit):
+            log.exception(FAILED)
+
+    def later(event: dict[str, Any]) -> None:
+        thread.submit(tell, event)
+
+    return later
 
 
 def tool_approval(batch: Batch, request: ApprovalRequest, mask: Mask) -> dict[str, Any]:

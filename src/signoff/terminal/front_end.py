@@ -90,13 +90,14 @@ class TerminalFrontEnd:
 
     @asynccontextmanager
     async def _at_work(self, turn: Turn) -> AsyncGenerator[None]:
+        self._broken.discard(turn.id)
         try:
             with self._screen.working():
                 yield
         except TurnFailed:
             raise  # there will be a reply
         except Exception:
-            # Something else failed: there will be a notice, and the turn is taken up again at the next start.
+            # It is tried again in a while. Should there be a notice before that, nobody has to wait for it here.
             self._broken.add(turn.id)
             raise
 

@@ -14,10 +14,8 @@ from signoff.approvals.model import Actor, Pause
 from signoff.approvals.ports import Clock
 from signoff.approvals.rules import must_manage
 from signoff.turns.driver import Driver
-from signoff.turns.model import Turn, TurnState
+from signoff.turns.model import LIVE, Turn, TurnState
 from signoff.turns.ports import Runner, TurnStore, TurnTx
-
-LIVE = (TurnState.QUEUED, TurnState.RUNNING, TurnState.WAITING)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,10 @@ class TurnState(StrEnum):
     STOPPED = "stopped"
 
 
+LIVE = (TurnState.QUEUED, TurnState.RUNNING, TurnState.WAITING)
+"""Turns that have not ended."""
+
+
 MOVES: Mapping[TurnState, frozenset[TurnState]] = {
     TurnState.QUEUED: frozenset({TurnState.RUNNING, TurnState.STOPPED}),
     TurnState.RUNNING: frozenset({TurnState.WAITING, TurnState.DONE, TurnState.FAILED, TurnState.STOPPED}),

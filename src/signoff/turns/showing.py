@@ -22,8 +22,8 @@ log = logging.getLogger(__name__)
 
 CLICK_GRACE = 4.0
 """How long the click that settled a batch has to update its card before it is done here."""
-DELAYS = (0.0, 1.0, 5.0)
-"""Seconds before each attempt; then it is left to the next start."""
+DELAYS = (0.0, 1.0, 5.0, 60.0, 600.0, 3600.0)
+"""Seconds before each attempt, so that an hour without Discord is bridged; then it is left to the next start."""
 
 
 @dataclass(frozen=True)

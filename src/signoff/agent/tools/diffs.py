@@ -31,7 +31,7 @@ def describe_change(path: str, old: Present, new: bytes) -> str:
         why = "is too large to be compared here" if old.data is None or is_text else "is not text"
         words = "Creates" if old.digest == ABSENT else "Replaces"
         now = ABSENT if old.digest == ABSENT else f"{old.size} bytes, sha256 {old.digest}"
-        return f"{words} {path}, which {why}.\nnow:   {now}\nafter: {len(new)} bytes, sha256 {digest_of(new)}"
+        return f"{words} {path}, which {why}.\nnow:   {now}\nafter: {len(new)} bytes"
     a, b = _LINE.findall(before), _LINE.findall(after)
     diff = list(_diff(a, b))
     if old.digest == ABSENT:
