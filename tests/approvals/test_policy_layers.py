@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from signoff.approvals.approvers import both
 from signoff.approvals.model import Ruling, Verdict
 from signoff.approvals.policy import Context, Layer, Policy, Rule, layered, together
 from tests.conftest import MAX, PLACE, make_call
@@ -38,3 +39,22 @@ def test_a_deny_is_never_relaxed() -> None:
 async def test_an_exception_to_an_allow_rule_holds_if_one_item_of_a_list_matches_it() -> None:
     policy = Policy((Rule("*", ALLOW, unless={"path": ("/etc/*",)}),), undeclared=ASK)
     assert (await policy.decide(CALL, None, Context(PLACE, MAX))).verdict is ASK
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "found"),
+    [
+        (("manage_server", "role:1"), ("role:1",), ("role:1",)),
+        (("role:1", "role:2"), ("role:2", "role:1"), ("role:1", "role:2")),
+        (("role:1&role:2",), ("role:2&role:1", "user:3"), ("role:2&role:1",)),
+        (("role:1",), ("role:2",), ("role:1&role:2",)),
+    ],
+)
+def test_nobody_is_named_twice_by_two_rules(
+    one: tuple[str, ...], other: tuple[str, ...], found: tuple[str, ...]
+) -> None:
+    """A card would say "people with Manage Server and @Approvers or @Approvers"."""
+    named = both(one, other)
+    assert named is not None
+    assert len(named) == len(found)
+    assert {frozenset(spec.split("&")) for spec in named} == {frozenset(spec.split("&")) for spec in found}

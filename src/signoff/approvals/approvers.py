@@ -27,7 +27,9 @@ def both(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[st
     """A specification that names only those whom both name. None says nothing."""
     if one is None or other is None:
         return one if other is None else other
-    return tuple(dict.fromkeys(_joined((*parts(a), *parts(b))) for a in one for b in other))
+    found = {frozenset(parts(spec)): spec for a in one for b in other for spec in [_joined((*parts(a), *parts(b)))]}
+    # Whomever a longer one names, a shorter one within it names anyway.
+    return tuple(spec for those, spec in found.items() if not any(shorter < those for shorter in found))
 
 
 def parts(spec: str) -> list[str]:
