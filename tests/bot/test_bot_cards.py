@@ -7,6 +7,7 @@ from bot_fakes import make_batch, make_request, settled
 from bot_rig import Rig, show, until
 
 from signoff.approvals.model import Place, RequestState
+from signoff.bot import front_end
 from signoff.errors import CardFailed
 from signoff.sandbox import Person
 from signoff.sandbox.permissions import Permission
@@ -68,7 +69,8 @@ async def test_posting_a_card_twice_shows_it_once(rig: Rig, max_: Person) -> Non
     assert len([m for m in await max_.messages("general") if m.buttons]) == 1
 
 
-async def test_a_card_that_cannot_be_posted_says_why(rig: Rig) -> None:
+async def test_a_card_that_cannot_be_posted_says_why(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(front_end, "CARD_DELAYS", (0.01, 0.01, 0.01))
     asker = await rig.asker()
     await rig.sandbox.overwrite("ops", "Signoff", deny=int(Permission.SEND_MESSAGES))
     with pytest.raises(CardFailed, match="not permitted"):

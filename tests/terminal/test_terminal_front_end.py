@@ -17,9 +17,10 @@ from signoff.approvals.model import RequestState, Settlement
 from signoff.cards.model import Action, Style, Verb
 from signoff.cards.offers import Offers
 from signoff.errors import CardFailed, StoreError, TurnFailed
+from signoff.terminal import front_end
 from signoff.terminal.device import Device, Withdrawn
 from signoff.terminal.dialogue import Subject, choose
-from signoff.terminal.front_end import MOST_ENDED, TerminalFrontEnd
+from signoff.terminal.front_end import TerminalFrontEnd
 from signoff.terminal.keyboard import Ended, Keyboard
 from signoff.terminal.screen import Screen
 from signoff.turns.model import TurnState
@@ -66,15 +67,16 @@ async def test_how_a_card_ended_is_printed_once_whoever_notices() -> None:
     assert printed.text.count("TIMEOUT") == 1
 
 
-async def test_a_long_session_does_not_remember_every_end() -> None:
+async def test_a_long_session_does_not_remember_every_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(front_end, "MOST_ENDED", 20)
     printed = Printed()
     expired = replace(make_request(), state=RequestState.EXPIRED, settlement=Settlement(None, None, NOW))
     batch = make_batch(expired)
-    for number in range(MOST_ENDED + 1):
+    for number in range(21):
         printed.front.close(replace(batch, id=f"b{number}"))
         await printed.front.reply(make_turn(f"t{number}"), "done")
     kept = [value for value in vars(printed.front).values() if isinstance(value, set | dict)]
-    assert max(map(len, kept)) == MOST_ENDED
+    assert max(map(len, kept)) == 20
 
 
 async def test_a_card_that_cannot_be_shown_is_refused_while_it_can_be_told() -> None:
