@@ -79,11 +79,11 @@ class Office:
         actor: str | None = None,
         tool: str | None = None,
         kind: str | None = None,
+        request: str | None = None,
     ) -> Sequence[AuditRow]:
         server = "" if kind in (BROKEN, PRUNED) else server
-        return await self.store.run(
-            lambda tx: tx.audit_page(server, before=before, limit=limit, actor=actor, tool=tool, kind=kind)
-        )
+        narrowed = {"actor": actor, "tool": tool, "kind": kind, "subject": request}
+        return await self.store.run(lambda tx: tx.audit_page(server, before=before, limit=limit, **narrowed))
 
     async def audit_text(self, digest: str) -> str | None:
         return await self.store.run(lambda tx: tx.audit_text(digest))

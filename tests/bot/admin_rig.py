@@ -132,9 +132,10 @@ class FakeOrders(Orders):
         actor: str | None = None,
         tool: str | None = None,
         kind: str | None = None,
+        request: str | None = None,
     ) -> Sequence[AuditRow]:
         await self._note("audit", server, before, limit, actor, tool, kind)
-        wanted = {"server": server, "actor": actor, "tool": tool, "kind": kind}
+        wanted = {"server": server, "actor": actor, "tool": tool, "kind": kind, "subject": request}
         fitting = (
             row
             for row in reversed(self.rows)

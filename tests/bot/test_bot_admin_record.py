@@ -89,6 +89,17 @@ async def test_filters_are_kept_from_page_to_page(admin: AdminRig) -> None:
     assert f"by <@{max_}>, about `write_file`, rejected" in first.text
 
 
+async def test_one_request_is_told_alone_from_page_to_page(admin: AdminRig) -> None:
+    one = "00ab" * 4
+    admin.orders.rows = [admin.row(seq, subject=one if seq % 2 else "f" * 16) for seq in range(1, 60)]
+    first = page(await admin.run("audit", request=one.upper()))
+    assert shown(first) == list(range(59, 39, -2))
+    assert f"newest first, request `{one}`" in first.text
+    second = (await admin.ada.click(first, "Older")).updated
+    assert shown(second) == list(range(39, 19, -2))
+    assert "as its card and the record have it" in private(await admin.run("audit", request="59"))
+
+
 async def test_buttons_work_after_a_restart(idle: AdminRig) -> None:
     idle.orders.rows = [idle.row(seq) for seq in range(1, 40)]
     async with idle.running():

@@ -215,14 +215,14 @@ tools = st.text(alphabet=st.sampled_from("abcXYZ019_.:/*?[]!-é"), min_size=1, m
 def test_an_id_is_read_back_as_it_was_written(
     older: bool, seq: int, actor: int | None, tool: str | None, data: st.DataObject
 ) -> None:
-    kind = data.draw(st.sampled_from([None, *KINDS]))
-    spot = Spot(older, seq, Filters(None if actor is None else str(actor), tool, kind))
+    kind, request = data.draw(st.sampled_from([None, *KINDS])), data.draw(st.sampled_from([None, "0123456789abcdef"]))
+    spot = Spot(older, seq, Filters(None if actor is None else str(actor), tool[:30] if tool else None, kind, request))
     written = write_id(spot)
     assert len(written) <= 100
     assert read_id(written) == spot
 
 
-@given(st.text() | st.from_regex(r"signoff:log:[on]:[0-9a-z]{0,14}:[0-9a-z]{0,14}:[a-z]?:.{0,70}"))
+@given(st.text() | st.from_regex(r"signoff:log:[on]([0-9a-f]{16})?:[0-9a-z]{0,14}:[0-9a-z]{0,14}:[a-z]?:.{0,70}"))
 def test_what_is_not_written_so_is_not_read(custom_id: str) -> None:
     spot = read_id(custom_id)
     assert spot is None or write_id(spot) == custom_id
@@ -231,8 +231,16 @@ def test_what_is_not_written_so_is_not_read(custom_id: str) -> None:
 def test_the_longest_tool_names_fit_with_every_filter() -> None:
     checked_filters("1571792512098500608", "t" * 63, "arguments_changed")
     checked_filters(None, "t" * 64, "arguments_changed")
+    checked_filters("9223372036854775807", "t" * 40, "asked", "0123456789abcdef")
     with pytest.raises(Refused, match="too long together"):
         checked_filters("9223372036854775807", "t" * 64, "asked")
+
+
+@pytest.mark.parametrize("wrong", ["", "0123456789abcde", "0123456789abcdefa", "0123456789abcdeg", 7])
+def test_a_request_is_named_by_its_whole_id(wrong: object) -> None:
+    assert checked_filters(None, None, None, " 0123456789ABCDEF ").request == "0123456789abcdef"
+    with pytest.raises(Refused, match="as its card and the record have it"):
+        checked_filters(None, None, None, wrong)
 
 
 # Pages

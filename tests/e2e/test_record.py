@@ -123,7 +123,14 @@ async def test_ten_thousand_rows_are_answered_in_time_filtered_and_paged(live: R
     try:
         newest = await order(live, "audit")
         ada = live.people["Ada"]
-        for options in ({"person": ada.id}, {"tool": "old_3"}, {"kind": "expired"}, {"tool": "none_such"}):
+        narrowed = (
+            {"person": ada.id},
+            {"tool": "old_3"},
+            {"kind": "expired"},
+            {"tool": "none_such"},
+            {"request": "0" * 16},
+        )
+        for options in narrowed:
             assert not (await order(live, "audit", **options)).failed
     finally:
         await live.sandbox.settings(interaction_deadline=PATIENCE)
@@ -159,7 +166,10 @@ async def test_the_story_of_a_call_is_told_in_order(live: Rig) -> None:
     await press(live, await live.card(asked.id), "Accept", "Nina")
     await live.sees(asked.id, "recorded a better story")
     await live.ended(asked)
-    told = (await order(live, "audit", tool="record")).text
+    # The card itself says what to ask the record for.
+    request = re.search(r"Request ([0-9a-f]{16}) ", card.text)
+    assert request
+    told = (await order(live, "audit", request=request[1])).text
     olga, nina, max_ = (live.people[name].mention for name in ("Olga", "Nina", "Max"))
     story = [
         f"Asked** for {max_}",
@@ -170,6 +180,7 @@ async def test_the_story_of_a_call_is_told_in_order(live: Rig) -> None:
     ]
     places = [told.index(words) for words in reversed(story)]
     assert places == sorted(places), "newest first"
+    assert told.count("· row ") == len(story), "and nothing of any other request"
 
 
 async def test_people_timeouts_restarts_and_stops_are_told_apart(live: CrashingRig) -> None:

@@ -109,6 +109,7 @@ class Orders(Protocol):
         actor: str | None = None,
         tool: str | None = None,
         kind: str | None = None,
+        request: str | None = None,
     ) -> Sequence[AuditRow]:
         """Newest first. What concerns the record as a whole belongs to every server."""
         ...

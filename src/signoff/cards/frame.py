@@ -11,12 +11,12 @@ from dataclasses import replace
 
 from signoff.approvals.model import ApprovalRequest, Batch, RequestKind, RequestState
 from signoff.cards.drafts import Page
-from signoff.cards.files import file_name, short_id
+from signoff.cards.files import file_name
 from signoff.cards.findings import findings_in
 from signoff.cards.masking import note_of
 from signoff.cards.model import Action, CardCall, Line, Moment, Quote, Verb
 from signoff.cards.quotes import beginning
-from signoff.cards.room import DIGEST_ROOM, OUTCOME_ROOM
+from signoff.cards.room import DIGEST_ROOM, ID_ROOM, OUTCOME_ROOM
 from signoff.cards.values import Value
 from signoff.cards.visible import plain
 from signoff.cards.words import NAME_ROOM, may_decide_line, outcome, person
@@ -111,5 +111,8 @@ def _reason(label: str, note: str, room: int) -> Quote:
 
 
 def write_footer(batch: Batch, page: Page) -> Line:
-    digests = [plain(r.call.digest[:DIGEST_ROOM], DIGEST_ROOM) or "none" for r in batch.page(page.number)]
-    return f"Request {short_id(batch.id)}", f" · digest {', '.join(digests)}"
+    """The ids as the record has them: with one, `/signoff audit` tells the rest of the story."""
+    shown = batch.page(page.number)
+    ids = [plain(r.id, ID_ROOM) for r in shown]
+    digests = [plain(r.call.digest[:DIGEST_ROOM], DIGEST_ROOM) or "none" for r in shown]
+    return f"Request {', '.join(ids)}", f" · digest {', '.join(digests)}"

@@ -18,6 +18,7 @@ REASON_ROOM = 240
 LABEL_ROOM = 28
 """The longest label of ours."""
 DIGEST_ROOM = 12
+ID_ROOM = 16
 PEOPLE_ROOM = VOTERS * (NAME_ROOM + 5) + 10
 OUTCOME_ROOM = 60
 """The words about how one call ended, beside the people who decided it."""

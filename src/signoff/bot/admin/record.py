@@ -77,7 +77,13 @@ class Record:
     async def _view(self, server: str, spot: Spot | None, filters: Filters) -> RecordView:
         async def fetch(before: int | None, limit: int) -> Sequence[AuditRow]:
             return await self._orders.audit(
-                server, before=before, limit=limit, actor=filters.actor, tool=filters.tool, kind=filters.kind
+                server,
+                before=before,
+                limit=limit,
+                actor=filters.actor,
+                tool=filters.tool,
+                kind=filters.kind,
+                request=filters.request,
             )
 
         page = await (page_at(fetch, spot) if spot else newest_page(fetch))
@@ -143,6 +149,7 @@ def _title(filters: Filters) -> str:
     narrowed = [f"by <@{filters.actor}>"] if filters.actor else []
     narrowed += [f"about {quoted(filters.tool, 64)}"] if filters.tool else []
     narrowed += [KINDS[filters.kind].label] if filters.kind else []
+    narrowed += [f"request {quoted(filters.request, 16)}"] if filters.request else []
     return f"**The record of this server**, newest first{''.join(f', {part}' for part in narrowed)}"
 
 
@@ -156,7 +163,10 @@ async def _say(interaction: Interaction, text: str) -> None:
 def add_record_command(group: app_commands.Group, record: Record, suggestions: Suggestions) -> None:
     @group.command(description="The record: who decided what, when, and how it ended")
     @app_commands.describe(
-        person="only what this person did", tool="only about this tool", kind="only what is of this kind"
+        person="only what this person did",
+        tool="only about this tool",
+        kind="only what is of this kind",
+        request="only about this request: its id, as its card shows it",
     )
     @app_commands.choices(kind=CHOICES)
     @app_commands.autocomplete(tool=suggestions.tools())
@@ -165,6 +175,7 @@ def add_record_command(group: app_commands.Group, record: Record, suggestions: S
         person: discord.User | None = None,
         tool: Range[str, 1, 64] | None = None,
         kind: str | None = None,
+        request: Range[str, 1, 32] | None = None,
     ) -> None:
         actor = str(person.id) if person is not None else None
-        await record.show(interaction, checked_filters(actor, tool, kind))
+        await record.show(interaction, checked_filters(actor, tool, kind, request))

@@ -20,13 +20,14 @@ LOOK = 100
 """So many rows are fetched at once when newer ones are looked for."""
 MOST_ID = 100
 TOOL_HINT = "tool must be a tool's name as the record has it: no blanks, at most 64 characters."
+REQUEST_HINT = "request must be a request's id as its card and the record have it: 16 digits and letters from a to f."
 
 Fetch = Callable[[int | None, int], Awaitable[Sequence[AuditRow]]]
 """(before, limit) -> rows, newest first."""
 
 _TOOL = r"[\w.:/*?\[\]!-]{1,64}"
 TEMPLATE = re.compile(
-    r"signoff:log:(?P<way>[on]):(?P<seq>[1-9a-z][0-9a-z]{0,12}):(?P<actor>(?:[1-9a-z][0-9a-z]{0,12})?)"
+    r"signoff:log:(?P<way>[on])(?P<request>(?:[0-9a-f]{16})?):(?P<seq>[1-9a-z][0-9a-z]{0,12}):(?P<actor>(?:[1-9a-z][0-9a-z]{0,12})?)"
     rf":(?P<kind>[a-z]?):(?P<tool>(?:{_TOOL})?)\Z"
 )
 _LETTERS = {kind: entry.letter for kind, entry in KINDS.items()}
@@ -41,6 +42,7 @@ class Filters:
     """A Discord id."""
     tool: str | None = None
     kind: str | None = None
+    request: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +62,17 @@ class Page:
     newer: bool
 
 
-def checked_filters(actor: str | None, tool: object, kind: object) -> Filters:
+def checked_filters(actor: str | None, tool: object, kind: object, request: object = None) -> Filters:
     """Raises Refused for what no button could carry."""
     name = tool.strip() if isinstance(tool, str) else None
     if tool is not None and not (name and re.fullmatch(_TOOL, name)):
         raise Refused(TOOL_HINT)
     if kind is not None and kind not in KINDS:
         raise Refused("kind must be one of those that are suggested.")
-    filters = Filters(actor, name, str(kind) if kind is not None else None)
+    one = request.strip().lower() if isinstance(request, str) else None
+    if request is not None and not (one and re.fullmatch(r"[0-9a-f]{16}", one)):
+        raise Refused(REQUEST_HINT)
+    filters = Filters(actor, name, str(kind) if kind is not None else None, one)
     write_id(Spot(True, 36**7 - 1, filters))
     return filters
 
@@ -77,7 +82,7 @@ def write_id(spot: Spot) -> str:
     actor = _write(int(filters.actor)) if filters.actor else ""
     kind = _LETTERS[filters.kind] if filters.kind else ""
     way = "o" if spot.older else "n"
-    written = f"signoff:log:{way}:{_write(spot.seq)}:{actor}:{kind}:{filters.tool or ''}"
+    written = f"signoff:log:{way}{filters.request or ''}:{_write(spot.seq)}:{actor}:{kind}:{filters.tool or ''}"
     if size(written) > MOST_ID:
         raise Refused("These filters are too long together: leave out the person, or the tool.")
     return written
@@ -92,7 +97,7 @@ def read_id(custom_id: object) -> Spot | None:
     actor = str(int(found["actor"], 36)) if found["actor"] else None
     if seq > _HIGHEST or (actor and int(actor) > _HIGHEST):
         return None
-    filters = Filters(actor, found["tool"] or None, _BY_LETTER.get(found["kind"]))
+    filters = Filters(actor, found["tool"] or None, _BY_LETTER.get(found["kind"]), found["request"] or None)
     return Spot(found["way"] == "o", seq, filters)
 
 
