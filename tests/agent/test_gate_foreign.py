@@ -229,6 +229,22 @@ async def test_a_call_that_was_cut_off_and_is_skipped_is_told_as_before(
     assert bench.script.results["call_0"].startswith("The bot stopped during this call: it may have run.")
 
 
+async def test_a_call_that_was_cut_off_is_put_to_people_though_its_effects_stand_in_its_way(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_new(ctx: RunContext[Any], **args: Any) -> None:
+        if bench.box.ran:
+            raise ModelRetry("it exists already")
+
+    await cut_off(bench, monkeypatch, Tool(bench.box.tool("first"), args_validator=is_new), Changing())
+    step = await bench.advance()
+    assert batch_of(step).requests[0].kind is RequestKind.MAY_HAVE_RUN
+    await bench.decide(step, Choice.RERUN)
+    words = "An earlier attempt at this call was cut off and may have run. This time: it exists already"
+    assert words in bench.script.results["call_0"]
+    assert bench.box.ran == [("first", "x", None)]
+
+
 async def test_nothing_starts_in_a_turn_that_is_stopped(bench: Bench) -> None:
     """Not even if the stop is committed while the call is on its way to the journal."""
     policy = Changing()

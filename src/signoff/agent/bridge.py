@@ -9,9 +9,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from pydantic_ai import DeferredToolRequests, RunContext
+from pydantic_ai import DeferredToolRequests, RunContext, ToolReturn
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -107,6 +107,12 @@ def told(request: ApprovalRequest, *, changed: bool = False) -> str:
             if settlement and settlement.by is None:
                 return f"Rejected automatically, not by a person: the call was not run.{note}"
             return f"Rejected by user {who}: the call was not run.{note}"
+
+
+def with_note(result: Any, note: str) -> ToolReturn[Any]:
+    """The model's history keeps the arguments that it sent, so the result says that others were used."""
+    returned = cast(ToolReturn[Any], result) if isinstance(result, ToolReturn) else ToolReturn(return_value=result)
+    return replace(returned, return_value={"note": note, "result": returned.return_value})
 
 
 def response_of(ctx: RunContext[Any]) -> ModelResponse:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic_ai import RunContext, ToolDefinition, ToolDenied
+
+from signoff.agent.layers import CallTool
 from signoff.approvals.model import Edit, JsonObject, RequestKind, Ruling, ToolCall
 
 INTERRUPTED = "the bot was stopped while this call was running"
@@ -26,3 +29,19 @@ class Draft:
     preview: str = ""
     edit: Edit | None = None
     """Set where a person had changed the arguments already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A call with everything that its tool would run with."""
+
+    ctx: RunContext[Any]
+    tool_def: ToolDefinition
+    args: dict[str, Any]
+    run: CallTool
+    call: ToolCall
+    edit: Edit | None = None
+
+
+class Refusal(ToolDenied):
+    """Said of this attempt alone: whether an earlier one has run is another matter."""

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
+
+from pydantic_ai.exceptions import ToolFailed
+
+from signoff.approvals.foreign import contained
+
+T = TypeVar("T")
 
 
 class ToolOverran(Exception):
@@ -52,6 +59,18 @@ class Floor:
             self.running -= 1
             if not self.running:
                 self._empty.set()
+
+    async def in_time(self, what: str, answer: Awaitable[T]) -> T:
+        """What belongs to a tool and is asked before it runs has no longer than the tool itself."""
+        limit = asyncio.timeout(self.seconds_per_tool)
+        try:
+            async with limit:
+                with contained():
+                    return await answer
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise ToolFailed(f"Nothing was run: {what} took longer than {self.seconds_per_tool:g} s.") from error
 
     async def clear(self, seconds: float) -> None:
         """Let nothing further start, and give what runs so many seconds."""

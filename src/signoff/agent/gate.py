@@ -7,15 +7,14 @@ the call's digest and nothing else: the framework's own "approved" flag is neith
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol
 
 from pydantic import ValidationError
-from pydantic_ai import ApprovalRequired, CallDeferred, ModelRetry, RunContext, ToolDefinition, ToolDenied, ToolReturn
+from pydantic_ai import ApprovalRequired, CallDeferred, ModelRetry, RunContext, ToolDefinition, ToolDenied
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ModelResponse, ToolCallPart
@@ -23,9 +22,19 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import to_jsonable_python
 
-from signoff.agent.bridge import response_of, said, told
+from signoff.agent.bridge import response_of, said, told, with_note
 from signoff.agent.declared import declaration, is_read_only
-from signoff.agent.drafts import ASKED, CHANGED, CUT_OFF, HELD, INTERRUPTED, NOT_AVAILABLE, Draft
+from signoff.agent.drafts import (
+    ASKED,
+    CHANGED,
+    CUT_OFF,
+    HELD,
+    INTERRUPTED,
+    NOT_AVAILABLE,
+    Attempt,
+    Draft,
+    Refusal,
+)
 from signoff.agent.floor import Floor, ToolOverran
 from signoff.agent.journal import Ask, Go, Journal, Replay, Settled
 from signoff.agent.layers import CallTool, GatedToolset, Seal, source_of
@@ -36,7 +45,6 @@ from signoff.approvals.foreign import answered, contained
 from signoff.approvals.model import (
     ApprovalRequest,
     CallKey,
-    Edit,
     JsonObject,
     RequestKind,
     RequestState,
@@ -47,29 +55,11 @@ from signoff.approvals.model import (
 from signoff.approvals.policy import Context, Declaration, Said
 from signoff.turns.model import CallState, Turn
 
-Told = TypeVar("Told")
-
 
 class Judge(Protocol):
     """The policy as the gate needs it. Whatever it raises means that the call does not run."""
 
     async def decide(self, call: ToolCall, declaration: Declaration, context: Context) -> Ruling: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """A call with everything that its tool would run with."""
-
-    ctx: RunContext[Any]
-    tool_def: ToolDefinition
-    args: dict[str, Any]
-    run: CallTool
-    call: ToolCall
-    edit: Edit | None = None
-
-
-class Refusal(ToolDenied):
-    """Said of this attempt alone: whether an earlier one has run is another matter."""
 
 
 @dataclass
@@ -133,8 +123,16 @@ class Gate(AbstractCapability[Any]):
         record, request = await self.journal.met(self._key(ctx.tool_call_id or ""))
         if (record and record.ended) or (request and not _may_still_run(request)):
             return  # nothing is left to check: the world may be as it is because the call has run
-        if request is None or request.edit is None:  # else what the person wrote is checked, at `_edited`
+        if request and request.edit:
+            return  # what the person wrote is checked instead, at `_edited`
+        try:
             await self._check(ctx, validate, args, approved=_said_yes(request))
+        except (ModelRetry, ToolFailed) as failure:
+            if record is None:
+                raise
+            # It was cut off, and may have made the world as it is. People are asked first if it is to run again.
+            if _said_yes(request):
+                raise ToolFailed(f"{CUT_OFF} {failure.message}") from failure
 
     async def admit(self, ctx: RunContext[Any], tool_def: ToolDefinition, args: dict[str, Any], run: CallTool) -> Any:
         """Let one call run, make it wait, or answer in its place."""
@@ -197,7 +195,7 @@ class Gate(AbstractCapability[Any]):
             result = await attempt.run(ctx, args)
             if request is None or request.edit is None:
                 return result
-            return _with_note(result, f"{request.edit.by.name} changed the arguments of this call before it ran")
+            return with_note(result, f"{request.edit.by.name} changed the arguments of this call before it ran")
 
         try:
             return await self._run(call, noted)
@@ -281,12 +279,12 @@ class Gate(AbstractCapability[Any]):
         """A validator that asks would defer its call before the gate: that is noted. Once approved, it looks again."""
         what, key = "the check of its arguments", self._key(ctx.tool_call_id or "")
         try:
-            await self._in_time(what, answered(validate, ctx, **args))
+            await self.floor.in_time(what, answered(validate, ctx, **args))
         except ApprovalRequired as raised:
             self._asked_early[key] = to_jsonable_python(raised.metadata or {}, fallback=str)
             if approved:
                 with suppress(ApprovalRequired):
-                    await self._in_time(what, answered(validate, replace(ctx, tool_call_approved=True), **args))
+                    await self.floor.in_time(what, answered(validate, replace(ctx, tool_call_approved=True), **args))
 
     def _must_wait(self, call: ToolCall) -> bool:
         """Whether another call of the same response has to ask."""
@@ -299,30 +297,18 @@ class Gate(AbstractCapability[Any]):
         declared = declaration(self.declared[call.tool].tool_def)
         heard = said(ctx.messages) if self.heard is None and callable(declared) else self.heard or ()
         context = Context(self.turn.place, self.turn.asker, heard)
-        ruling = await self._in_time("its condition", self.policy.decide(call, declared, context))
+        ruling = await self.floor.in_time("its condition", self.policy.decide(call, declared, context))
         if ruling.verdict is Verdict.ALLOW and call.key in self._asked_early:
             return replace(ruling, verdict=Verdict.ASK, reason=ASKED)
         return ruling
 
     async def _preview(self, tool_def: ToolDefinition, ctx: RunContext[Any], args: dict[str, Any]) -> Preview:
         try:
-            return await self._in_time("its preview", preview(tool_def, ctx, args))
+            return await self.floor.in_time("its preview", preview(tool_def, ctx, args))
         except (ModelRetry, ToolFailed):
             raise
         except Exception as error:
             raise ToolFailed(f"Nothing was run: its preview failed ({type(error).__name__}: {error}).") from error
-
-    async def _in_time(self, what: str, answer: Awaitable[Told]) -> Told:
-        """What belongs to a tool and is asked before it runs has no longer than the tool itself."""
-        limit = asyncio.timeout(self.floor.seconds_per_tool)
-        try:
-            async with limit:
-                with contained():
-                    return await answer
-        except TimeoutError as error:
-            if not limit.expired():
-                raise
-            raise ToolFailed(f"Nothing was run: {what} took longer than {self.floor.seconds_per_tool:g} s.") from error
 
     def _describe(self, name: str, args: dict[str, Any], call_id: str) -> ToolCall:
         tool = self.declared[name]
@@ -351,9 +337,3 @@ def _said_yes(request: ApprovalRequest | None) -> bool:
 
 def _by_person(request: ApprovalRequest | None) -> bool:
     return bool(request and request.settlement and request.settlement.by)
-
-
-def _with_note(result: Any, note: str) -> ToolReturn[Any]:
-    """The model's history keeps the arguments that it sent, so the result says that others were used."""
-    returned = cast(ToolReturn[Any], result) if isinstance(result, ToolReturn) else ToolReturn(return_value=result)
-    return replace(returned, return_value={"note": note, "result": returned.return_value})
