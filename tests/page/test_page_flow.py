@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 import pytest
 from page_browser import act_as, opened, ready, write
 from page_launcher import Launched
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, Locator, Page, Route, expect
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -160,6 +161,25 @@ async def test_it_works_at_phone_width_with_drawers(live: Launched, chromium: Br
         await expect(page.locator("#people")).not_to_be_in_viewport()
         wide = await page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
         assert not wide
+
+
+async def test_nothing_can_be_typed_into_the_place_that_is_being_left(page: Page) -> None:
+    """Opening a direct conversation takes a request; what was typed until its answer came was lost."""
+    await act_as(page, "Olga")
+    going_on = asyncio.Event()
+
+    async def slowly(route: Route) -> None:
+        await going_on.wait()
+        await route.continue_()
+
+    await page.route("**/dm*", slowly)
+    await page.get_by_role("button", name="Signoff", exact=True).click()
+    box = page.locator("#text")
+    await expect(box).to_be_disabled()
+    going_on.set()
+    await expect(box).to_be_enabled()
+    await expect(box).to_have_attribute("placeholder", "Message @Signoff")
+    await page.unroute("**/dm*")
 
 
 async def test_suggestions_stay_for_whoever_comes_straight_back_to_the_box(page: Page) -> None:

@@ -25,6 +25,7 @@ const completion = new Completion(text);
 let files = [];
 let answered = null;
 let typedAt = 0;
+let moving = false; // whether another place is about to open: what is typed now would be lost, or go to the old one
 
 export function buildComposer() {
   fill(find("composer"), [problem, above, completion.list, line, picker]);
@@ -32,10 +33,11 @@ export function buildComposer() {
 
 export function drawComposer() {
   const here = place(app.here);
-  const open = Boolean(here && here.writable);
+  const open = Boolean(here && here.writable) && !moving;
   text.disabled = !open;
   attach.disabled = !open;
-  text.placeholder = open ? invitation(here) : here ? "You may not write here" : "There is nothing here to write to";
+  const shut = moving ? "One moment…" : here ? "You may not write here" : "There is nothing here to write to";
+  text.placeholder = open ? invitation(here) : shut;
   text.setAttribute("aria-label", text.placeholder);
 }
 
@@ -49,6 +51,7 @@ function invitation(here) {
 }
 
 export function clearComposer() {
+  moving = false;
   text.value = "";
   files = [];
   answered = null;
@@ -205,3 +208,7 @@ on("reply", (message) => {
   focusComposer();
 });
 on("problem", fail);
+on("moving", (begun) => {
+  moving = begun;
+  drawComposer();
+});

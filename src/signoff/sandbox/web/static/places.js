@@ -46,11 +46,12 @@ export function drawPlaces() {
 }
 
 async function toBot() {
+  emit("moving", true);
   const channel = await attempt(() => openDirect(app.world.bot.id));
-  if (!channel) return;
+  if (!channel) return emit("moving", false);
   if (!app.world.direct.some((one) => one.id === channel.id))
     app.world.direct.push({ id: channel.id, with: app.world.bot.id });
-  emit("go", channel.id);
+  return emit("go", channel.id);
 }
 
 function server(guild) {
