@@ -354,6 +354,9 @@ async def test_orders_of_others_are_refused_and_change_nothing(live: Rig) -> Non
 
 async def test_pending_posts_the_open_cards_again(live: Rig) -> None:
     asked, card = await asks(live, calls("posted again"))
+    # It is in the channel a moment before the bot knows that it is.
+    noted = "SELECT 1 FROM batches WHERE card = ?"
+    await live.until(lambda: live.rows(noted, str(card.id)), "the card is noted")
     listed = await order(live, "pending")
     assert "1 open card" in listed.text
     assert "posted again" in listed.text

@@ -236,6 +236,9 @@ async def test_secrets_are_masked_wherever_people_look_and_the_tool_gets_them(li
     await live.sees(asked.id, "signed in")
     await live.ended(asked)
     assert live.trace[-1] == f"sign_in {NAMED} {notes[-60:]}"
+    # Until then its files may be attached anew.
+    final = "SELECT 1 FROM batches WHERE card = ? AND card_final"
+    await live.until(lambda: live.rows(final, str(card.id)), "the card shows its end")
     closed = await live.closed(card, "APPROVED by")
     logged = await live.people["Ada"].wait_for_message("ops", lambda m: "sign_in" in m.text, timeout=PATIENCE)
     audited = await order(live, "audit", tool="sign_in")
