@@ -21,6 +21,11 @@ ANSWERED_WITHIN = 30.0
 """Seconds for a bot to answer a press. Discord gives three, which a noisy machine may need for itself."""
 
 
+def at_home(client: discord.Client) -> bool:
+    """Ready, and told of its servers: on a busy machine the library may be ready before it has heard of them."""
+    return client.is_ready() and not any(guild.unavailable for guild in client.guilds)
+
+
 @pytest.fixture
 def plan() -> Plan:
     return Plan()

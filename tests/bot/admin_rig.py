@@ -26,6 +26,7 @@ from signoff.bot.ports import Orders, ToolSeen
 from signoff.errors import Refused
 from signoff.sandbox import Person, SandboxClient
 from signoff.sandbox.sight import Answer
+from tests.sandboxed import at_home
 
 TOOLS = (
     ToolSeen("delete_file", ("path", "force"), "asks: the tool is declared to always ask"),
@@ -183,7 +184,7 @@ class AdminRig:
         self.client.serve(RecordingDesk(), RecordingIntake(), orders=self.orders if commands else None)
         task = asyncio.create_task(run_bot(self.client, TOKEN))
         try:
-            await until(lambda: self.client.is_ready() or task.done())
+            await until(lambda: at_home(self.client) or task.done())
             if task.done():
                 await task
             if self.client.tree and self.client.tree.registering:

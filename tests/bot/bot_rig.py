@@ -18,6 +18,7 @@ from signoff.cards.offers import Offers
 from signoff.sandbox import Person, SandboxClient
 from signoff.sandbox.sight import SeenMessage
 from signoff.turns.model import Turn
+from tests.sandboxed import at_home
 
 TOKEN = "sandbox-token"
 PATIENCE = 60.0
@@ -52,7 +53,7 @@ class Rig:
         self.client.serve(self.desk, self.intake, editor=editor, offers=self.offers)
         task = asyncio.create_task(run_bot(self.client, TOKEN))
         try:
-            await until(lambda: self.client.is_ready() or task.done())
+            await until(lambda: at_home(self.client) or task.done())
             if task.done():
                 await task
             yield self.client

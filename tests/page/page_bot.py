@@ -15,6 +15,7 @@ import yarl
 from discord import app_commands, ui
 
 from signoff.sandbox import SandboxClient, SandboxServer
+from tests.sandboxed import at_home
 
 ANSWERED_WITHIN = 30.0
 """Seconds for the bot to answer a press. Discord gives three, which a noisy machine may need for itself."""
@@ -117,7 +118,7 @@ async def fixture_world() -> AsyncGenerator[tuple[SandboxServer, SandboxClient, 
             await sandbox.rate_limits(enabled=False)
             await sandbox.settings(interaction_deadline=ANSWERED_WITHIN)
             async with asyncio.timeout(60):
-                while not bot.is_ready():  # noqa: ASYNC110 - before login there is nothing to wait on
+                while not at_home(bot):  # noqa: ASYNC110 - before login there is nothing to wait on
                     await asyncio.sleep(0.01)
             await bot.tree.sync()
             yield server, sandbox, bot

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 import discord
 from discord import app_commands
 
+from tests.sandboxed import at_home
+
 TOKEN = "sandbox-token"
 PATIENCE = 60.0
 """Seconds for what normally takes a fraction of one: these machines are noisy."""
@@ -58,7 +60,7 @@ async def running(bot: discord.Client, token: str = TOKEN) -> AsyncIterator[None
     """Logs in, waits until ready, and leaves no task behind."""
     task = asyncio.create_task(bot.start(token))
     try:
-        await until(lambda: bot.is_ready() or task.done())
+        await until(lambda: at_home(bot) or task.done())
         if task.done():
             await task
         yield
