@@ -18,11 +18,10 @@ from playwright.async_api import Browser, async_playwright, expect
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "page"))
 
-from page_bot import FixtureBot, fixture_world
-from page_browser import FLAGS, find_browser, opened
-from page_crowd import CARDS, CLICK_LAST_CARD, MESSAGES, PAINTED, SCROLL_TO_TOP, Card, fill_thread
-
-from signoff.sandbox import SandboxClient, SandboxServer
+from discord_sandbox import SandboxClient, SandboxServer
+from tests.rigs.page_bot import FixtureBot, fixture_world
+from tests.rigs.page_browser import FLAGS, find_browser, opened
+from tests.rigs.page_crowd import CARDS, CLICK_LAST_CARD, MESSAGES, PAINTED, SCROLL_TO_TOP, Card, fill_thread
 
 SIZES = {"busy": (MESSAGES, CARDS), "empty": (1, 1)}
 MEASURES = ("painted", "click", "longest frame")

@@ -74,7 +74,7 @@ def make_turn(text: str = "hello", place: Place = PLACE, asker: Actor = MAX, **f
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The files that wait for processes and browsers first: a long one at the end would leave the workers idle."""
-    slow = ("test_shutdown", "test_bad_input", "test_page_flow", "test_recovery", "test_crash", "test_attacks")
+    slow = ("test_shutdown", "test_bad_input", "test_flow", "test_recovery", "test_crash", "test_attacks")
 
     def rank(item: pytest.Item) -> int:
         name = item.path.stem

@@ -16,10 +16,10 @@ from pydantic import BaseModel
 from signoff.bot.access import Access
 from signoff.bot.admin.record import Record
 from signoff.bot.admin.tree import signoff_group
-from signoff.bot.ports import Orders
 from signoff.cli import commands
-from signoff.config import BUILTIN_TOOLS, Config, parse_config
+from signoff.config.schema import BUILTIN_TOOLS, Config, parse_config
 from signoff.settings import Settings
+from signoff.turns.administration import Administration
 
 ROOT = Path(__file__).parents[1]
 SETTINGS = sorted(str(field.validation_alias) for field in Settings.model_fields.values())
@@ -28,7 +28,7 @@ COMMANDS = sorted(typer.main.get_group(commands).commands)  # type: ignore[attr-
 
 def slash_options() -> Iterator[tuple[str, str]]:
     """(command, option) for everything that can be typed after /signoff; an empty option is the command itself."""
-    nobody = cast(Orders, None)  # nothing is ordered here
+    nobody = cast(Administration, None)  # nothing is ordered here
     group = signoff_group(nobody, Record(nobody), lambda args: args, lambda: 0.0, Access())
     for command in group.walk_commands():
         yield command.name, ""

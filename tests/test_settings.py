@@ -180,7 +180,7 @@ def test_a_byte_order_mark_does_not_hide_the_first_entry() -> None:
 
 def test_nothing_is_read_at_import(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("SIGNOFF_MODEL=from-the-file\n")
-    code = "import os, signoff.settings, signoff.config; print(os.environ.get('SIGNOFF_MODEL'))"
+    code = "import os, signoff.settings, signoff.config.schema; print(os.environ.get('SIGNOFF_MODEL'))"
     result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "None"
 

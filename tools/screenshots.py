@@ -20,10 +20,10 @@ from typing import Any
 
 from playwright.async_api import Browser, Locator, Page, async_playwright
 
-from signoff.sandbox.client import SandboxClient
-from signoff.sandbox.process import SandboxProcess, sandbox_process
-from signoff.sandbox.sight import SeenMessage
-from signoff.sandbox.web import page_token
+from discord_sandbox.client import SandboxClient
+from discord_sandbox.process import SandboxProcess, sandbox_process
+from discord_sandbox.sight import SeenMessage
+from discord_sandbox.web import page_token
 
 ROOT = Path(__file__).parents[1]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")

@@ -12,8 +12,8 @@ from typing import Any
 import typer
 
 from signoff import __version__
-from signoff.audit_cli import audit
-from signoff.config import Config, load_config
+from signoff.commands.audit import audit
+from signoff.config.schema import Config, load_config
 from signoff.errors import StartupError
 from signoff.settings import Settings, load_settings
 from signoff.store.url import sqlite_path
@@ -56,7 +56,7 @@ def chat(
     # The log goes to a file beside the database: the terminal is for the conversation.
     settings = load_settings().model_copy(update={"database_url": database})
     config = _config(settings)
-    from signoff.chat_app import run_chat
+    from signoff.commands.chat import run_chat
 
     _run(run_chat(settings, config, go_on=go_on))
 
@@ -94,7 +94,7 @@ def _on_one_line(record: logging.LogRecord) -> bool:
 def _serve(settings: Settings) -> None:
     config = _config(settings)
     # Here, because it brings every room with it: the sandbox's address would appear seconds later.
-    from signoff.app import run_discord
+    from signoff.commands.discord import run_discord
 
     _run(run_discord(settings, config))
 
@@ -110,7 +110,7 @@ def _try_out(settings: Settings, *, fresh: bool) -> None:
     # A broken configuration is said here, in one line, and not by the child process.
     load_config(settings.config_path, required=settings.config_required)
     # Here, so that a bot on Discord starts without the sandbox.
-    from signoff import launch
+    from signoff.commands import sandbox as launch
 
     _run(launch.sandbox(Path("data/sandbox"), fresh=fresh, program=[sys.executable, sys.argv[0]]))
 

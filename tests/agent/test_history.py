@@ -8,9 +8,9 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, UserPro
 
 from signoff.approvals.model import Choice
 from signoff.turns.model import Finished, Step, TurnState
-from tests.agent.scripted import calls
-from tests.agent.test_gate import Bench, bench, protected
 from tests.conftest import PLACE, make_turn
+from tests.gate.test_gate import Bench, bench, protected
+from tests.rigs.scripted import calls
 
 __all__ = ["bench"]
 

@@ -16,21 +16,21 @@ import pytest
 from pydantic_ai import Agent
 from pydantic_ai.toolsets import AbstractToolset
 
-from signoff.agent.assemble import Brain, build_policy
 from signoff.agent.mcp import build_servers
 from signoff.agent.runner import AgentRunner
+from signoff.agent.setup import Brain, build_policy
 from signoff.approvals.desk import Click, Desk
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Batch, Choice, Remember
-from signoff.config import Config, load_config
+from signoff.config.schema import Config, load_config
 from signoff.errors import ConfigError
 from signoff.store import Store
 from signoff.turns.model import Finished, Paused, Step, TurnState
-from tests.agent.scripted import Answer, Script, calls
 from tests.conftest import ADA, PLACE, HandClock, make_turn
+from tests.rigs.scripted import Answer, Script, calls
 
-STDIO = Path(__file__).with_name("shop_tools.py")
-HTTP = Path(__file__).with_name("shop_server.py")
+STDIO = Path(__file__).parents[1] / "rigs" / "shop_tools.py"
+HTTP = Path(__file__).parents[1] / "rigs" / "shop_server.py"
 
 
 @dataclass

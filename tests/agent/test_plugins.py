@@ -10,7 +10,7 @@ import pytest
 from pydantic_ai import Agent, DeferredToolRequests, Tool
 from pydantic_ai.toolsets import AbstractToolset
 
-from signoff.agent.demo import demo_model
+from signoff.agent.demo.model import demo_model
 from signoff.agent.plugins import Listener, PluginTool, load_plugins
 from signoff.approvals.desk import Click, Desk
 from signoff.approvals.model import Choice

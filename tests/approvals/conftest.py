@@ -6,8 +6,8 @@ import pytest
 
 from signoff.approvals.desk import Desk
 from signoff.store import Store
-from tests.approvals.people import HandDirectory
 from tests.conftest import HandClock
+from tests.rigs.people import HandDirectory
 
 
 @pytest.fixture

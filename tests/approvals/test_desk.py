@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from signoff.approvals.desk import Click, Desk, Modes
+from signoff.approvals.errors import AlreadySettled, NotAllowed, UnknownRequest
 from signoff.approvals.model import Batch, Choice, Outcome, RequestKind, RequestState
-from signoff.errors import AlreadySettled, NotAllowed, StoreError, UnknownRequest
+from signoff.errors import StoreError
 from signoff.store import Store
 from tests.conftest import ADA, MAX, OLGA, PLACE, HandClock, make_batch, make_request
 

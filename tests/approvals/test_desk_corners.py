@@ -10,6 +10,7 @@ from pydantic_ai import ApprovalRequired, RunContext, Tool
 
 from signoff.approvals.desk import EARLY, Click, Desk
 from signoff.approvals.edits import Editor
+from signoff.approvals.errors import AlreadySettled, Outdated
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import (
     ApprovalRequest,
@@ -23,15 +24,14 @@ from signoff.approvals.model import (
     Verdict,
 )
 from signoff.approvals.ports import Revised
-from signoff.errors import AlreadySettled, Outdated
 from signoff.store import Store
 from signoff.turns.model import Finished, Paused
-from tests.agent.scripted import calls
-from tests.agent.test_gate import Bench, batch_of, bench
-from tests.agent.test_revised_calls import accept, edit
-from tests.approvals.people import BY_ROLE, HandDirectory, HandReviser
 from tests.approvals.test_desk import opened
 from tests.conftest import ADA, PLACE, HandClock, make_batch, make_call, make_request
+from tests.gate.test_gate import Bench, batch_of, bench
+from tests.gate.test_revised_calls import accept, edit
+from tests.rigs.people import BY_ROLE, HandDirectory, HandReviser
+from tests.rigs.scripted import calls
 from tests.turns.test_driver import Office, in_thread, office
 
 __all__ = ["bench", "office"]

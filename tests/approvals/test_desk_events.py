@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from signoff.approvals.desk import Click, Desk, Modes
+from signoff.approvals.errors import AlreadySettled
 from signoff.approvals.events import FAILED, aside
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Choice, Remember
-from signoff.errors import AlreadySettled
 from signoff.store import Store
-from tests.approvals.people import BY_ROLE, HandDirectory
 from tests.approvals.test_desk import opened
 from tests.conftest import ADA, PLACE, HandClock, make_batch, make_call, make_request
+from tests.rigs.people import BY_ROLE, HandDirectory
 
 Events = list[dict[str, Any]]
 

@@ -6,6 +6,7 @@ import pytest
 
 from signoff.approvals.desk import Click, Desk
 from signoff.approvals.edits import Editor
+from signoff.approvals.errors import AlreadySettled, NotAllowed, Outdated, Refused, UnknownRequest
 from signoff.approvals.model import (
     ApprovalRequest,
     Batch,
@@ -18,10 +19,9 @@ from signoff.approvals.model import (
     Verdict,
 )
 from signoff.approvals.ports import Revised
-from signoff.errors import AlreadySettled, NotAllowed, Outdated, Refused, UnknownRequest
-from tests.approvals.people import BY_ROLE, GRACE, HandDirectory, HandReviser
 from tests.approvals.test_desk import opened
 from tests.conftest import ADA, MAX, OLGA, PLACE, HandClock, make_batch, make_call, make_request
+from tests.rigs.people import BY_ROLE, GRACE, HandDirectory, HandReviser
 
 AFTER = {"path": "b.txt"}
 

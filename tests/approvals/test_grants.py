@@ -9,6 +9,7 @@ import pytest
 
 from signoff.approvals.desk import Click, Desk, Modes
 from signoff.approvals.digest import bind
+from signoff.approvals.errors import Refused
 from signoff.approvals.grants import DAY, GrantTerms
 from signoff.approvals.model import (
     DIRECT,
@@ -21,11 +22,10 @@ from signoff.approvals.model import (
     RequestKind,
     RequestState,
 )
-from signoff.errors import Refused
 from signoff.store import Store
-from tests.approvals.people import BY_ROLE, GRACE, HandDirectory
 from tests.approvals.test_desk import opened
 from tests.conftest import ADA, MAX, OLGA, PLACE, HandClock, make_batch, make_call, make_request
+from tests.rigs.people import BY_ROLE, GRACE, HandDirectory
 
 ELSEWHERE = Place(PLACE.server, "700000000000000002", "700000000000000002")
 ARGS = {"path": "a.txt"}

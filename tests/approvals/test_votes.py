@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from signoff.approvals.desk import Click, Desk, Modes
+from signoff.approvals.errors import AlreadySettled, AlreadyVoted, NotAllowed
 from signoff.approvals.model import Actor, Batch, Choice, Outcome, RequestKind, RequestState
-from signoff.errors import AlreadySettled, AlreadyVoted, NotAllowed
 from signoff.store import Store
-from tests.approvals.people import BY_ROLE, GRACE, ROLE, HandDirectory, kinds
 from tests.approvals.test_desk import opened
 from tests.conftest import ADA, MAX, OLGA, PLACE, HandClock, make_batch, make_request
+from tests.rigs.people import BY_ROLE, GRACE, ROLE, HandDirectory, kinds
 
 
 async def press(desk: Desk, batch: Batch, actor: Actor, choice: Choice = Choice.ACCEPT) -> Outcome:

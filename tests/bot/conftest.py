@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
-from bot_fakes import EchoReviser
-from bot_rig import Rig
 
+from discord_sandbox import Person, SandboxClient
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Remember
-from signoff.cards.offers import Offers
-from signoff.sandbox import Person, SandboxClient
-from tests.sandboxed import plan, pointed, sandbox, server  # noqa: F401 - fixtures
+from signoff.cards.actions import Offers
+from tests.rigs.bot import Rig
+from tests.rigs.bot_fakes import EchoReviser
+from tests.rigs.sandboxed import plan, pointed, sandbox, server  # noqa: F401 - fixtures
 
 # ruff: noqa: F811 - a fixture is asked for by its name
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from tests.e2e.rig import Rig
+from tests.rigs.live_bot import Rig
 
 
 @pytest_asyncio.fixture(autouse=True, loop_scope="module")

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from signoff.sandbox.sight import Json, SeenMessage, walk
-from tests.bot.discord_markdown import MARKUP
-from tests.bot.discord_markdown import live as live_text
-from tests.e2e.rig import PATIENCE, PLUGIN, Rig, patient, rig
+from discord_sandbox.sight import Json, SeenMessage, walk
+from tests.rigs.discord_markdown import MARKUP
+from tests.rigs.discord_markdown import live as live_text
+from tests.rigs.live_bot import PATIENCE, PLUGIN, Rig, patient, rig
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

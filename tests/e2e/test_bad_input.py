@@ -17,10 +17,10 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from signoff.sandbox import SandboxServer
-from signoff.sandbox.permissions import Permission
-from tests.e2e.preloaded import MAIN, Ended, Launcher, launcher
-from tests.e2e.rig import PATIENCE, STARTING, Rig, rig
+from discord_sandbox import SandboxServer
+from discord_sandbox.permissions import Permission
+from tests.rigs.live_bot import PATIENCE, STARTING, Rig, rig
+from tests.rigs.preloaded import MAIN, Ended, Launcher, launcher
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -267,7 +267,7 @@ async def test_a_port_in_use_for_the_sandbox() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "signoff.sandbox", "--port", str(port),
+            sys.executable, "-m", "discord_sandbox", "--port", str(port),
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
         output, errors = await asyncio.wait_for(process.communicate(), STARTING)

@@ -8,15 +8,15 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from signoff.sandbox.sight import SeenMessage
-from tests.e2e.rig import PATIENCE, CrashingRig, rig
+from discord_sandbox.sight import SeenMessage
+from tests.rigs.live_bot import PATIENCE, CrashingRig, rig
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 DRIVER = "signoff.turns.driver:Driver"
-SHOWING = "signoff.turns.showing:Showing"
+SHOWING = "signoff.turns.delivery:Showing"
 DESK = "signoff.approvals.desk:Desk"
-JOURNAL = "signoff.agent.journal:Journal"
+JOURNAL = "signoff.gate.journal:Journal"
 RUNNER = "signoff.agent.runner:AgentRunner"
 FRONT = "signoff.bot.front_end:DiscordFrontEnd"
 
@@ -29,9 +29,9 @@ timeout = "1500ms"
 
 BEFORE_THE_CARD = {
     "mention_stored": f"{DRIVER}.submit:after",
-    "thread_opened": "signoff.bot.delivery:open_thread:after",
+    "thread_opened": "signoff.bot.sending:open_thread:after",
     "turn_claimed": f"{RUNNER}.advance:before",
-    "response_saved": "signoff.agent.gate:Gate.after_tool_validate:before",
+    "response_saved": "signoff.gate.gate:Gate.after_tool_validate:before",
     "call_ruled_to_ask": f"{DRIVER}._pause:before",
     "batch_opened": f"{DESK}.watch:before",
     "card_posted": f"{FRONT}.post_card:after",

@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tests.agent import shop_tools
-from tests.e2e.rig import Rig, patient, rig
+from tests.rigs import shop_tools
+from tests.rigs.live_bot import Rig, patient, rig
 
 SHOP = shop_tools.__file__
 

@@ -10,8 +10,9 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from signoff.sandbox.sight import SeenMessage
-from tests.e2e.openai_server import (
+from discord_sandbox.sight import SeenMessage
+from tests.rigs.live_bot import PATIENCE, Rig, rig
+from tests.rigs.openai_server import (
     Answer,
     Call,
     OpenAIServer,
@@ -23,7 +24,6 @@ from tests.e2e.openai_server import (
     sse,
     tool_results,
 )
-from tests.e2e.rig import PATIENCE, Rig, rig
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from signoff.sandbox.sight import SeenMessage
-from tests.e2e.office import PEOPLE, asks, order, press, staffed
-from tests.e2e.rig import PATIENCE, CrashingRig
+from discord_sandbox.sight import SeenMessage
+from tests.rigs.live_bot import PATIENCE, CrashingRig
+from tests.rigs.office import PEOPLE, asks, order, press, staffed
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

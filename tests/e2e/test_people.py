@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tests.e2e.office import asks, commands_known, order, press, protect, shows, staffed, submit
-from tests.e2e.rig import PATIENCE, CrashingRig, Rig
+from tests.rigs.live_bot import PATIENCE, CrashingRig, Rig
+from tests.rigs.office import asks, commands_known, order, press, protect, shows, staffed, submit
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

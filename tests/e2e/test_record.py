@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from signoff.sandbox.sight import SeenMessage
+from discord_sandbox.sight import SeenMessage
 from signoff.store import Store
 from signoff.store.tx import Tx
-from tests.e2e.office import PEOPLE, asks, commands_known, order, press, staffed, submit
-from tests.e2e.preloaded import Ended, Launcher, launcher
-from tests.e2e.rig import PATIENCE, PLUGIN, CrashingRig, Rig
+from tests.rigs.live_bot import PATIENCE, PLUGIN, CrashingRig, Rig
+from tests.rigs.office import PEOPLE, asks, commands_known, order, press, staffed, submit
+from tests.rigs.preloaded import Ended, Launcher, launcher
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import pytest
 import pytest_asyncio
 
-from signoff.sandbox.sight import Answer, SeenMessage
-from tests.e2e.rig import PATIENCE, Rig, patient, rig
+from discord_sandbox.sight import Answer, SeenMessage
+from tests.rigs.live_bot import PATIENCE, Rig, patient, rig
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

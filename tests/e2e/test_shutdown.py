@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import pytest
 import pytest_asyncio
 
-from signoff.sandbox.sight import SeenMessage
-from tests.e2e.rig import PATIENCE, Rig, rig
+from discord_sandbox.sight import SeenMessage
+from tests.rigs.live_bot import PATIENCE, Rig, rig
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

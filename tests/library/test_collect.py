@@ -22,8 +22,8 @@ from signoff import (
     collect_approvals,
     collect_approvals_sync,
 )
-from tests.agent.scripted import Script, calls
-from tests.library.talk import deferred, external
+from tests.rigs.scripted import Script, calls
+from tests.rigs.talk import deferred, external
 
 
 async def both(pending: DeferredToolRequests, answers: list[Any], **options: Any) -> DeferredToolResults:

@@ -16,8 +16,8 @@ from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, WrapperToolset
 
 from signoff import ApprovalDecision, ApprovalMemory, Policy, Rule, ScriptedUI, Verdict, run_with_approval
-from tests.agent.scripted import Box, calls
-from tests.library.talk import play
+from tests.rigs.scripted import Box, calls
+from tests.rigs.talk import play
 
 
 def protected(box: Box) -> Tool[Any]:

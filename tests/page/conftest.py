@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from page_browser import FLAGS, find_browser, leave_out, opened
-from page_launcher import PATIENCE, Launched, launched
 from playwright.async_api import Browser, Page, async_playwright, expect
 
-from tests.quiescence import at_rest
+from tests.rigs.page_browser import FLAGS, find_browser, leave_out, opened
+from tests.rigs.page_launcher import PATIENCE, Launched, launched
+from tests.rigs.quiescence import at_rest
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -12,12 +12,12 @@ import time
 from pathlib import Path
 
 import pytest
-from audit_samples import attacking, found, look, rows_of, write_record, write_row
 
 from signoff.approvals.audit import START, Anchor
 from signoff.store import Store
 from signoff.store import anchor as anchor_module
 from signoff.store.anchor import anchor_path, read_anchor
+from tests.rigs.audit_samples import attacking, found, look, rows_of, write_record, write_row
 
 WRITE = """
 import asyncio, os, sys

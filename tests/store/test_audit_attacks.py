@@ -9,13 +9,13 @@ from dataclasses import astuple, replace
 from pathlib import Path
 
 import pytest
-from audit_samples import attacking, found, look, rows_of, write_record
 from hypothesis import given
 from hypothesis import strategies as st
 
 from signoff.approvals.audit import chain
 from signoff.store import Store
 from signoff.store.audit_rows import APPEND
+from tests.rigs.audit_samples import attacking, found, look, rows_of, write_record
 
 ROWS = 12
 COLUMNS = ("at", "kind", "server", "subject", "actor", "tool", "data", "text", "hash")

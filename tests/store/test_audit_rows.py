@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from audit_samples import look
 
 from signoff.approvals.audit import AuditRow, text_digest
 from signoff.approvals.retention import Retention
@@ -13,6 +12,7 @@ from signoff.store import Store
 from signoff.store.migrate import migrate, shipped
 from signoff.store.sqlite import open_sqlite
 from signoff.store.tx import Tx
+from tests.rigs.audit_samples import look
 
 FILTERS = [{}, {"actor": "u7"}, {"tool": "t3"}, {"kind": "expired"}, {"subject": "q79"}, {"actor": "nobody"}]
 

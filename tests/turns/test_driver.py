@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from signoff.approvals.desk import Click, Desk, Modes
+from signoff.approvals.errors import AlreadySettled
 from signoff.approvals.model import Batch, Choice, Place, RequestState
-from signoff.errors import AlreadySettled, CardFailed, StoreError, TurnFailed
+from signoff.errors import CardFailed, StoreError, TurnFailed
 from signoff.store import Store
+from signoff.turns import delivery as delivery_module
 from signoff.turns import driver as driver_module
-from signoff.turns import showing as showing_module
 from signoff.turns.driver import Driver, QueueLimits
 from signoff.turns.model import Finished, HistoryEntry, Paused, Step, Turn, TurnState
 from signoff.turns.ports import FrontEnd, Runner
@@ -188,8 +189,8 @@ class Office:
 
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(showing_module, "CLICK_GRACE", 0.01)
-    monkeypatch.setattr(showing_module, "DELAYS", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(delivery_module, "CLICK_GRACE", 0.01)
+    monkeypatch.setattr(delivery_module, "DELAYS", (0.0, 0.0, 0.0))
     monkeypatch.setattr(driver_module, "STEP_DELAYS", (0.0, 0.0, 0.0, 0.0))
     monkeypatch.setattr(driver_module, "END_EVERY", 0.01)
 
@@ -417,7 +418,7 @@ async def test_a_card_that_the_click_did_update_is_left_alone(office: Office) ->
     await office.desk.decide(Click(batch.id, Choice.ACCEPT, ADA, turn.place.channel))
     await office.desk.mark_card_final(batch.id)
     await office.until(lambda: office.front.replies)
-    await asyncio.sleep(3 * showing_module.CLICK_GRACE)
+    await asyncio.sleep(3 * delivery_module.CLICK_GRACE)
     assert office.front.refreshed == []
 
 

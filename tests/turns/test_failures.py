@@ -13,17 +13,18 @@ from pydantic_ai import Agent, Tool
 
 from signoff.agent.runner import AgentRunner
 from signoff.approvals.desk import Click
+from signoff.approvals.errors import Refused
 from signoff.approvals.model import Batch, Choice, RequestKind, RequestState
-from signoff.errors import Refused, StoreError
+from signoff.errors import StoreError
 from signoff.store import Store
 from signoff.turns import driver as driver_module
-from signoff.turns import words
-from signoff.turns.halts import Halts
+from signoff.turns import messages
 from signoff.turns.model import HistoryEntry, Paused, Turn, TurnState
-from tests.agent.scripted import Box, Script, calls
+from signoff.turns.pausing import Halts
 from tests.conftest import ADA, HandClock
+from tests.rigs.scripted import Box, Script, calls
 from tests.turns.test_driver import Office, batch_of, hurry, in_thread, office
-from tests.turns.test_halts import halts
+from tests.turns.test_pausing import halts
 
 __all__ = ["halts", "hurry", "office"]
 
@@ -79,7 +80,7 @@ async def test_attempts_are_bounded_and_then_the_turn_ends_with_words_and_the_qu
     await office.take(turn)
     await office.take(following)
     await office.until(lambda: len(office.front.replies) == 2)
-    assert office.front.replies == [(turn.id, words.STORE_FAILED), (following.id, "the answer")]
+    assert office.front.replies == [(turn.id, messages.STORE_FAILED), (following.id, "the answer")]
     assert await office.state(turn) is TurnState.FAILED
     assert office.runner.advanced.count(turn.id) == len(driver_module.STEP_DELAYS)
 
@@ -92,8 +93,8 @@ async def test_a_store_that_takes_nothing_is_said_once_and_the_turn_ends_when_it
     await office.take(turn)
     await office.take(following)
     await office.until(lambda: len(office.front.replies) == 2)
-    assert office.front.notices == [words.STORE_FAILS]
-    assert office.front.replies == [(turn.id, words.STORE_FAILED), (following.id, "the answer")]
+    assert office.front.notices == [messages.STORE_FAILS]
+    assert office.front.replies == [(turn.id, messages.STORE_FAILED), (following.id, "the answer")]
 
 
 async def test_what_a_step_came_to_is_reached_again_if_it_could_not_be_kept(office: Office, failures: Failures) -> None:
@@ -135,7 +136,7 @@ async def test_calls_left_open_by_a_turn_that_was_given_up_do_not_keep_the_next_
     await office.take(turn)
     await office.take(following)
     await office.until(lambda: len(office.front.replies) == 2)
-    assert [text.strip() for _, text in office.front.replies] == [words.STORE_FAILED, "Hello again."]
+    assert [text.strip() for _, text in office.front.replies] == [messages.STORE_FAILED, "Hello again."]
     assert box.ran == []
     assert len(script.asked) == 2, "the answer with the call was not asked for again"
     await office.driver.stop(0)
@@ -238,7 +239,7 @@ async def test_a_card_that_cannot_be_made_at_all_cancels_and_is_said(
     await office.take(turn)
     await office.until(lambda: office.front.replies == [(turn.id, "the answer")])
     assert (await office.batch(batch)).requests[0].state is RequestState.CANCELLED
-    assert office.front.notices == [words.not_asked("something failed on my side (RuntimeError)")]
+    assert office.front.notices == [messages.not_asked("something failed on my side (RuntimeError)")]
     assert len(tracebacks(caplog)) == 1
 
 

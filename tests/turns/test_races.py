@@ -12,11 +12,11 @@ from signoff.approvals.desk import Click
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Batch, Choice, Remember, RequestState
 from signoff.errors import StoreError
-from signoff.turns.halts import Halts
 from signoff.turns.model import Paused, TurnState
+from signoff.turns.pausing import Halts
 from tests.conftest import ADA, SERVER, make_batch, make_call, make_request
 from tests.turns.test_driver import Office, batch_of, in_thread, office
-from tests.turns.test_halts import halts
+from tests.turns.test_pausing import halts
 
 __all__ = ["halts", "office"]
 

@@ -20,10 +20,10 @@ from pydantic_ai import RunContext, ToolDefinition
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
-from signoff.agent.declared import MCP_ASKS, MCP_READS, WHY, only_reads, saying
 from signoff.approvals.digest import fingerprint
-from signoff.config import Config, McpConfig
+from signoff.config.schema import Config, McpConfig
 from signoff.errors import ConfigError
+from signoff.gate.declarations import MCP_ASKS, MCP_READS, WHY, only_reads, saying
 
 if TYPE_CHECKING:
     from pydantic_ai.mcp import MCPToolset

@@ -11,7 +11,7 @@ import re
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model, known_model_names, parse_model_id
 
-from signoff.agent.demo import demo_model
+from signoff.agent.demo.model import demo_model
 from signoff.errors import SettingsError
 from signoff.settings import DEMO_MODEL
 

@@ -26,8 +26,8 @@ from typing import Any, cast
 from pydantic_ai import Tool
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
-from signoff.agent.declared import WORDS
 from signoff.errors import ConfigError
+from signoff.gate.declarations import WORDS
 
 PluginTool = Tool[Any] | AbstractToolset[Any]
 Listener = Callable[[dict[str, Any]], None]

@@ -19,18 +19,19 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRe
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.usage import UsageLimits
 
-from signoff.agent.bridge import build_batch, close_open_calls, open_calls, said, text_of
-from signoff.agent.explain import explain
-from signoff.agent.floor import Floor
-from signoff.agent.gate import Gate, Judge
-from signoff.agent.journal import Journal
-from signoff.agent.trial import Trial
+from signoff.agent.batches import build_batch, close_open_calls, open_calls
+from signoff.agent.failures import explain
 from signoff.agent.writable import writable
-from signoff.approvals.foreign import contained
+from signoff.approvals.containment import contained
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, JsonObject, Place, Ruling, Terms
 from signoff.approvals.policy import Policy
 from signoff.approvals.ports import Clock, Revised
 from signoff.errors import SignoffError, TurnFailed
+from signoff.gate.dry_run import Trial
+from signoff.gate.gate import Gate, Judge
+from signoff.gate.journal import Journal
+from signoff.gate.tool_slots import Floor
+from signoff.gate.transcript import said, text_of
 from signoff.turns.model import Finished, HistoryEntry, Paused, Step, Turn
 from signoff.turns.ports import TurnStore, TurnTx
 

@@ -10,11 +10,12 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from signoff.approvals.absences import gone_of, note_gone
 from signoff.approvals.approvers import named, objection, parts, without
+from signoff.approvals.automatic import Modes, settled_without_people
+from signoff.approvals.errors import AlreadySettled, AlreadyVoted, NotAllowed, Outdated, Refused, UnknownRequest
 from signoff.approvals.events import announce
 from signoff.approvals.grants import Grant, GrantTerms
-from signoff.approvals.ledger import Ended, Ledger
+from signoff.approvals.missing_approvers import gone_of, note_gone
 from signoff.approvals.model import (
     DIRECT,
     Actor,
@@ -28,11 +29,10 @@ from signoff.approvals.model import (
     Settlement,
     Vote,
 )
-from signoff.approvals.modes import Modes, settled_without_people
 from signoff.approvals.ports import Clock, DeskTx, Directory, RequestStore, Subscriber
-from signoff.approvals.rules import must_manage
+from signoff.approvals.server_rules import must_manage
+from signoff.approvals.settling import Ended, Ledger
 from signoff.approvals.votes import Unchecked, count, may_remember
-from signoff.errors import AlreadySettled, AlreadyVoted, NotAllowed, Outdated, Refused, UnknownRequest
 
 Unattended = Callable[[Batch], None]
 EARLY = 500

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from signoff.approvals.approvers import can_be_met, effective, objection
 from signoff.approvals.desk import Desk
+from signoff.approvals.errors import AlreadySettled, NotAllowed, Outdated, Refused, UnknownRequest
 from signoff.approvals.model import (
     Actor,
     ApprovalRequest,
@@ -22,7 +23,6 @@ from signoff.approvals.model import (
     Verdict,
 )
 from signoff.approvals.ports import DeskTx, Revised, Reviser
-from signoff.errors import AlreadySettled, NotAllowed, Outdated, Refused, UnknownRequest
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from functools import cached_property, lru_cache, partial, reduce
 from typing import Any, cast
 
 from signoff.approvals.approvers import both
+from signoff.approvals.containment import answered
 from signoff.approvals.digest import canonical
-from signoff.approvals.foreign import answered
 from signoff.approvals.model import Actor, JsonObject, Place, Ruling, ToolCall, Verdict
 
 Patterns = Mapping[str, tuple[str, ...]]

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 from signoff.approvals.audit import AuditRow
 from signoff.approvals.grants import Grant
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, JsonObject, Pause, Ruling, ToolCall
-from signoff.approvals.rules import ServerRule
+from signoff.approvals.server_rules import ServerRule
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from signoff.approvals.audit import AuditRow
 from signoff.bot import quoting
 from signoff.bot.split import size
-from signoff.cards.visible import one_line
+from signoff.text.visible import one_line
 
 NOTE_ROOM = 80
 NAME_ROOM = 32

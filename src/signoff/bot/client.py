@@ -17,17 +17,18 @@ import discord
 from signoff.bot.access import Access
 from signoff.bot.admin.record import Record, RecordButton
 from signoff.bot.admin.tree import AdminTree
-from signoff.bot.approval_view import ApprovalButton
-from signoff.bot.chat import Chat
-from signoff.bot.clicks import Clicks
+from signoff.bot.buttons import Clicks
+from signoff.bot.card_view import ApprovalButton
 from signoff.bot.connection import point_at, run_bot
-from signoff.bot.delivery import NOBODY
+from signoff.bot.deletions import LostCards
 from signoff.bot.front_end import DiscordFrontEnd
 from signoff.bot.gone import GoneChannels
 from signoff.bot.lost_approvers import LostApprovers
-from signoff.bot.lost_cards import LostCards
-from signoff.bot.ports import Desk, Editor, Intake, Now, Orders
-from signoff.cards.offers import Offers
+from signoff.bot.mentions import Chat
+from signoff.bot.ports import Desk, Editor, Intake, Now
+from signoff.bot.sending import NOBODY
+from signoff.cards.actions import Offers
+from signoff.turns.administration import Administration
 
 __all__ = ["SignoffClient", "point_at", "run_bot"]
 
@@ -64,7 +65,7 @@ class SignoffClient(discord.Client):
         desk: Desk,
         intake: Intake,
         *,
-        orders: Orders | None = None,
+        orders: Administration | None = None,
         editor: Editor | None = None,
         offers: Offers | None = None,
     ) -> None:

@@ -13,7 +13,7 @@ import discord
 from signoff.approvals.approvers import ASKER, MANAGE_SERVER
 from signoff.approvals.model import DIRECT, Actor
 from signoff.bot import people
-from signoff.bot.delivery import while_open
+from signoff.bot.sending import while_open
 
 
 class DiscordDirectory:

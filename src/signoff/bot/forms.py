@@ -13,15 +13,15 @@ import discord
 from signoff.approvals.desk import Click
 from signoff.approvals.model import Batch, Choice
 from signoff.bot import modals, quoting
-from signoff.bot.answers import Answers, Visit, refusal, tell, visit
-from signoff.bot.delivery import Failure
 from signoff.bot.interactions import whisper
 from signoff.bot.locators import DIGEST, FormKind, FormLocator
 from signoff.bot.ports import Desk, Editor
-from signoff.cards import words
+from signoff.bot.responses import Answers, Visit, refusal, tell, visit
+from signoff.bot.sending import Failure
+from signoff.cards import wording
+from signoff.cards.actions import Offers
 from signoff.cards.forms import NotReadable, form_for
 from signoff.cards.model import Line
-from signoff.cards.offers import Offers
 
 log = logging.getLogger(__name__)
 
@@ -67,17 +67,17 @@ class Forms:
 
     async def _edit(self, visit: Visit, form: FormLocator, typed: dict[str, str]) -> Batch | Line:
         if self._editor is None:
-            return words.UNKNOWN_REQUEST
+            return wording.UNKNOWN_REQUEST
         request = await self._editor.request(form.target, visit.actor, visit.channel, visit.card)
         digest = request.call.digest
         if not form.digest or digest[:DIGEST] != form.digest:
-            return words.OUTDATED
+            return wording.OUTDATED
         if why := self._offers.why_no_edit(request):
             # Also for a form that somebody forged: masked text must not be replaced by its mask.
             return (NOT_CHANGED.format(why=f"{why}."),)
         fields = form_for(request.call.args)
         if fields is None:
-            return words.OUTDATED
+            return wording.OUTDATED
         try:
             args = fields.read(typed, request.call.args)
         except NotReadable as error:

@@ -15,17 +15,17 @@ from typing import TypeVar
 import discord
 
 from signoff.approvals.model import Batch, Place
-from signoff.bot import delivery, panels, quoting
-from signoff.bot.approval_view import Rendered, render
-from signoff.bot.delivery import ARCHIVED, NOBODY, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Failure, NotDelivered, nonce
+from signoff.bot import panels, quoting, sending
+from signoff.bot.card_view import Rendered, render
 from signoff.bot.gone import GoneChannels
 from signoff.bot.places import UNTITLED, origin, title
 from signoff.bot.ports import Now
 from signoff.bot.reminders import pings
+from signoff.bot.sending import ARCHIVED, NOBODY, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Failure, NotDelivered, nonce
 from signoff.bot.split import LIMIT, MAX_PARTS, sendable, split
+from signoff.cards.actions import Offers
 from signoff.cards.model import Line, Person, RoleRef
-from signoff.cards.offers import Offers
-from signoff.cards.words import reminder
+from signoff.cards.wording import reminder
 from signoff.errors import CardFailed
 from signoff.turns.model import Turn, TurnState
 
@@ -69,7 +69,7 @@ class DiscordFrontEnd:
         )
         key = nonce("reminder", batch.id)
         try:
-            await delivery.send(self._client, batch.place.channel, text, key=key, answers=batch.card, pings=mentions)
+            await sending.send(self._client, batch.place.channel, text, key=key, answers=batch.card, pings=mentions)
         except Failure as error:
             log.warning("no reminder of %s: %s", batch.id, error)
 
@@ -79,13 +79,13 @@ class DiscordFrontEnd:
             message = await self._post_card(batch, rendered, key)
         except Failure as error:
             if not rendered.card.files or not _may_be_about_files(error):
-                raise CardFailed(delivery.reason(error)) from error
+                raise CardFailed(sending.reason(error)) from error
             log.info("card of %s is posted without its files: %s", batch.id, error)
             try:
                 without = render(batch, self._now(), can_attach=False, offers=self.offers)
                 message = await self._post_card(batch, without, key)
             except Failure as again:
-                raise CardFailed(delivery.reason(again)) from again
+                raise CardFailed(sending.reason(again)) from again
         return str(message.id)
 
     async def refresh_card(self, batch: Batch, page: int = 0) -> None:
@@ -99,18 +99,18 @@ class DiscordFrontEnd:
         """Raises NotDelivered if it reached nobody; the turn's reply then stays to be posted later."""
         key = ("reply", turn.id, turn.rounds)
         if turn.state in (TurnState.FAILED, TurnState.STOPPED):
-            text = delivery.inert(text)
+            text = sending.inert(text)
         try:
             await self._in_place(turn.place, turn.id, title(turn.text), lambda: self._say(turn, text, key))
         except Failure as error:
             log.warning("reply to %s was not posted in %s: %s", turn.id, turn.place.channel, error)
-            if not delivery.lasting(error) or turn.place.is_direct:
-                raise NotDelivered(delivery.reason(error)) from error
-            await self._to_asker(turn, text, delivery.reason(error))
+            if not sending.lasting(error) or turn.place.is_direct:
+                raise NotDelivered(sending.reason(error)) from error
+            await self._to_asker(turn, text, sending.reason(error))
 
     async def notice(self, turn: Turn, text: str) -> None:
         """A notice that cannot be posted is only logged: nothing depends on it."""
-        key, said = ("notice", turn.id, turn.rounds, text), delivery.inert(text)
+        key, said = ("notice", turn.id, turn.rounds, text), sending.inert(text)
         try:
             await self._in_place(turn.place, turn.id, title(turn.text), lambda: self._say(turn, said, key))
         except Failure as error:
@@ -149,21 +149,21 @@ class DiscordFrontEnd:
             openable = source is not None and source.opens(place) and place.channel not in self._gone
             if error.code != UNKNOWN_CHANNEL or source is None or not openable:
                 raise
-        await delivery.open_thread(self._client, source.channel, source.message, name)
+        await sending.open_thread(self._client, source.channel, source.message, name)
         return await post()
 
     async def _post_card(self, batch: Batch, rendered: Rendered, key: str) -> discord.Message:
         files = rendered.files if rendered.card.files else None
 
         async def post() -> discord.Message:
-            return await delivery.send(self._client, batch.place.channel, key=key, view=rendered.view, files=files)
+            return await sending.send(self._client, batch.place.channel, key=key, view=rendered.view, files=files)
 
         for delay in CARD_DELAYS:
             try:
                 return await self._in_place(batch.place, batch.turn, UNTITLED, post)
             except Failure as error:
                 # It may be there already: the nonce makes the repeated send the same message.
-                if not delivery.passing(error):
+                if not sending.passing(error):
                     raise
                 log.info("card of %s is posted again in %g seconds: %s", batch.id, delay, error)
             await asyncio.sleep(delay)
@@ -172,7 +172,7 @@ class DiscordFrontEnd:
     async def _edit(self, batch: Batch, card: str, view: discord.ui.LayoutView, files: list[discord.File]) -> None:
         message = self._client.get_partial_messageable(int(batch.place.channel)).get_partial_message(int(card))
         editing = message.edit(view=view, allowed_mentions=NOBODY, attachments=files)
-        await delivery.while_open(self._client, editing)
+        await sending.while_open(self._client, editing)
 
     async def _draw(self, batch: Batch, card: str, page: int) -> None:
         rendered = render(batch, self._now(), page=page, offers=self.offers)
@@ -195,14 +195,14 @@ class DiscordFrontEnd:
                 if error.code != ARCHIVED:
                     raise
                 # Nothing can be edited in an archived thread; opened again, it archives itself in time.
-                await delivery.unarchive(self._client, batch.place.channel)
+                await sending.unarchive(self._client, batch.place.channel)
                 await edit(batch.card)
         except discord.HTTPException as error:
             if error.code not in (UNKNOWN_CHANNEL, UNKNOWN_MESSAGE):
-                raise NotDelivered(delivery.reason(error)) from error
+                raise NotDelivered(sending.reason(error)) from error
             log.info("card of %s is gone, nothing to change", batch.id)
         except Failure as error:
-            raise NotDelivered(delivery.reason(error)) from error
+            raise NotDelivered(sending.reason(error)) from error
 
     async def _say(self, turn: Turn, text: str, key: tuple[object, ...]) -> None:
         await self._parts(turn.place.channel, text, key, answers=self._answered(turn))
@@ -222,16 +222,16 @@ class DiscordFrontEnd:
             def attached() -> list[discord.File]:
                 return [discord.File(io.BytesIO(whole.encode()), filename="reply.md")]
 
-            await delivery.send(self._client, channel, AS_FILE, key=nonce(*key, 0), files=attached, answers=answers)
+            await sending.send(self._client, channel, AS_FILE, key=nonce(*key, 0), files=attached, answers=answers)
             return
         for number, part in enumerate(parts):
             first = answers if number == 0 else None
-            await delivery.send(self._client, channel, part, key=nonce(*key, number), answers=first)
+            await sending.send(self._client, channel, part, key=nonce(*key, number), answers=first)
 
     async def _to_asker(self, turn: Turn, text: str, why: str) -> None:
         try:
             opening = self._client.create_dm(discord.Object(int(turn.asker.id)))
-            direct = await delivery.while_open(self._client, opening)
+            direct = await sending.while_open(self._client, opening)
             key = ("elsewhere", turn.id, turn.rounds)
             await self._parts(str(direct.id), f"{ELSEWHERE.format(reason=why)}\n\n{text}", key)
         except Failure as error:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import discord
 
-from signoff.bot.delivery import NOBODY, Failure, while_open
+from signoff.bot.sending import NOBODY, Failure, while_open
 
 log = logging.getLogger(__name__)
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import discord
 
-from signoff.bot import delivery, quoting
-from signoff.bot.delivery import Failure, nonce
-from signoff.cards.visible import clip
+from signoff.bot import quoting, sending
+from signoff.bot.sending import Failure, nonce
+from signoff.text.visible import clip
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class LogChannels:
 
     async def _post(self, channel: str, event: dict[str, Any]) -> None:
         try:
-            await delivery.send(self._client, channel, worded(event), key=nonce("log", channel, event["request"]))
+            await sending.send(self._client, channel, worded(event), key=nonce("log", channel, event["request"]))
         except Failure as error:
             log.warning("a decision was not posted to the log channel %s: %s", channel, error)
 

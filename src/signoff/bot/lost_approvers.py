@@ -11,12 +11,12 @@ import logging
 import discord
 
 from signoff.approvals.model import Batch
-from signoff.bot import delivery
-from signoff.bot.answers import Refresh
-from signoff.bot.delivery import Failure, nonce
+from signoff.bot import sending
 from signoff.bot.ports import Desk
+from signoff.bot.responses import Refresh
+from signoff.bot.sending import Failure, nonce
 from signoff.errors import SignoffError
-from signoff.turns.words import gone_approvers
+from signoff.turns.messages import gone_approvers
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +57,6 @@ class LostApprovers:
         words = gone_approvers(batch)
         key = nonce("gone", batch.id, words)
         try:
-            await delivery.send(self._client, batch.place.channel, words, key=key, answers=batch.card)
+            await sending.send(self._client, batch.place.channel, words, key=key, answers=batch.card)
         except Failure as error:
             log.warning("could not say in %s that an approver is gone: %s", batch.place.channel, error)

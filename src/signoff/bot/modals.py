@@ -18,7 +18,7 @@ from signoff.bot import quoting
 from signoff.bot.locators import FormKind, FormLocator
 from signoff.bot.split import size
 from signoff.cards.forms import Form
-from signoff.cards.visible import clip
+from signoff.text.visible import clip
 
 REASON = "reason"
 REASON_ROOM = 1000

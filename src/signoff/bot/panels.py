@@ -12,12 +12,12 @@ from discord import ui
 
 from signoff.approvals.model import ApprovalRequest, Batch
 from signoff.bot import quoting
-from signoff.bot.approval_view import MAX_TEXT, rows
+from signoff.bot.card_view import MAX_TEXT, rows
 from signoff.bot.split import size
+from signoff.cards.actions import TOOL_ROOM, Offers, further_actions, remember_actions
 from signoff.cards.model import Action, Line
-from signoff.cards.offers import TOOL_ROOM, Offers, further_actions, remember_actions
-from signoff.cards.visible import clip
-from signoff.cards.words import remember_lines
+from signoff.cards.wording import remember_lines
+from signoff.text.visible import clip
 
 TOO_LONG: Line = ("Remember is not offered: the arguments are too long to be quoted here. Nothing was decided.",)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from signoff.approvals.model import Place
 from signoff.bot.split import size
-from signoff.cards.visible import is_hidden
+from signoff.text.visible import is_hidden
 
 MAX_TITLE = 90
 UNTITLED = "A request"

@@ -11,18 +11,18 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from signoff.approvals.model import ApprovalRequest, Batch, RequestState
-from signoff.cards.drafts import PREVIEW, Draft, Page, draft_calls, draft_page
-from signoff.cards.findings import fit_findings
+from signoff.cards.actions import Offers, card_actions, turning
+from signoff.cards.budget import ROOM, Sizes, reserve
+from signoff.cards.contents import PREVIEW, Draft, Page, draft_calls, draft_page
 from signoff.cards.frame import add_endings, quote_words, write_footer, write_lead, write_title
+from signoff.cards.layout import quote_values, share
 from signoff.cards.masking import mask_batch
 from signoff.cards.model import Card, CardCall, CardFile, Line, Tone
-from signoff.cards.offers import Offers, card_actions, turning
-from signoff.cards.quotes import quote_values, share
-from signoff.cards.room import ROOM, Sizes, reserve
 from signoff.cards.values import Quoted, cost
-from signoff.cards.visible import clip, visible
-from signoff.cards.words import differ_by_call, edit_lines, gone_line, may_decide, status, void_line, votes_line
+from signoff.cards.warnings import fit_findings
+from signoff.cards.wording import differ_by_call, edit_lines, gone_line, may_decide, status, void_line, votes_line
 from signoff.errors import CardFailed
+from signoff.text.visible import clip, visible
 
 
 def build_card(

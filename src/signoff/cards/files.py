@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from signoff.approvals.model import ApprovalRequest, Batch
-from signoff.cards.findings import Finding
 from signoff.cards.model import CardFile
-from signoff.cards.secrets import count_masks
 from signoff.cards.values import SHORT, strings_in
-from signoff.cards.visible import visible
+from signoff.cards.warnings import Finding
+from signoff.text.secrets.masker import count_masks
+from signoff.text.visible import visible
 
 ARGUMENTS = "Arguments, exactly as they will run (JSON; all but plain ASCII is written as \\uXXXX):"
 """The last line of ours: what follows, to the end of the file, is one JSON object."""

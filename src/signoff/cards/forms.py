@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
 from signoff.approvals.model import JsonObject
-from signoff.cards.visible import is_hidden
+from signoff.text.visible import is_hidden
 
 FIELDS = 5
 FIELD_ROOM = 4000

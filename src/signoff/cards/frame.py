@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from signoff.approvals.model import ApprovalRequest, Batch, RequestKind, RequestState
-from signoff.cards.drafts import Page
+from signoff.cards.budget import DIGEST_ROOM, ID_ROOM, OUTCOME_ROOM
+from signoff.cards.contents import Page
 from signoff.cards.files import file_name
-from signoff.cards.findings import findings_in
+from signoff.cards.layout import beginning
 from signoff.cards.masking import note_of
 from signoff.cards.model import Action, CardCall, Line, Moment, Quote, Verb
-from signoff.cards.quotes import beginning
-from signoff.cards.room import DIGEST_ROOM, ID_ROOM, OUTCOME_ROOM
 from signoff.cards.values import Value
-from signoff.cards.visible import plain
-from signoff.cards.words import NAME_ROOM, may_decide_line, outcome, person
+from signoff.cards.warnings import findings_in
+from signoff.cards.wording import NAME_ROOM, may_decide_line, outcome, person
+from signoff.text.visible import plain
 
 TITLE = "Tool Approval Required"
 MODELS_WORDS = "Model's words"

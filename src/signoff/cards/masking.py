@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from signoff.approvals.model import ApprovalRequest, Batch, JsonObject
-from signoff.cards.findings import Finding, argument_place
-from signoff.cards.secrets import Masker, count_masks
 from signoff.cards.values import strings_in
+from signoff.cards.warnings import Finding, argument_place
+from signoff.text.secrets.masker import Masker, count_masks
 
 _IMITATED = re.compile(r"(?i)\\u\{2039\}\s{0,8}masked")
 """How the masker writes the beginning of what only looks like a mask."""

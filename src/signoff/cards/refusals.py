@@ -6,27 +6,27 @@ of any medium. An error that is not the desk's has no words here: the front end 
 
 from __future__ import annotations
 
-from signoff.cards import words
+from signoff.approvals.errors import AlreadySettled, AlreadyVoted, NotAllowed, Outdated, Refused, UnknownRequest
+from signoff.cards import wording
 from signoff.cards.model import Line
-from signoff.cards.visible import visible
-from signoff.errors import AlreadySettled, AlreadyVoted, NotAllowed, Outdated, Refused, UnknownRequest
+from signoff.text.visible import visible
 
 
 def explain_refusal(error: Exception, target: str, room: int | None = None) -> Line | None:
     """The words for this error, or None. `target` is what was decided; `room` bounds a text that is not only ours."""
     match error:
         case AlreadySettled():
-            return words.already_settled(error.batch, target)
+            return wording.already_settled(error.batch, target)
         case AlreadyVoted():
-            return words.already_voted(error.batch, target)
+            return wording.already_voted(error.batch, target)
         case Outdated():
-            return words.OUTDATED
+            return wording.OUTDATED
         case NotAllowed():
-            return words.not_allowed(error.batch, target, error.why)
+            return wording.not_allowed(error.batch, target, error.why)
         case Refused():
             # It may repeat what a tool said about somebody's arguments.
             return (visible(str(error)).text[:room],)
         case UnknownRequest():
-            return words.UNKNOWN_REQUEST
+            return wording.UNKNOWN_REQUEST
         case _:
             return None

@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Any, cast
 
 from signoff.cards.model import Quote
-from signoff.cards.visible import clip, visible
+from signoff.text.visible import clip, visible
 
 LABEL_ROOM = 40
 NOTE_ROOM = 104

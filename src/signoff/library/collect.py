@@ -11,9 +11,9 @@ from collections.abc import Generator, Sequence
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
 from pydantic_ai.exceptions import ToolFailed
 
-from signoff.agent.drafts import NOT_AVAILABLE
 from signoff.approvals.model import ApprovalDecision, ApprovalRequest
-from signoff.library.asker import Answer, ApprovalMode, Asker, OnNoApprover, Subscriber
+from signoff.gate.wording import NOT_AVAILABLE
+from signoff.library.decider import Answer, ApprovalMode, Asker, OnNoApprover, Subscriber
 from signoff.library.memory import ApprovalMemory
 from signoff.library.requests import read_request
 from signoff.library.ui import AnyApprovalUI, ApprovalUI

@@ -21,15 +21,15 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
-from signoff.agent.bridge import response_of
-from signoff.agent.drafts import ASKED, HELD, NOT_AVAILABLE
-from signoff.agent.layers import CallTool as RunTool
-from signoff.agent.layers import GatedToolset
-from signoff.agent.shown import as_json
+from signoff.approvals.containment import answered
 from signoff.approvals.digest import fingerprint
-from signoff.approvals.foreign import answered
 from signoff.approvals.model import ApprovalDecision, CallKey, JsonObject, Ruling, ToolCall, Verdict
-from signoff.library.asker import Answer, Asker
+from signoff.gate.arguments import as_json
+from signoff.gate.toolsets import CallTool as RunTool
+from signoff.gate.toolsets import GatedToolset
+from signoff.gate.transcript import response_of
+from signoff.gate.wording import ASKED, HELD, NOT_AVAILABLE
+from signoff.library.decider import Answer, Asker
 from signoff.library.requests import build_request
 from signoff.library.rulings import Rulings, has_output_call
 

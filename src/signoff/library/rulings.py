@@ -13,12 +13,12 @@ from pydantic_ai import RunContext, ToolDefinition
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.toolsets import ToolsetTool
 
-from signoff.agent.bridge import response_of, said
-from signoff.agent.declared import declaration
-from signoff.agent.shown import shown
 from signoff.approvals.digest import bind, fingerprint
 from signoff.approvals.model import Actor, CallKey, Place, Ruling, ToolCall, Verdict
 from signoff.approvals.policy import Context, Policy
+from signoff.gate.arguments import shown
+from signoff.gate.declarations import declaration
+from signoff.gate.transcript import response_of, said
 
 USER = Actor("user", "user", "local")
 

@@ -20,9 +20,9 @@ from pydantic_ai.tools import AgentDepsT
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import RunUsage, UsageLimits
 
-from signoff.agent.layers import Seal
 from signoff.approvals.policy import Policy
-from signoff.library.asker import ApprovalMode, Asker, OnNoApprover, Subscriber, one_question_at_a_time
+from signoff.gate.toolsets import Seal
+from signoff.library.decider import ApprovalMode, Asker, OnNoApprover, Subscriber, one_question_at_a_time
 from signoff.library.gate import RunGate
 from signoff.library.memory import ApprovalMemory
 from signoff.library.rulings import Rulings

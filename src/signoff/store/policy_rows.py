@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from signoff.approvals.grants import Grant
 from signoff.approvals.model import Choice, Pause
-from signoff.approvals.rules import ServerRule
+from signoff.approvals.server_rules import ServerRule
 from signoff.store.codec import dump_actor, load_actor
 from signoff.store.database import Database, Row
 from signoff.store.vote_codec import dump_rule, load_rule

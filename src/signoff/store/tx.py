@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from signoff.store.audit_rows import AuditRows
 from signoff.store.database import Database
-from signoff.store.desk_rows import DeskRows
 from signoff.store.policy_rows import PolicyRows
+from signoff.store.request_rows import DeskRows
 from signoff.store.turn_rows import TurnRows
 
 

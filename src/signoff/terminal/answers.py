@@ -13,8 +13,8 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.markdown import Markdown, TextElement
 from rich.padding import Padding
 
-from signoff.cards.visible import visible
-from signoff.terminal.inert import Block
+from signoff.terminal.sanitize import Block
+from signoff.text.visible import visible
 
 SILENT = "I have finished, with nothing to say."
 INDENT = 2

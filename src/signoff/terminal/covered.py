@@ -8,11 +8,11 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from signoff.approvals.model import ApprovalRequest, Batch
-from signoff.cards.offers import Offers
-from signoff.cards.visible import one_line
-from signoff.cards.words import remember_lines
-from signoff.terminal.drawing import write
-from signoff.terminal.inert import Block
+from signoff.cards.actions import Offers
+from signoff.cards.wording import remember_lines
+from signoff.terminal.render import write
+from signoff.terminal.sanitize import Block
+from signoff.text.visible import one_line
 
 
 def covered_lines(batch: Batch, request: ApprovalRequest, offers: Offers, now: float) -> list[RenderableType]:

@@ -12,15 +12,15 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from rich.text import Text
 
 from signoff.approvals.model import Batch
-from signoff.cards import words
+from signoff.cards import wording
+from signoff.cards.actions import Offers
 from signoff.cards.build import build_card
-from signoff.cards.offers import Offers
-from signoff.cards.visible import one_line
 from signoff.errors import TurnFailed
 from signoff.terminal.answers import render_answer
-from signoff.terminal.drawing import draw_ending, write
 from signoff.terminal.ports import Now
+from signoff.terminal.render import draw_ending, write
 from signoff.terminal.screen import Screen
+from signoff.text.visible import one_line
 from signoff.turns.model import Turn, TurnState
 
 MOST_ENDED = 1000
@@ -63,7 +63,7 @@ class TerminalFrontEnd:
         self._screen.show(*(draw_ending(page, self._now()) for page in pages))
 
     async def remind(self, batch: Batch) -> None:
-        self._screen.show(write(words.reminder(batch), self._now(), "yellow"))
+        self._screen.show(write(wording.reminder(batch), self._now(), "yellow"))
 
     async def reply(self, turn: Turn, text: str) -> None:
         if self._is_first((turn.id, turn.rounds)):

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from signoff.cards.visible import one_line
-from signoff.terminal.inert import Inert
+from signoff.terminal.sanitize import Inert
+from signoff.text.visible import one_line
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 TURN = 0.1

@@ -10,12 +10,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from signoff.approvals.model import Actor, Batch, Place
-from signoff.cards.visible import one_line
-from signoff.terminal.counter import Counter
-from signoff.terminal.device import Device
+from signoff.terminal.card_session import Counter
+from signoff.terminal.console import Device
 from signoff.terminal.front_end import TerminalFrontEnd
 from signoff.terminal.keyboard import Ended
 from signoff.terminal.ports import Intake, Now
+from signoff.text.visible import one_line
 from signoff.turns.model import Turn
 
 PROMPT = "you> "

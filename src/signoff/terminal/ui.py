@@ -25,20 +25,20 @@ from signoff.approvals.model import (
     Remember,
     RequestState,
 )
+from signoff.cards.actions import Offers, remember_actions
 from signoff.cards.build import build_card
 from signoff.cards.model import Card, Verb
-from signoff.cards.offers import Offers, remember_actions
-from signoff.cards.secrets import Masker
+from signoff.terminal.console import JSON, NEW_ARGUMENTS
 from signoff.terminal.covered import covered_call
-from signoff.terminal.device import JSON, NEW_ARGUMENTS
 from signoff.terminal.dialogue import Ask, Chosen, Dialogue, Rewrite, Show, Step, Subject, View, choose
-from signoff.terminal.drawing import draw_card
 from signoff.terminal.editing import Draft, editor_command, on_one_line
 from signoff.terminal.front_end import ROOM
-from signoff.terminal.inert import Block
 from signoff.terminal.keyboard import Ended
 from signoff.terminal.people import whoever_sits_here
+from signoff.terminal.render import draw_card
+from signoff.terminal.sanitize import Block
 from signoff.terminal.screen import Screen
+from signoff.text.secrets.masker import Masker
 
 DECIDE = "decide> "
 REMEMBERED = (

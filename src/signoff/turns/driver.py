@@ -19,11 +19,11 @@ from signoff.approvals.model import Batch, Pause, Place
 from signoff.approvals.ports import Clock
 from signoff.approvals.retention import Retention
 from signoff.errors import StoreError, TurnFailed
-from signoff.turns import words
-from signoff.turns.limits import QueueLimits
+from signoff.turns import messages
+from signoff.turns.delivery import Showing
 from signoff.turns.model import Admission, Finished, HistoryEntry, Paused, Turn, TurnState
 from signoff.turns.ports import FrontEnd, Runner, TurnStore, TurnTx
-from signoff.turns.showing import Showing
+from signoff.turns.queue import QueueLimits
 
 log = logging.getLogger(__name__)
 
@@ -132,18 +132,18 @@ class Driver:
             await self._end(turn, TurnState.FAILED, str(failure))
         except Exception as error:
             log.exception("a step of turn %s failed", turn.id)
-            await self._end(turn, TurnState.FAILED, words.broken(error))
+            await self._end(turn, TurnState.FAILED, messages.broken(error))
 
     async def _give_up(self, turn: Turn) -> None:
         """End it, as soon as the store takes that: until then its conversation could not go on anyway."""
         told = False
         while True:
             try:
-                return await self._end(turn, TurnState.FAILED, words.STORE_FAILED)
+                return await self._end(turn, TurnState.FAILED, messages.STORE_FAILED)
             except StoreError as error:
                 log.error("the end of turn %s is not stored yet: %s", turn.id, error)
             if not told:
-                await self._showing.say(turn, words.STORE_FAILS)
+                await self._showing.say(turn, messages.STORE_FAILS)
                 told = True
             await asyncio.sleep(END_EVERY)
 
@@ -165,7 +165,7 @@ class Driver:
         self._new_deadline.set()
         if not batch.settled:
             self._spawn(self._showing.post_card(batch))
-        if gone := words.gone_approvers(batch):
+        if gone := messages.gone_approvers(batch):
             await self._showing.say(turn, gone)
 
     async def _end(self, turn: Turn, state: TurnState, text: str, history: tuple[HistoryEntry, ...] = ()) -> None:

@@ -10,7 +10,7 @@ from pydantic_ai import Tool
 
 from signoff.agent.tools.files import FileTools
 from signoff.agent.tools.harmless import current_time, post_announcement, roll_dice, test_discord_approval
-from signoff.config import BUILTIN_TOOLS, WORKSPACE, BuiltinTool
+from signoff.config.schema import BUILTIN_TOOLS, WORKSPACE, BuiltinTool
 
 
 def builtin_tools(enabled: Sequence[BuiltinTool] = BUILTIN_TOOLS, workspace: Path = Path(WORKSPACE)) -> list[Tool[Any]]:

@@ -15,11 +15,11 @@ from pathlib import Path
 from pydantic_ai import ApprovalRequired, RunContext, Tool
 from pydantic_ai.exceptions import ToolFailed
 
-from signoff.agent.previews import Preview, call_info
 from signoff.agent.tools.diffs import LARGEST, as_text, describe_change
 from signoff.agent.tools.handles import NotTaken
 from signoff.agent.tools.paths import BadPath
 from signoff.agent.tools.workspace import ABSENT, KB, MB, Changed, Workspace, digest_of, folder_name
+from signoff.gate.previews import Preview, call_info
 
 READ_AT_MOST = 256 * KB
 WRITE_AT_MOST = 1 * MB

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from signoff.cards.visible import is_hidden
+from signoff.text.visible import is_hidden
 
 RESERVED = ".signoff-"
 """How the names of our own unfinished files begin."""

@@ -11,7 +11,7 @@ import discord
 from signoff.bot import interactions, quoting
 from signoff.bot.interactions import whisper
 from signoff.bot.split import LIMIT, sendable, split
-from signoff.cards.visible import visible
+from signoff.text.visible import visible
 
 T = TypeVar("T")
 PATIENCE = 1.5

@@ -9,10 +9,10 @@ from typing import Any
 
 import discord
 
+from signoff.approvals.errors import Refused
 from signoff.approvals.model import DIRECT, Actor, Place
 from signoff.bot import people
 from signoff.bot.access import Access
-from signoff.errors import Refused
 
 NOT_ADMIN = "This takes the permission Manage Server in this server, and you do not have it. Nothing was done."
 NO_SERVER = "This works in a server only, not in a direct conversation."

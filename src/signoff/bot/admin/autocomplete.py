@@ -13,15 +13,15 @@ from typing import Any
 import discord
 from discord import app_commands
 
+from signoff.approvals.errors import Refused
 from signoff.approvals.policy import Rule, Verdict
-from signoff.approvals.rules import described
+from signoff.approvals.server_rules import described
 from signoff.bot.access import Access
 from signoff.bot.admin.authority import admin_of, owner_of
 from signoff.bot.admin.listing import Mask, masked
-from signoff.bot.ports import Orders
 from signoff.bot.split import size
-from signoff.cards.visible import clip
-from signoff.errors import Refused
+from signoff.text.visible import clip
+from signoff.turns.administration import Administration
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ Suggest = Callable[[discord.Interaction[Any], str], Coroutine[Any, Any, list[app
 class Suggestions:
     """Functions as the library wants them, made per option."""
 
-    def __init__(self, orders: Orders, mask: Mask, access: Access) -> None:
+    def __init__(self, orders: Administration, mask: Mask, access: Access) -> None:
         self._orders = orders
         self._mask = mask
         self._access = access

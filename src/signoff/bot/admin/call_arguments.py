@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
+from signoff.approvals.errors import Refused
 from signoff.approvals.model import JsonObject
-from signoff.errors import Refused
 
 
 def read_arguments(text: str) -> JsonObject:

@@ -13,14 +13,14 @@ from signoff.approvals.digest import canonical
 from signoff.approvals.grants import Grant
 from signoff.approvals.model import DIRECT, Actor, Batch, Choice, JsonObject, Pause, Ruling, Verdict
 from signoff.approvals.policy import Rule
-from signoff.approvals.rules import ServerRule
+from signoff.approvals.server_rules import ServerRule
 from signoff.bot import audit_words, quoting
 from signoff.bot.admin.answers import inert
-from signoff.bot.ports import ToolSeen
-from signoff.cards import words
+from signoff.cards import wording
 from signoff.cards.model import Moment, RoleRef
 from signoff.cards.model import Person as PersonRef
-from signoff.cards.visible import visible
+from signoff.text.visible import visible
+from signoff.turns.administration import ToolFacts
 
 Mask = Callable[[JsonObject], JsonObject]
 """What people may see of arguments."""
@@ -45,7 +45,7 @@ def span(seconds: float) -> str:
 
 
 def who(actor: Actor) -> str:
-    return quoting.line((words.person(actor),))
+    return quoting.line((wording.person(actor),))
 
 
 def when(at: float) -> str:
@@ -90,7 +90,7 @@ def server_rule_line(one: ServerRule) -> str:
 
 
 def policy_text(
-    floor: Sequence[Rule], own: Sequence[ServerRule], tools: Sequence[ToolSeen], pause: Pause | None
+    floor: Sequence[Rule], own: Sequence[ServerRule], tools: Sequence[ToolFacts], pause: Pause | None
 ) -> str:
     lines = [f"**Paused** by {who(pause.by)} {when(pause.at)}: nothing starts here.", ""] if pause else []
     lines += ["**The operator's rules**: this server may add to them, and loosen only what is relaxable."]
@@ -176,7 +176,7 @@ def _terms(quorum: int, four_eyes: bool, timeout: float | None, reminder: float 
     return terms
 
 
-def _tool_line(tool: ToolSeen) -> str:
+def _tool_line(tool: ToolFacts) -> str:
     arguments = f" ({', '.join(quoted(name, 64) for name in tool.arguments)})" if tool.arguments else ""
     return f"{quoted(tool.name)}{arguments}: {inert(tool.verdict)}"
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 from pydantic import TypeAdapter, ValidationError
 
+from signoff.approvals.errors import Refused
 from signoff.approvals.model import Verdict
 from signoff.approvals.policy import Patterns, Rule
-from signoff.bot.ports import ToolSeen
-from signoff.cards.visible import visible
-from signoff.config import Duration
-from signoff.errors import Refused
+from signoff.config.schema import Duration
+from signoff.text.visible import visible
+from signoff.turns.administration import ToolFacts
 
 TOOL_ROOM = 100
 ARGUMENT_ROOM = 100
@@ -88,7 +88,7 @@ def build_rule(asked: Asked) -> Rule:
     )
 
 
-def remarks(rule: Rule, tools: Sequence[ToolSeen], floor: Sequence[Rule]) -> list[str]:
+def remarks(rule: Rule, tools: Sequence[ToolFacts], floor: Sequence[Rule]) -> list[str]:
     """What is not wrong and yet good to know, in trusted words."""
     known = [tool for tool in tools if rule.names(tool.name)]
     said: list[str] = []

@@ -16,6 +16,7 @@ from discord import app_commands, ui
 from discord.app_commands import Range
 
 from signoff.approvals.audit import AuditRow
+from signoff.approvals.errors import DeskError, Refused
 from signoff.bot.admin.answers import in_time, inert, tell
 from signoff.bot.admin.authority import admin_of
 from signoff.bot.admin.autocomplete import Suggestions
@@ -30,13 +31,12 @@ from signoff.bot.admin.record_pages import (
     read_id,
     write_id,
 )
-from signoff.bot.approval_view import CLAIMED
 from signoff.bot.audit_words import ARGUMENTS_ROOM, KINDS, quoted, row_text
-from signoff.bot.delivery import Failure
+from signoff.bot.card_view import CLAIMED
 from signoff.bot.interactions import redraw, show_privately
-from signoff.bot.ports import Orders
+from signoff.bot.sending import Failure
 from signoff.bot.split import sendable, size
-from signoff.errors import DeskError, Refused
+from signoff.turns.administration import Administration
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class HasRecord(Protocol):
 
 
 class Record:
-    def __init__(self, orders: Orders) -> None:
+    def __init__(self, orders: Administration) -> None:
         self._orders = orders
 
     async def show(self, interaction: Interaction, filters: Filters) -> None:

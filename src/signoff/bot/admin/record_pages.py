@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from signoff.approvals.audit import AuditRow
+from signoff.approvals.errors import Refused
 from signoff.bot.audit_words import KINDS
 from signoff.bot.split import size
-from signoff.errors import Refused
 
 PAGE = 10
 LOOK = 100

@@ -9,14 +9,14 @@ import discord
 from discord import app_commands
 from discord.app_commands import Range
 
+from signoff.approvals.errors import Refused
 from signoff.bot.admin import listing
 from signoff.bot.admin.answers import in_time, tell
 from signoff.bot.admin.authority import admin_of, place_of
 from signoff.bot.admin.autocomplete import Suggestions
 from signoff.bot.admin.call_arguments import read_arguments
 from signoff.bot.admin.protect import TOOL_ROOM, Asked, build_rule, checked_text, remarks
-from signoff.bot.ports import Orders
-from signoff.errors import Refused
+from signoff.turns.administration import Administration
 
 Interaction = discord.Interaction[Any]
 VERDICTS = [
@@ -27,7 +27,7 @@ VERDICTS = [
 _ID = re.compile(r"[0-9A-Za-z_-]{1,40}")
 
 
-def add_rule_commands(group: app_commands.Group, orders: Orders, suggestions: Suggestions) -> None:
+def add_rule_commands(group: app_commands.Group, orders: Administration, suggestions: Suggestions) -> None:
     tools, arguments, rules = suggestions.tools(), suggestions.arguments(), suggestions.rules()
 
     @group.command(description="Add a rule of this server: which calls ask, and who may decide")

@@ -13,6 +13,7 @@ from typing import Any
 import discord
 from discord import app_commands
 
+from signoff.approvals.errors import DeskError
 from signoff.bot.access import Access
 from signoff.bot.admin.answers import inert, tell
 from signoff.bot.admin.authority import owner_of
@@ -21,10 +22,10 @@ from signoff.bot.admin.listing import Mask
 from signoff.bot.admin.record import Record, add_record_command
 from signoff.bot.admin.rule_commands import add_rule_commands
 from signoff.bot.admin.work_commands import add_work_commands
-from signoff.bot.delivery import Failure
-from signoff.bot.ports import Now, Orders
-from signoff.cards.secrets import Masker
-from signoff.errors import DeskError
+from signoff.bot.ports import Now
+from signoff.bot.sending import Failure
+from signoff.text.secrets.masker import Masker
+from signoff.turns.administration import Administration
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +33,7 @@ FAILED = "That did not work, and I cannot say whether anything was done. The rea
 STRANGE = "I do not know this command in this form. Discord may show an old list: restart Discord and try again."
 
 
-def signoff_group(orders: Orders, record: Record, mask: Mask, now: Now, access: Access) -> app_commands.Group:
+def signoff_group(orders: Administration, record: Record, mask: Mask, now: Now, access: Access) -> app_commands.Group:
     """All of `/signoff`. Discord offers a command whole or not at all: where people may be in direct conversations with
     us, for their grants, the rest of it says that it works in a server only."""
     direct = bool(access.dm_users)
@@ -52,7 +53,9 @@ def signoff_group(orders: Orders, record: Record, mask: Mask, now: Now, access: 
 
 
 class AdminTree(app_commands.CommandTree[discord.Client]):
-    def __init__(self, client: discord.Client, orders: Orders, masker: Masker | None, now: Now, access: Access) -> None:
+    def __init__(
+        self, client: discord.Client, orders: Administration, masker: Masker | None, now: Now, access: Access
+    ) -> None:
         super().__init__(client)
         self._access = access
         # A key of this process only, if nobody gave us the installation's: shown secrets are masked in any case.

@@ -9,6 +9,7 @@ import discord
 from discord import app_commands
 from discord.app_commands import Range
 
+from signoff.approvals.errors import DeskError
 from signoff.approvals.model import Actor
 from signoff.bot.access import Access
 from signoff.bot.admin import listing
@@ -16,8 +17,9 @@ from signoff.bot.admin.answers import in_time, inert, tell
 from signoff.bot.admin.authority import admin_of, owner_of, place_of
 from signoff.bot.admin.autocomplete import Suggestions
 from signoff.bot.admin.rule_commands import checked_id
-from signoff.bot.ports import Now, Orders
-from signoff.errors import CardFailed, DeskError
+from signoff.bot.ports import Now
+from signoff.errors import CardFailed
+from signoff.turns.administration import Administration
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +29,12 @@ MOST_REPOSTED = 10
 
 
 def add_work_commands(
-    group: app_commands.Group, orders: Orders, suggestions: Suggestions, mask: listing.Mask, now: Now, access: Access
+    group: app_commands.Group,
+    orders: Administration,
+    suggestions: Suggestions,
+    mask: listing.Mask,
+    now: Now,
+    access: Access,
 ) -> None:
     @group.command(description="Decisions that are remembered here")
     async def grants(interaction: Interaction) -> None:
@@ -82,7 +89,7 @@ def add_work_commands(
         await tell(interaction, said)
 
 
-async def _pending(orders: Orders, actor: Actor, *, repost: bool) -> str:
+async def _pending(orders: Administration, actor: Actor, *, repost: bool) -> str:
     batches = sorted(await orders.pending(actor.server), key=lambda batch: batch.deadline)
     if not repost or not batches:
         return listing.pending_text(batches, {})
@@ -94,7 +101,7 @@ async def _pending(orders: Orders, actor: Actor, *, repost: bool) -> str:
     return listing.pending_text(batches, notes)
 
 
-async def _repost(orders: Orders, batch_id: str, actor: Actor) -> str:
+async def _repost(orders: Administration, batch_id: str, actor: Actor) -> str:
     try:
         await orders.repost(batch_id, actor)
     except (DeskError, CardFailed) as error:

@@ -1,0 +1,192 @@
+"""Tells the gateway and the log what changed in the world.
+
+Chooses the event, its intent and who may see it; it changes nothing itself.
+"""
+
+from discord_sandbox import access, guilds
+from discord_sandbox.bundle import Sandbox
+from discord_sandbox.model import Channel, Guild, Json, Member, Message, Role
+from discord_sandbox.permissions import Permission, can
+from discord_sandbox.sessions import Render, Viewer
+
+GUILDS, MEMBERS, GUILD_MESSAGES, GUILD_REACTIONS, GUILD_TYPING = 1 << 0, 1 << 1, 1 << 9, 1 << 10, 1 << 11
+DM_MESSAGES, DM_REACTIONS, DM_TYPING, MESSAGE_CONTENT = 1 << 12, 1 << 13, 1 << 14, 1 << 15
+
+
+def message(sb: Sandbox, name: str, found: Message) -> None:
+    """MESSAGE_CREATE or MESSAGE_UPDATE. A private answer reaches only the person, never the gateway."""
+    where = sb.world.channels[found.channel_id]
+    verb = "create" if name == "MESSAGE_CREATE" else "update"
+    sb.log.world(
+        f"message.{verb}",
+        channel_id=str(where.id),
+        message_id=str(found.id),
+        author_id=str(found.author_id),
+        ephemeral_to=None if found.ephemeral_to is None else str(found.ephemeral_to),
+    )
+    if found.ephemeral_to is not None:
+        return
+    member = sb.world.member(where.guild_id, found.author_id)
+
+    def render(viewer: Viewer) -> Json | None:
+        if not can(sb.world, where, viewer.bot_id, Permission.VIEW_CHANNEL):
+            return None
+        clear = access.readable(viewer.bot_id, where, found, content_intent=bool(viewer.intents & MESSAGE_CONTENT))
+        body = sb.payloads.message(found, viewer.bot_id, readable=clear)
+        if where.guild_id is not None:
+            body["guild_id"] = str(where.guild_id)
+            if member is not None and found.webhook_name is None:
+                body["member"] = sb.payloads.member(member, with_user=False)
+        return body
+
+    _publish(sb, name, where, render, GUILD_MESSAGES, DM_MESSAGES)
+
+
+def message_deleted(sb: Sandbox, found: Message) -> None:
+    where = sb.world.channels[found.channel_id]
+    sb.log.world("message.delete", channel_id=str(where.id), message_id=str(found.id))
+    if found.ephemeral_to is None:
+        body = _with_guild({"id": str(found.id), "channel_id": str(where.id)}, where)
+        in_channel(sb, "MESSAGE_DELETE", where, body, GUILD_MESSAGES, DM_MESSAGES)
+
+
+def in_channel(sb: Sandbox, name: str, where: Channel, body: Json, guild_intent: int, dm_intent: int) -> None:
+    """The same body for everybody who can see the channel."""
+
+    def render(viewer: Viewer) -> Json | None:
+        return body if can(sb.world, where, viewer.bot_id, Permission.VIEW_CHANNEL) else None
+
+    _publish(sb, name, where, render, guild_intent, dm_intent)
+
+
+def channel(sb: Sandbox, name: str, where: Channel) -> None:
+    """CHANNEL_* or THREAD_* with the channel as each bot sees it."""
+    sb.log.world(name.lower().replace("_", "."), channel_id=str(where.id), name=where.name)
+    extra: Json = {"newly_created": True} if name == "THREAD_CREATE" else {}
+
+    def render(viewer: Viewer) -> Json | None:
+        if not can(sb.world, where, viewer.bot_id, Permission.VIEW_CHANNEL):
+            return None
+        return sb.payloads.channel(where, viewer.bot_id) | extra
+
+    _publish(sb, name, where, render, GUILDS, 0)
+
+
+def channel_gone(sb: Sandbox, where: Channel, seen_by: list[int]) -> None:
+    """`seen_by`: the bots that could see it, asked for before it went."""
+    name = "CHANNEL_DELETE" if where.thread is None else "THREAD_DELETE"
+    sb.log.world(name.lower().replace("_", "."), channel_id=str(where.id), name=where.name)
+    body = sb.payloads.channel(where)
+    if where.thread is not None:
+        body = {key: body[key] for key in ("id", "guild_id", "parent_id", "type")}
+    _publish(sb, name, where, lambda viewer: body if viewer.bot_id in seen_by else None, GUILDS, 0)
+
+
+def added_to_thread(sb: Sandbox, where: Channel, bot_id: int) -> None:
+    """A bot that joins a thread is told of it as a whole: it may be private and new to it."""
+    body = sb.payloads.channel(where, bot_id)
+    to_bot(sb, "THREAD_CREATE", bot_id, body, guild_id=where.guild_id, intent=GUILDS)
+
+
+def thread_members(sb: Sandbox, where: Channel, added: list[int], removed: list[int]) -> None:
+    assert where.thread is not None
+    sb.log.world("thread.members", channel_id=str(where.id), added=[str(u) for u in added])
+    body: Json = {
+        "id": str(where.id),
+        "guild_id": str(where.guild_id),
+        "member_count": len(where.thread.members),
+    }
+    if added:
+        body["added_members"] = [_thread_member(sb, where, user) for user in added]
+    if removed:
+        body["removed_member_ids"] = [str(user) for user in removed]
+
+    def render(viewer: Viewer) -> Json | None:
+        concerned = viewer.bot_id in (*added, *removed) or viewer.intents & MEMBERS
+        return body if concerned and can(sb.world, where, viewer.bot_id, Permission.VIEW_CHANNEL) else None
+
+    _publish(sb, "THREAD_MEMBERS_UPDATE", where, render, GUILDS, 0)
+
+
+def _thread_member(sb: Sandbox, where: Channel, user_id: int) -> Json:
+    body = sb.payloads.thread_member(where, user_id)
+    member = sb.world.member(where.guild_id, user_id)
+    return body | {"member": sb.payloads.member(member), "presence": None} if member else body
+
+
+def thread_list(sb: Sandbox, place: Guild, bot_id: int, where: Channel) -> None:
+    """THREAD_LIST_SYNC: a bot has just been let into a channel and learns of its threads."""
+    threads = [t for t in sb.world.threads_of(place.id, archived=False) if t.parent_id == where.id]
+    body: Json = {
+        "guild_id": str(place.id),
+        "channel_ids": [str(where.id)],
+        "threads": [sb.payloads.channel(thread, bot_id) for thread in threads],
+        "members": [
+            sb.payloads.thread_member(thread, bot_id)
+            for thread in threads
+            if thread.thread is not None and bot_id in thread.thread.members
+        ],
+    }
+    to_bot(sb, "THREAD_LIST_SYNC", bot_id, body, guild_id=place.id, intent=GUILDS)
+
+
+def member(sb: Sandbox, name: str, place: Guild, who: Member) -> None:
+    """GUILD_MEMBER_*: others need the privileged intent, a bot always hears of itself."""
+    sb.log.world(name.lower().replace("_", "."), guild_id=str(place.id), user_id=str(who.user_id))
+    if name == "GUILD_MEMBER_REMOVE":
+        body: Json = {"guild_id": str(place.id), "user": sb.payloads.user_by_id(who.user_id)}
+    else:
+        body = sb.payloads.member(who) | {"guild_id": str(place.id)}
+
+    def render(viewer: Viewer) -> Json | None:
+        if viewer.bot_id not in place.members:
+            return None
+        mine = viewer.bot_id == who.user_id and name == "GUILD_MEMBER_UPDATE"
+        return body if mine or viewer.intents & MEMBERS else None
+
+    sb.sessions.publish(name, render, guild_id=place.id)
+
+
+def role(sb: Sandbox, name: str, place: Guild, found: Role) -> None:
+    sb.log.world(name.lower().replace("_", "."), guild_id=str(place.id), role_id=str(found.id))
+    body: Json = {"guild_id": str(place.id)}
+    body |= {"role_id": str(found.id)} if name == "GUILD_ROLE_DELETE" else {"role": sb.payloads.role(found)}
+    sb.sessions.publish(name, _members_only(place, body), guild_id=place.id, intent=GUILDS)
+
+
+def guild_joined(sb: Sandbox, place: Guild, bot_id: int) -> None:
+    def render(viewer: Viewer) -> Json | None:
+        if viewer.bot_id != bot_id:
+            return None
+        return guilds.guild_create(sb.payloads, place, bot_id, viewer.intents)
+
+    sb.sessions.publish("GUILD_CREATE", render, guild_id=place.id, intent=GUILDS)
+
+
+def guild_left(sb: Sandbox, place: Guild, bot_id: int) -> None:
+    to_bot(sb, "GUILD_DELETE", bot_id, {"id": str(place.id)}, guild_id=place.id, intent=GUILDS)
+
+
+def to_bot(sb: Sandbox, name: str, bot_id: int, body: Json, *, guild_id: int | None, intent: int = 0) -> None:
+    sb.sessions.publish(name, lambda v: body if v.bot_id == bot_id else None, guild_id=guild_id, intent=intent)
+
+
+def typing(sb: Sandbox, where: Channel, user_id: int) -> None:
+    sb.log.world("typing", channel_id=str(where.id), user_id=str(user_id))
+    body = _with_guild({"channel_id": str(where.id), "user_id": str(user_id), "timestamp": int(sb.clock.now())}, where)
+    if who := sb.world.member(where.guild_id, user_id):
+        body["member"] = sb.payloads.member(who)
+    in_channel(sb, "TYPING_START", where, body, GUILD_TYPING, DM_TYPING)
+
+
+def _members_only(place: Guild, body: Json) -> Render:
+    return lambda viewer: body if viewer.bot_id in place.members else None
+
+
+def _with_guild(body: Json, where: Channel) -> Json:
+    return body if where.guild_id is None else body | {"guild_id": str(where.guild_id)}
+
+
+def _publish(sb: Sandbox, name: str, where: Channel, render: Render, guild_intent: int, dm_intent: int) -> None:
+    intent = dm_intent if where.guild_id is None else guild_intent
+    sb.sessions.publish(name, render, guild_id=where.guild_id, intent=intent)

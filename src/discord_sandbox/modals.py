@@ -1,0 +1,115 @@
+"""What a modal must look like, and how a person's answers to it travel back.
+
+It knows the form and the answers, not who opened it or who reads it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from discord_sandbox.components import TEXT, walk
+from discord_sandbox.controls import CHECKBOX, IN_LABEL, RADIO_GROUP, TEXT_INPUT, Form, Path, text_input
+from discord_sandbox.model import Json
+from discord_sandbox.reading import fields, items
+
+ROW, LABEL = 1, 18
+
+
+class BadAnswer(Exception):
+    """A value that Discord's own form would not have let the person submit."""
+
+
+def check(data: Json) -> Json:
+    """The modal as Discord would show it; raises Invalid Form Body."""
+    form = Form()
+    form.errors.length(("data", "title"), data.get("title"), 1, 45)
+    custom_id = data.get("custom_id")
+    if not isinstance(custom_id, str) or not 1 <= len(custom_id) <= 100:
+        message = "Must be between 1 and 100 in length."
+        form.errors.add(("data", "custom_id"), "BASE_TYPE_BAD_LENGTH", message)
+    parts = items(data.get("components"))
+    path: Path = ("data", "components")
+    if not 1 <= len(parts) <= 5:
+        form.errors.add(path, "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 5 in length.")
+    done = [_top(part, form, (*path, i)) for i, part in enumerate(parts)]
+    form.errors.check()
+    return {"custom_id": custom_id, "title": data["title"], "components": done}
+
+
+def _top(part: Json, form: Form, path: Path) -> Json:
+    match part.get("type"):
+        case 1:
+            done = form.begin(part, path)
+            inner = items(part.get("components"))
+            if len(inner) != 1 or inner[0].get("type") != TEXT_INPUT:
+                message = "A row of a modal holds one text input"
+                form.errors.add((*path, "components"), "BASE_TYPE_BAD_LENGTH", message)
+                return part
+            return done | {"components": [text_input(inner[0], form, (*path, "components", 0), labelled=True)]}
+        case 18:
+            done = form.begin(part, path)
+            form.errors.length((*path, "label"), part.get("label"), 1, 45)
+            if part.get("description") is not None:
+                form.errors.length((*path, "description"), part["description"], 0, 100)
+            inner_part = fields(part.get("component"))
+            checker = IN_LABEL.get(inner_part.get("type", 0))
+            if checker is None:
+                form.errors.required((*path, "component"))
+                return part
+            inner_done = checker(inner_part, form, (*path, "component"))
+            return done | {
+                "label": part.get("label"),
+                "description": part.get("description"),
+                "component": inner_done,
+            }
+        case 10:
+            form.errors.length((*path, "content"), part.get("content"), 1, 4000)
+            return form.begin(part, path) | {"content": part.get("content")}
+        case _:
+            message = 'Value of field "type" must be one of (1, 10, 18).'
+            form.errors.add((*path, "type"), "UNION_TYPE_CHOICES", message)
+            return part
+
+
+def inputs(modal: Json) -> dict[str, Json]:
+    """The inputs of a modal by custom id."""
+    return {part["custom_id"]: part for part in walk(modal["components"]) if "custom_id" in part}
+
+
+def fill(modal: Json, values: Mapping[str, Any]) -> list[Json]:
+    """The `components` of a modal submit; raises BadAnswer where the form itself would have stopped the person."""
+    unknown = set(values) - set(inputs(modal))
+    if unknown:
+        raise BadAnswer(f"the modal has no field {', '.join(sorted(unknown))}")
+    return [_filled(part, values) for part in modal["components"]]
+
+
+def _filled(part: Json, values: Mapping[str, Any]) -> Json:
+    shell: Json = {"type": part["type"], "id": part["id"]}
+    if part["type"] == ROW:
+        return shell | {"components": [_answer(child, values) for child in part["components"]]}
+    if part["type"] == LABEL:
+        return shell | {"component": _answer(part["component"], values)}
+    assert part["type"] == TEXT
+    return shell
+
+
+def _answer(part: Json, values: Mapping[str, Any]) -> Json:
+    shell: Json = {"type": part["type"], "id": part["id"], "custom_id": part["custom_id"]}
+    name = part["custom_id"]
+    if part["type"] == TEXT_INPUT:
+        text = str(values.get(name, part.get("value") or ""))
+        least = max(part["min_length"], 1 if part["required"] else 0)
+        if (text or part["required"]) and not least <= len(text) <= part["max_length"]:
+            raise BadAnswer(f"{name}: {len(text)} characters, must be {least} to {part['max_length']}")
+        return shell | {"value": text}
+    if part["type"] == RADIO_GROUP:
+        return shell | {"value": values.get(name)}
+    if part["type"] == CHECKBOX:
+        return shell | {"value": bool(values.get(name, part.get("default")))}
+    chosen = values.get(name)
+    if chosen is None:
+        chosen = [option["value"] for option in part.get("options", []) if option.get("default")]
+    picked = [str(value) for value in ([chosen] if isinstance(chosen, str | int) else chosen)]
+    if part.get("required", True) and not picked:
+        raise BadAnswer(f"{name}: a choice is required")
+    return shell | {"values": picked}

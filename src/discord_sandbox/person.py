@@ -1,0 +1,201 @@
+"""One person of a sandbox, as a test holds them: what they say, see and press.
+
+Every method is one control request, or a few for the waiting ones; the rules are the server's.
+"""
+
+import base64
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from discord_sandbox.sight import Answer, Json, Place, SeenMessage
+
+Where = str | int | Place
+
+PATIENCE = 30.0
+"""Seconds to wait for what normally takes a fraction of one, unless told otherwise."""
+
+
+class SandboxError(Exception):
+    """The sandbox refused; the text is the server's, `code` Discord's own where there is one."""
+
+    def __init__(self, text: str, code: int | None = None) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class SandboxTimeout(SandboxError):
+    """What was waited for did not happen."""
+
+
+class Line(Protocol):
+    """The way to the server: `SandboxClient`."""
+
+    async def call(self, method: str, path: str, body: Mapping[str, Any] | None = None, **query: Any) -> Any: ...
+
+
+def place_id(where: Where) -> str:
+    return str(where.id) if isinstance(where, Place) else str(where)
+
+
+@dataclass(frozen=True)
+class Person:
+    line: Line
+    id: int
+    name: str
+
+    @property
+    def mention(self) -> str:
+        return f"<@{self.id}>"
+
+    def _path(self, rest: str) -> str:
+        return f"/people/{self.id}/{rest}"
+
+    async def say(
+        self,
+        where: Where,
+        content: str = "",
+        *,
+        files: Mapping[str, bytes] | None = None,
+        reply_to: SeenMessage | None = None,
+        **fields: Any,
+    ) -> SeenMessage:
+        """Posts in a channel, thread or private conversation; further fields are Discord's own."""
+        body: Json = {"channel": place_id(where), "content": content, **fields}
+        if files:
+            encoded = [{"filename": name, "data": base64.b64encode(data).decode()} for name, data in files.items()]
+            body["files"] = encoded
+        if reply_to is not None:
+            body["message_reference"] = {"message_id": str(reply_to.id), "channel_id": str(reply_to.channel_id)}
+        return SeenMessage(await self.line.call("POST", self._path("messages"), body))
+
+    async def edit(self, message: SeenMessage, content: str) -> SeenMessage:
+        body = {"channel": str(message.channel_id), "content": content}
+        return SeenMessage(await self.line.call("PATCH", self._path(f"messages/{message.id}"), body))
+
+    async def delete(self, message: SeenMessage) -> None:
+        body = {"channel": str(message.channel_id)}
+        await self.line.call("DELETE", self._path(f"messages/{message.id}"), body)
+
+    async def messages(self, where: Where, *, limit: int = 200) -> list[SeenMessage]:
+        """The channel as this person sees it, oldest first, private answers to them included."""
+        found = await self.line.call("GET", self._path("messages"), channel=place_id(where), limit=limit)
+        return [SeenMessage(message) for message in found]
+
+    async def see(self, message: SeenMessage) -> SeenMessage | None:
+        """The message as it is now, or None if it is gone."""
+        found = await self.messages(message.channel_id)
+        return next((entry for entry in found if entry.id == message.id), None)
+
+    async def wait_for_message(
+        self, where: Where, matches: Callable[[SeenMessage], object] = lambda m: True, *, timeout: float = PATIENCE
+    ) -> SeenMessage:
+        """The newest message for which `matches` holds, as soon as there is one; the place may not exist yet."""
+        end = time.monotonic() + timeout
+        after, seen = 0, list[SeenMessage]()
+        while True:
+            after = int((await self.line.call("GET", "/log", after=1 << 60))["head"])
+            try:
+                seen = await self.messages(where)
+            except SandboxError as error:
+                if "there is no channel" not in str(error):
+                    raise
+            for message in reversed(seen):
+                if matches(message):
+                    return message
+            left = end - time.monotonic()
+            if left <= 0:
+                shown = "\n".join(f"  {m.author}: {m.text!r}" for m in seen) or "  nothing"
+                raise SandboxTimeout(f"{self.name} waited {timeout} s and saw only:\n{shown}")
+            await self.line.call("GET", "/log", after=after, timeout=left, kind="world")
+
+    async def wait_for_change(
+        self, message: SeenMessage, matches: Callable[[SeenMessage], object], *, timeout: float = PATIENCE
+    ) -> SeenMessage:
+        """The same message once `matches` holds."""
+        return await self.wait_for_message(
+            message.channel_id, lambda m: m.id == message.id and matches(m), timeout=timeout
+        )
+
+    async def click(
+        self,
+        message: SeenMessage,
+        button: str,
+        *,
+        wait: float | None = None,
+        forged: bool = False,
+        guild_id: int | None = None,
+    ) -> Answer:
+        """Presses a button by custom id or label and returns what this person then saw."""
+        known = {b.label: b.custom_id for b in message.buttons if b.custom_id}
+        ids = set(known.values())
+        custom_id = button if button in ids else known.get(button, button) or button
+        return await self._press(message, {"custom_id": custom_id, "forged": forged, "guild_id": guild_id}, wait)
+
+    async def pick(
+        self, message: SeenMessage, custom_id: str, values: Sequence[str | int], *, wait: float | None = None
+    ) -> Answer:
+        """Chooses from a select."""
+        return await self._press(message, {"custom_id": custom_id, "values": [str(v) for v in values]}, wait)
+
+    async def _press(self, message: SeenMessage, body: Json, wait: float | None) -> Answer:
+        body |= {"channel": str(message.channel_id), "message": str(message.id)}
+        return Answer(await self.line.call("POST", self._path("press"), _waiting(body, wait)))
+
+    async def submit(
+        self, opened: Answer, values: Mapping[str, Any], *, wait: float | None = None, forged: bool = False
+    ) -> Answer:
+        """Sends the modal that an earlier press or command opened."""
+        body: Json = {"interaction": str(opened.id), "values": dict(values), "forged": forged}
+        return Answer(await self.line.call("POST", self._path("submit"), _waiting(body, wait)))
+
+    async def run(
+        self, where: Where, line: str, *, wait: float | None = None, forged: bool = False, **options: Any
+    ) -> Answer:
+        """Runs a slash command: `run("general", "signoff audit", limit=5)`."""
+        body: Json = {"channel": place_id(where), "line": line, "options": options, "forged": forged}
+        return Answer(await self.line.call("POST", self._path("command"), _waiting(body, wait)))
+
+    async def run_on(self, target: "SeenMessage | Person", name: str, where: Where = "") -> Answer:
+        """Runs a command from the menu of a message, or of a person seen in `where`."""
+        if isinstance(target, SeenMessage):
+            body: Json = {"channel": str(target.channel_id), "message": str(target.id), "name": name}
+        else:
+            body = {"channel": place_id(where), "user": str(target.id), "name": name}
+        return Answer(await self.line.call("POST", self._path("menu"), body))
+
+    async def suggest(self, where: Where, line: str, focused: str, **options: Any) -> Answer:
+        """Types into an option and waits for the bot's suggestions (`answer.choices`)."""
+        body: Json = {"channel": place_id(where), "line": line, "options": options, "focused": focused}
+        return Answer(await self.line.call("POST", self._path("command"), body))
+
+    async def commands(self, where: Where) -> list[Json]:
+        """The slash commands Discord offers this person here."""
+        return await self.line.call("GET", self._path("commands"), channel=place_id(where))
+
+    async def react(self, message: SeenMessage, emoji: str, *, remove: bool = False) -> None:
+        body = {"channel": str(message.channel_id), "message": str(message.id), "emoji": emoji, "remove": remove}
+        await self.line.call("POST", self._path("reactions"), body)
+
+    async def type(self, where: Where) -> None:
+        await self.line.call("POST", self._path("typing"), {"channel": place_id(where)})
+
+    async def dm(self, other: "Person | str | int") -> Place:
+        """The private conversation with somebody, opened if need be."""
+        who = str(other.id) if isinstance(other, Person) else str(other)
+        return Place(await self.line.call("POST", self._path("dm"), {"with": who}))
+
+    async def open_thread(self, where: Where, name: str, message: SeenMessage | None = None, **fields: Any) -> Place:
+        body: Json = {"channel": place_id(where), "name": name, **fields}
+        if message is not None:
+            body["message"] = str(message.id)
+        return Place(await self.line.call("POST", self._path("threads"), body))
+
+    async def permissions(self, where: Where) -> int:
+        found = await self.line.call("GET", self._path("permissions"), channel=place_id(where))
+        return int(found["permissions"])
+
+
+def _waiting(body: Json, wait: float | None) -> Json:
+    return body if wait is None else body | {"wait": wait}

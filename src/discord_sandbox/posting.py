@@ -1,0 +1,224 @@
+"""Posting, editing and deleting messages, for bots, people, webhooks and interaction answers alike.
+
+The one place where a message comes into the world: mentions, pings, unfurls, nonces and threads are settled here.
+Callers have read the form (`drafts`) already and, for answers to interactions, decided that no permission is needed.
+"""
+
+from dataclasses import dataclass
+
+from discord_sandbox import access, announce, apierrors, mentions
+from discord_sandbox.bundle import Sandbox
+from discord_sandbox.drafts import Draft
+from discord_sandbox.mentions import Mentions
+from discord_sandbox.model import (
+    Channel,
+    Json,
+    Message,
+    MessageFlag,
+    MessageType,
+    Webhook,
+)
+from discord_sandbox.permissions import Permission, can, send_permission
+from discord_sandbox.snowflake import moment
+from discord_sandbox.threads import add_members, unarchive
+
+NONCE_SECONDS = 300.0
+
+
+@dataclass(frozen=True)
+class Sender:
+    """In whose name a message is posted."""
+
+    user_id: int
+    webhook: Webhook | None = None
+    webhook_name: str | None = None
+    application_id: int | None = None
+    interaction: Json | None = None
+    ephemeral_to: int | None = None
+    type: int = MessageType.DEFAULT
+
+
+def check_may_post(sb: Sandbox, where: Channel, user_id: int, draft: Draft) -> None:
+    """Discord's refusals for a message sent to a channel, as against one that answers an interaction."""
+    if where.guild_id is None:
+        other = next((user for user in where.recipients if user != user_id), user_id)
+        shared = any(user_id in guild.members for guild in sb.world.guilds_of(other))
+        if not sb.world.users[other].accepts_dms or not shared:
+            raise apierrors.cannot_dm()
+    access.require(sb.world, where, user_id, send_permission(where))
+    if draft.attachments:
+        access.require(sb.world, where, user_id, Permission.ATTACH_FILES)
+    locked = where.thread is not None and where.thread.locked
+    if locked and not can(sb.world, where, user_id, Permission.MANAGE_THREADS):
+        raise apierrors.locked_thread()
+    if draft.reference is not None and not can(sb.world, where, user_id, Permission.READ_MESSAGE_HISTORY):
+        raise apierrors.ApiError(403, 160002, "Cannot reply without permission to read message history")
+
+
+def create(sb: Sandbox, where: Channel, sender: Sender, draft: Draft) -> Message:
+    if draft.enforce_nonce and draft.nonce and (twin := _same_nonce(sb, where, sender, draft.nonce)):
+        sb.log.world("message.deduplicated", channel_id=str(where.id), message_id=str(twin.id))
+        return twin
+    reference = _reference(sb, where, draft)
+    kind = sender.type
+    if reference is not None and kind == MessageType.DEFAULT:
+        kind = MessageType.REPLY
+    message = Message(
+        id=sb.world.ids.next(),
+        channel_id=where.id,
+        author_id=sender.user_id,
+        timestamp=sb.clock.iso(),
+        type=kind,
+        content=draft.content,
+        embeds=draft.embeds if _may_embed(sb, where, sender) else [],
+        components=draft.components,
+        flags=draft.flags,
+        attachments=draft.attachments,
+        nonce=draft.nonce,
+        tts=draft.tts,
+        reference=reference,
+        webhook_id=sender.webhook.id if sender.webhook else sender.application_id,
+        webhook_name=sender.webhook_name,
+        application_id=sender.application_id,
+        interaction=sender.interaction,
+        ephemeral_to=sender.ephemeral_to,
+    )
+    if sender.ephemeral_to is not None:
+        message.flags |= MessageFlag.EPHEMERAL
+        for attachment in message.attachments:
+            attachment.ephemeral = True
+    if where.thread is not None and where.thread.archived:
+        unarchive(sb, where)
+    sb.world.add_message(message)
+    _settle_text(sb, where, message, draft, "create")
+    if message.ephemeral_to is None:
+        where.last_message_id = message.id
+        if where.thread is not None:
+            where.thread.message_count += 1
+            where.thread.total_sent += 1
+            add_members(sb, where, [] if sender.webhook else [sender.user_id, *message.mentions])
+    announce.message(sb, "MESSAGE_CREATE", message)
+    return message
+
+
+def check_may_edit(sb: Sandbox, where: Channel, message: Message, user_id: int, draft: Draft) -> None:
+    if message.author_id != user_id or message.webhook_name is not None:
+        only_flags = draft.touched <= {"flags", "allowed_mentions"}
+        if not (only_flags and can(sb.world, where, user_id, Permission.MANAGE_MESSAGES)):
+            raise apierrors.not_your_message()
+    if where.thread is not None and where.thread.archived:
+        raise apierrors.archived_thread()
+
+
+def edit(sb: Sandbox, where: Channel, message: Message, draft: Draft) -> Message:
+    message.content = draft.content
+    message.embeds = draft.embeds
+    message.components = draft.components
+    message.attachments = draft.attachments
+    message.flags = draft.flags
+    if message.flags & MessageFlag.EPHEMERAL:
+        for attachment in message.attachments:
+            attachment.ephemeral = True
+    message.edited_timestamp = sb.clock.iso()
+    message.edits += 1
+    if draft.touched & {"content", "components"}:
+        _settle_text(sb, where, message, draft, "edit")
+    announce.message(sb, "MESSAGE_UPDATE", message)
+    return message
+
+
+def delete(sb: Sandbox, message: Message) -> None:
+    sb.world.messages[message.channel_id].pop(message.id, None)
+    where = sb.world.channels[message.channel_id]
+    if where.thread is not None and message.ephemeral_to is None:
+        where.thread.message_count = max(where.thread.message_count - 1, 0)
+    announce.message_deleted(sb, message)
+
+
+def _same_nonce(sb: Sandbox, where: Channel, sender: Sender, nonce: str) -> Message | None:
+    horizon = sb.clock.now() - NONCE_SECONDS
+    for message in sb.world.latest(where.id):
+        if moment(message.id) < horizon:
+            return None
+        if message.nonce == nonce and message.author_id == sender.user_id:
+            return message
+    return None
+
+
+def _reference(sb: Sandbox, where: Channel, draft: Draft) -> Json | None:
+    given = draft.reference
+    if given is None:
+        return None
+    target = sb.world.message(int(given.get("channel_id") or where.id), int(given.get("message_id") or 0))
+    if target is None:
+        if given.get("fail_if_not_exists", True):
+            message = "Unknown message"
+            raise apierrors.bad_field(("message_reference",), "REPLIES_UNKNOWN_MESSAGE", message)
+        return None
+    body: Json = {"type": 0, "channel_id": str(target.channel_id), "message_id": str(target.id)}
+    return body if where.guild_id is None else body | {"guild_id": str(where.guild_id)}
+
+
+def _may_embed(sb: Sandbox, where: Channel, sender: Sender) -> bool:
+    if sender.webhook is not None or sender.interaction is not None:
+        return True
+    return can(sb.world, where, sender.user_id, Permission.EMBED_LINKS)
+
+
+def _settle_text(sb: Sandbox, where: Channel, message: Message, draft: Draft, on: str) -> None:
+    """Works out mentions, pings and unfurls of a text that has just been written or rewritten."""
+    found = _mentioned(sb, where, message, draft)
+    message.mentions = list(found.users)
+    message.mention_roles = list(found.roles)
+    message.mention_everyone = found.everyone
+    if found and not message.flags & MessageFlag.SUPPRESS_NOTIFICATIONS:
+        pinged = _pinged(sb, where, message, found)
+        record: Json = {
+            "on": on,
+            "users": [str(user) for user in pinged],
+            "mentions": [str(user) for user in found.users],
+            "roles": [str(role) for role in found.roles],
+            "everyone": found.everyone,
+        }
+        message.pings.append(record)
+        sb.log.world("ping", channel_id=str(where.id), message_id=str(message.id), **record)
+    # The V2 layout never previews links; plain text does unless the sender suppresses it. Nothing is fetched here.
+    if not message.flags & (MessageFlag.SUPPRESS_EMBEDS | MessageFlag.COMPONENTS_V2):
+        fresh = [link for link in mentions.links(message.content) if link not in message.unfurls]
+        message.unfurls.extend(fresh)
+        for link in fresh:
+            sb.log.world("unfurl", channel_id=str(where.id), message_id=str(message.id), url=link)
+
+
+def _mentioned(sb: Sandbox, where: Channel, message: Message, draft: Draft) -> Mentions:
+    allowed = draft.allowed.filter(mentions.find(draft.all_text))
+    guild = sb.world.guild_of(where)
+    users = [user for user in allowed.users if user in sb.world.users]
+    if message.type == MessageType.REPLY and message.reference and draft.allowed.replied_user:
+        original = sb.world.message(int(message.reference["channel_id"]), int(message.reference["message_id"]))
+        if original and original.author_id != message.author_id and original.author_id not in users:
+            users.append(original.author_id)
+    if guild is None:
+        return Mentions(tuple(users))
+    loud = message.webhook_name is not None or can(sb.world, where, message.author_id, Permission.MENTION_EVERYONE)
+    roles = [guild.roles[role] for role in allowed.roles if role in guild.roles]
+    return Mentions(
+        tuple(users),
+        tuple(role.id for role in roles if loud or role.mentionable),
+        allowed.everyone and loud,
+    )
+
+
+def _pinged(sb: Sandbox, where: Channel, message: Message, found: Mentions) -> list[int]:
+    """The people whose client makes a sound: those mentioned who can see the message."""
+    guild = sb.world.guild_of(where)
+    everybody = [*where.recipients] if guild is None else [*guild.members]
+    reached = set(found.users)
+    if guild is not None:
+        for user_id, member in guild.members.items():
+            if found.everyone or set(member.roles) & set(found.roles):
+                reached.add(user_id)
+    if message.ephemeral_to is not None:
+        reached &= {message.ephemeral_to}
+    reached.discard(message.author_id)
+    return [user for user in everybody if user in reached and can(sb.world, where, user, Permission.VIEW_CHANNEL)]

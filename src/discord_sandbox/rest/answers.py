@@ -1,0 +1,99 @@
+"""Where the bot answers interactions, and where webhooks post.
+
+Both are authorised by the token in the path. What an answer does is in `callbacks`.
+"""
+
+from typing import Any
+
+from discord_sandbox import apierrors, callbacks, drafts, guilds, posting
+from discord_sandbox.interactions import Interaction
+from discord_sandbox.model import Message, Webhook
+from discord_sandbox.posting import Sender
+from discord_sandbox.rest.door import Call, Route
+
+
+async def callback(call: Call) -> Any:
+    sb = call.sandbox
+    token = call.request.match_info["token"]
+    body = callbacks.answer(sb, call.id("interaction_id"), token, call.json, call.body.uploads)
+    return body if call.flag("with_response") else None
+
+
+def _behind(call: Call) -> Interaction | Webhook:
+    """The interaction or the webhook that the token in the path belongs to."""
+    token = call.request.match_info["token"]
+    number = call.id("webhook_id")
+    found = callbacks.of_token(call.sandbox, number, token)
+    if found is not None:
+        return found
+    hook = call.sandbox.world.webhooks.get(number)
+    if hook is not None and hook.token == token:
+        return hook
+    if hook is not None or number in call.sandbox.world.applications:
+        raise apierrors.invalid_webhook_token()
+    raise apierrors.unknown_webhook()
+
+
+def _shown(call: Call, message: Message) -> Any:
+    return call.sandbox.payloads.message(message, call.application.id if call.application else None)
+
+
+async def execute(call: Call) -> Any:
+    found, sb = _behind(call), call.sandbox
+    if isinstance(found, Interaction):
+        return _shown(call, callbacks.follow_up(sb, found, call.json, call.body.uploads))
+    draft = drafts.for_create(call.json, call.body.uploads, sb.world.ids)
+    where = sb.world.channels.get(call.query_id("thread_id") or found.channel_id)
+    if where is None:
+        raise apierrors.unknown_channel()
+    sender = Sender(found.id, webhook=found, webhook_name=call.json.get("username") or found.name)
+    message = posting.create(sb, where, sender, draft)
+    return _shown(call, message) if call.flag("wait") else None
+
+
+def _message(call: Call) -> tuple[Interaction | Webhook, Message]:
+    found = _behind(call)
+    which = call.request.match_info["message_id"]
+    if isinstance(found, Interaction):
+        return found, callbacks.message_of(call.sandbox, found, which)
+    where = call.query_id("thread_id") or found.channel_id
+    message = call.sandbox.world.message(where, call.id("message_id"))
+    if message is None or message.webhook_id != found.id:
+        raise apierrors.unknown_message()
+    return found, message
+
+
+async def get_message(call: Call) -> Any:
+    return _shown(call, _message(call)[1])
+
+
+async def edit_message(call: Call) -> Any:
+    sb = call.sandbox
+    found, message = _message(call)
+    if isinstance(found, Interaction):
+        which = call.request.match_info["message_id"]
+        return _shown(call, callbacks.edit(sb, found, which, call.json, call.body.uploads))
+    draft = drafts.for_edit(call.json, call.body.uploads, sb.world.ids, message)
+    return _shown(call, posting.edit(sb, sb.world.channels[message.channel_id], message, draft))
+
+
+async def delete_message(call: Call) -> Any:
+    posting.delete(call.sandbox, _message(call)[1])
+
+
+async def get_webhook(call: Call) -> Any:
+    found = _behind(call)
+    if not isinstance(found, Webhook):
+        raise apierrors.unknown_webhook()
+    return guilds.webhook(found, call.sandbox.api_url)
+
+
+_HOOK = "/webhooks/{webhook_id}/{token}"
+ROUTES = [
+    Route("POST", "/interactions/{interaction_id}/{token}/callback", callback),
+    Route("POST", _HOOK, execute),
+    Route("GET", _HOOK, get_webhook),
+    Route("GET", _HOOK + "/messages/{message_id}", get_message),
+    Route("PATCH", _HOOK + "/messages/{message_id}", edit_message),
+    Route("DELETE", _HOOK + "/messages/{message_id}", delete_message),
+]

@@ -1,0 +1,157 @@
+"""Servers: their channels, roles and members.
+
+HTTP in, JSON out; the changes themselves are in `society`, which the control API uses too.
+"""
+
+from typing import Any
+
+from discord_sandbox import access, apierrors, guilds, society
+from discord_sandbox.model import Guild, Member
+from discord_sandbox.permissions import Permission, can
+from discord_sandbox.reading import numbers
+from discord_sandbox.rest.door import Call, Reply, Route
+
+
+def _guild(call: Call, *needed: int) -> Guild:
+    return access.guild(call.sandbox.world, call.bot_id, call.id("guild_id"), *needed)
+
+
+def _member(call: Call, guild: Guild) -> Member:
+    who = call.request.match_info["user_id"]
+    found = guild.members.get(call.bot_id if who == "@me" else call.id("user_id"))
+    if found is None:
+        known = who == "@me" or call.id("user_id") in call.sandbox.world.users
+        raise apierrors.unknown_member() if known else apierrors.unknown_user()
+    return found
+
+
+async def get(call: Call) -> Any:
+    guild = _guild(call)
+    body = guilds.guild(call.sandbox.payloads, guild)
+    if call.flag("with_counts"):
+        body |= {"approximate_member_count": len(guild.members), "approximate_presence_count": len(guild.members)}
+    return body
+
+
+async def channels(call: Call) -> Any:
+    guild, world = _guild(call), call.sandbox.world
+    found = [c for c in world.channels_of(guild.id) if can(world, c, call.bot_id, Permission.VIEW_CHANNEL)]
+    return [call.sandbox.payloads.channel(channel, call.bot_id) for channel in found]
+
+
+async def create_channel(call: Call) -> Any:
+    guild = _guild(call, Permission.MANAGE_CHANNELS)
+    name = call.json.get("name")
+    if not isinstance(name, str) or not 1 <= len(name) <= 100:
+        raise apierrors.bad_field(("name",), "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 100 in length.")
+    channel = society.add_channel(call.sandbox, guild, name.lower().replace(" ", "-"))
+    channel.topic = call.json.get("topic")
+    return Reply(201, call.sandbox.payloads.channel(channel, call.bot_id))
+
+
+async def roles(call: Call) -> Any:
+    return [call.sandbox.payloads.role(role) for role in _guild(call).roles.values()]
+
+
+async def role(call: Call) -> Any:
+    found = _guild(call).roles.get(call.id("role_id"))
+    if found is None:
+        raise apierrors.unknown_role()
+    return call.sandbox.payloads.role(found)
+
+
+async def member(call: Call) -> Any:
+    return call.sandbox.payloads.member(_member(call, _guild(call)))
+
+
+async def members(call: Call) -> Any:
+    guild = _guild(call)
+    if not call.app.members:
+        raise apierrors.missing_access()
+    limit, after = int(call.query("limit") or 1), call.query_id("after") or 0
+    found = sorted((m for m in guild.members.values() if m.user_id > after), key=lambda m: m.user_id)
+    return [call.sandbox.payloads.member(found_member) for found_member in found[:limit]]
+
+
+async def search_members(call: Call) -> Any:
+    guild, limit = _guild(call), int(call.query("limit") or 1)
+    prefix = (call.query("query") or "").lower()
+    names = {m.user_id: (m.nick or call.sandbox.world.users[m.user_id].name) for m in guild.members.values()}
+    found = [m for m in guild.members.values() if names[m.user_id].lower().startswith(prefix)]
+    return [call.sandbox.payloads.member(found_member) for found_member in found[:limit]]
+
+
+async def edit_member(call: Call) -> Any:
+    guild = _guild(call)
+    found, body = _member(call, guild), call.json
+    for key, needed in (
+        ("roles", Permission.MANAGE_ROLES),
+        ("nick", Permission.MANAGE_NICKNAMES),
+        ("communication_disabled_until", Permission.MODERATE_MEMBERS),
+    ):
+        if key in body and not (key == "nick" and found.user_id == call.bot_id):
+            _guild(call, needed)
+    if "roles" in body:
+        found.roles = [number for number in numbers(body["roles"]) if number in guild.roles]
+    found.nick = body.get("nick", found.nick)
+    found.timed_out_until = body.get("communication_disabled_until", found.timed_out_until)
+    society.member_changed(call.sandbox, guild, found)
+    return call.sandbox.payloads.member(found)
+
+
+async def change_role(call: Call) -> Any:
+    guild = _guild(call, Permission.MANAGE_ROLES)
+    found, number = _member(call, guild), call.id("role_id")
+    if number not in guild.roles:
+        raise apierrors.unknown_role()
+    change = society.grant if call.request.method == "PUT" else society.revoke
+    change(call.sandbox, guild, found, guild.roles[number])
+
+
+async def kick(call: Call) -> Any:
+    guild = _guild(call, Permission.KICK_MEMBERS)
+    society.leave(call.sandbox, guild, _member(call, guild).user_id)
+
+
+async def ban(call: Call) -> Any:
+    guild, user = _guild(call, Permission.BAN_MEMBERS), call.id("user_id")
+    if call.request.method == "PUT":
+        guild.banned.append(user)
+        society.leave(call.sandbox, guild, user)
+    elif user in guild.banned:
+        guild.banned.remove(user)
+
+
+async def create_role(call: Call) -> Any:
+    guild, body = _guild(call, Permission.MANAGE_ROLES), call.json
+    made = society.add_role(call.sandbox, guild, str(body.get("name") or "new role"), int(body.get("permissions") or 0))
+    return call.sandbox.payloads.role(made)
+
+
+async def delete_role(call: Call) -> Any:
+    guild, number = _guild(call, Permission.MANAGE_ROLES), call.id("role_id")
+    if number not in guild.roles or number == guild.id:
+        raise apierrors.unknown_role()
+    society.remove_role(call.sandbox, guild, guild.roles[number])
+
+
+_ONE = "/guilds/{guild_id}"
+_MEMBER = _ONE + "/members/{user_id}"
+ROUTES = [
+    Route("GET", _ONE, get),
+    Route("GET", _ONE + "/channels", channels),
+    Route("POST", _ONE + "/channels", create_channel),
+    Route("GET", _ONE + "/roles", roles),
+    Route("POST", _ONE + "/roles", create_role),
+    Route("GET", _ONE + "/roles/{role_id}", role),
+    Route("DELETE", _ONE + "/roles/{role_id}", delete_role),
+    Route("GET", _ONE + "/members/search", search_members),
+    Route("GET", _ONE + "/members", members),
+    Route("GET", _MEMBER, member),
+    Route("PATCH", _MEMBER, edit_member),
+    Route("DELETE", _MEMBER, kick),
+    Route("PUT", _MEMBER + "/roles/{role_id}", change_role),
+    Route("DELETE", _MEMBER + "/roles/{role_id}", change_role),
+    Route("PUT", _ONE + "/bans/{user_id}", ban),
+    Route("DELETE", _ONE + "/bans/{user_id}", ban),
+]

@@ -1,0 +1,99 @@
+"""The world a new sandbox starts with: two servers, a handful of people, the bot, another bot and a webhook.
+
+Names and roles are what tests and the guide refer to; ids are made fresh.
+"""
+
+import secrets
+from dataclasses import dataclass
+
+from discord_sandbox.clock import Clock
+from discord_sandbox.model import Application, Channel, ChannelType, Guild, Member, Role, User, Webhook
+from discord_sandbox.permissions import BOT_INVITE, EVERYONE, Permission
+from discord_sandbox.snowflake import Snowflakes
+from discord_sandbox.world import World
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What may be chosen about the first world."""
+
+    token: str = "sandbox-token"
+    message_content: bool = False
+    members: bool = False
+
+
+def new_world(plan: Plan | None = None) -> World:
+    plan = plan or Plan()
+    clock = Clock()
+    world = World(clock, Snowflakes(clock.now))
+    ada, max_, olga, nina, otto = (new_person(world, name) for name in ("Ada", "Max", "Olga", "Nina", "Otto"))
+    signoff = _bot(world, "Signoff", ada, plan.token)
+    world.applications[signoff.id].message_content = plan.message_content
+    world.applications[signoff.id].members = plan.members
+    echo = _bot(world, "Echo", ada, f"{plan.token}-echo")
+
+    lab = new_guild(world, "Signoff Lab", ada)
+    admins = new_role(world, lab, "Admins", EVERYONE | Permission.MANAGE_GUILD | Permission.MANAGE_ROLES)
+    approvers = new_role(world, lab, "Approvers", 0)
+    join(world, lab, ada, admins)
+    join(world, lab, max_)
+    join(world, lab, olga, approvers)
+    join(world, lab, nina, approvers)
+    join_bot(world, lab, signoff, BOT_INVITE)
+    join_bot(world, lab, echo, BOT_INVITE)
+    general = new_channel(world, lab, "general")
+    new_channel(world, lab, "ops")
+    hook = Webhook(world.ids.next(), general.id, lab.id, "Deploys", secrets.token_urlsafe(24))
+    world.webhooks[hook.id] = hook
+
+    other = new_guild(world, "Other Place", otto)
+    new_channel(world, other, "lobby")
+    return world
+
+
+def new_person(world: World, name: str) -> User:
+    user = User(world.ids.next(), name)
+    world.users[user.id] = user
+    return user
+
+
+def _bot(world: World, name: str, owner: User, token: str) -> User:
+    user = User(world.ids.next(), name, bot=True)
+    world.users[user.id] = user
+    world.applications[user.id] = Application(user.id, name, owner.id, [token])
+    return user
+
+
+def new_guild(world: World, name: str, owner: User) -> Guild:
+    guild = Guild(world.ids.next(), name, owner.id)
+    guild.roles[guild.id] = Role(guild.id, "@everyone", EVERYONE, position=0)
+    world.guilds[guild.id] = guild
+    join(world, guild, owner)
+    return guild
+
+
+def new_role(world: World, guild: Guild, name: str, permissions: int) -> Role:
+    role = Role(world.ids.next(), name, int(permissions), position=len(guild.roles))
+    guild.roles[role.id] = role
+    return role
+
+
+def new_channel(world: World, guild: Guild, name: str) -> Channel:
+    position = len(world.channels_of(guild.id))
+    channel = Channel(world.ids.next(), ChannelType.TEXT, name, guild.id, position=position)
+    world.channels[channel.id] = channel
+    return channel
+
+
+def join(world: World, guild: Guild, user: User, *roles: Role) -> Member:
+    member = guild.members.get(user.id) or Member(user.id, world.clock.iso())
+    member.roles.extend(role.id for role in roles)
+    guild.members[user.id] = member
+    return member
+
+
+def join_bot(world: World, guild: Guild, bot: User, permissions: int) -> Member:
+    """An invited bot brings a role of its own that holds what the invitation granted."""
+    role = new_role(world, guild, bot.name, permissions)
+    role.bot_id = bot.id
+    return join(world, guild, bot, role)

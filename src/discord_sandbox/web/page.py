@@ -1,0 +1,156 @@
+"""The page over HTTP: its files, what it asks for, and what a person does in it.
+
+Everything a person does goes through the handlers of `control.folk`, under the same rules as in tests. Whether a
+request may come in at all is settled by `guard` before it gets here.
+"""
+
+import hashlib
+import mimetypes
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from discord_sandbox import people
+from discord_sandbox.apierrors import ApiError
+from discord_sandbox.bundle import Sandbox
+from discord_sandbox.control import folk
+from discord_sandbox.control.desk import Ask
+from discord_sandbox.model import User
+from discord_sandbox.people import NotPossible
+from discord_sandbox.reading import fields
+from discord_sandbox.web import shown, stream
+from discord_sandbox.web.guard import PAGE, Guard, page_policy, unknown
+from discord_sandbox.web.guide import Guide
+from discord_sandbox.web.markdown import render
+
+STATIC = Path(__file__).with_name("static")
+VERSION = "VERSION"
+"""In index.html this word stands for a digest of all files, so that a browser may keep them for ever."""
+RESTART = "bot.restart"
+"""The log entry that asks whoever runs the bot to kill it and start it again."""
+HISTORY = 400
+
+Handler = Callable[[Ask], Awaitable[Any]]
+
+
+class Page:
+    def __init__(self, sandbox: Sandbox, guard: Guard, guide: Guide) -> None:
+        self.sandbox = sandbox
+        self.guard = guard
+        self.guide = guide
+        # Read once, and looked up by name: no path is ever built from a request.
+        self._files = {file.name: file.read_bytes() for file in sorted(STATIC.iterdir()) if file.is_file()}
+        self._version = hashlib.sha256(b"".join(self._files.values())).hexdigest()[:16]
+
+    def routes(self) -> list[web.RouteDef]:
+        who = "people/{who}/"
+        return [
+            web.get(PAGE + "static/{version}/{name}", self._static),
+            web.get(PAGE + who + "stream", self._stream),
+            self._route("GET", who + "state", self._state),
+            self._route("POST", "restart", self._restart),
+            self._route("GET", who + "messages", self._messages),
+            self._route("POST", who + "messages", folk.say),
+            self._route("PATCH", who + "messages/{message}", folk.edit),
+            self._route("DELETE", who + "messages/{message}", folk.delete),
+            self._route("POST", who + "reactions", folk.react),
+            self._route("POST", who + "typing", folk.typing),
+            self._route("POST", who + "dm", folk.open_dm),
+            self._route("POST", who + "press", self._acting(folk.press)),
+            self._route("POST", who + "submit", self._acting(folk.submit)),
+            self._route("POST", who + "command", self._acting(folk.command)),
+            self._route("GET", who + "commands", folk.commands),
+        ]
+
+    async def front(self, request: web.Request) -> web.StreamResponse:
+        """The door: a token is exchanged for a cookie and leaves the address bar."""
+        token = request.query.get("token")
+        session = None if token is None else self.guard.exchange(token)
+        if session is not None:
+            answer = web.Response(status=303, headers={"Location": "/"})
+            answer.set_cookie(self.guard.cookie, session, httponly=True, samesite="Strict", path="/")
+            return answer
+        if token is not None or not self.guard.knows(request):
+            return unknown()
+        policy = {"Content-Security-Policy": page_policy(self.guard.netloc)}
+        text = self._files["index.html"].replace(VERSION.encode(), self._version.encode())
+        return web.Response(body=text, content_type="text/html", charset="utf-8", headers=policy)
+
+    async def _static(self, request: web.Request) -> web.StreamResponse:
+        name = request.match_info["name"]
+        if name not in self._files or request.match_info["version"] != self._version:
+            raise web.HTTPNotFound
+        kind = "text/javascript" if name.endswith(".js") else mimetypes.guess_type(name)[0]
+        headers = {"Cache-Control": "private, max-age=31536000, immutable"}
+        return web.Response(body=self._files[name], content_type=kind or "application/octet-stream", headers=headers)
+
+    async def _stream(self, request: web.Request) -> web.StreamResponse:
+        try:
+            user = self._person(request)
+            after = int(request.query.get("after", "0"))
+        except (NotPossible, ValueError) as wrong:
+            return _refused(400, str(wrong))
+        return await stream.serve(self.sandbox, user, after, request)
+
+    def _route(self, method: str, path: str, handler: Handler) -> web.RouteDef:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            if method != "GET" and request.content_type != "application/json":
+                return _refused(415, "send JSON")
+            try:
+                if "who" in request.match_info:
+                    self._person(request)
+                body = fields(await request.json()) if method != "GET" else {}
+                value = await handler(Ask(self.sandbox, request, body, _nothing))
+            except NotPossible as refusal:
+                return web.json_response({"refused": str(refusal)})
+            except ApiError as refusal:
+                return web.json_response({"refused": refusal.message})
+            except (KeyError, ValueError, TypeError) as wrong:
+                return _refused(400, f"{type(wrong).__name__}: {wrong}")
+            return web.json_response(value if value is not None else {})
+
+        return web.route(method, PAGE + path, handle)
+
+    def _person(self, request: web.Request) -> User:
+        user = people.find_user(self.sandbox, request.match_info["who"])
+        if user.bot:
+            raise NotPossible(f"{user.name} is a bot: nobody acts as it here")
+        return user
+
+    def _acting(self, handler: Handler) -> Handler:
+        async def act(ask: Ask) -> Any:
+            # The page is Discord's client and forges nothing; tests do that through the control API.
+            honest = {key: value for key, value in ask.json.items() if key not in ("forged", "guild_id")}
+            return shown.outcome(self.sandbox, await handler(Ask(ask.sandbox, ask.request, honest, ask.stop)))
+
+        return act
+
+    async def _state(self, ask: Ask) -> Any:
+        steps = [step | {"then": render(step["then"])} for step in self.guide.steps()]
+        guide = {"steps": steps, "restarts": self.guide.restarts}
+        return shown.state(self.sandbox, ask.user) | {"guide": guide}
+
+    async def _messages(self, ask: Ask) -> Any:
+        where, user = ask.channel, ask.user
+        people.see(self.sandbox, user, where)
+        limit = min(int(ask.query("limit", str(HISTORY))), 5000)
+        seen = [m for m in self.sandbox.world.history(where.id) if shown.may_see(self.sandbox, user, where, m)]
+        return {
+            "messages": [shown.message(self.sandbox, found, user) for found in seen[-limit:]],
+            "more": len(seen) > limit,
+        }
+
+    async def _restart(self, ask: Ask) -> Any:
+        if not self.guide.restarts:
+            raise NotPossible("nobody here restarts the bot: start it again where you started it")
+        self.sandbox.log.world(RESTART)
+
+
+def _nothing() -> None:
+    """The page cannot stop the server."""
+
+
+def _refused(status: int, text: str) -> web.Response:
+    return web.json_response({"error": text}, status=status)

@@ -1,0 +1,102 @@
+"""The one event stream of the page: what changed in the world, as one person sees it, over a websocket.
+
+Follows the event log from the number that the page names, so that a page which was away misses nothing. It sends and
+never takes orders; acting goes through `page`.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from aiohttp import web
+
+from discord_sandbox.bundle import Sandbox
+from discord_sandbox.eventlog import Entry
+from discord_sandbox.model import Json, User
+from discord_sandbox.web import shown
+
+QUIET_SECONDS = 20.0
+_PLACES = ("thread.", "channel.", "guild.")
+_CAUSES = ("interaction.create", "message.create")
+
+
+@dataclass
+class Batch:
+    """What a stretch of the log means for one person. Later changes of the same thing replace earlier ones."""
+
+    sandbox: Sandbox
+    user: User
+    events: list[Json] = field(default_factory=list[Json])
+    _changed: dict[str, str] = field(default_factory=dict[str, str])
+    _places: bool = False
+    _bot: bool = False
+
+    def take(self, entries: list[Entry]) -> list[Json]:
+        for entry in entries:
+            if entry.kind == "world":
+                self._world(entry)
+            else:
+                self._traffic(entry)
+        for message_id, channel_id in self._changed.items():
+            self._message(channel_id, message_id)
+        if self._places or self._bot:
+            self.events.append({"type": "state", "state": shown.state(self.sandbox, self.user)})
+        return self.events
+
+    def _world(self, entry: Entry) -> None:
+        data, name = entry.data, entry.name
+        if name in ("message.create", "message.update", "reaction"):
+            self._changed[data["message_id"]] = data["channel_id"]
+        elif name == "message.delete":
+            self._changed.pop(data["message_id"], None)
+            self.events.append({"type": "gone", "channel": data["channel_id"], "message": data["message_id"]})
+        elif name == "typing" and data["user_id"] != str(self.user.id):
+            where = self.sandbox.world.channels.get(int(data["channel_id"]))
+            if where and shown.may_see(self.sandbox, self.user, where):
+                self.events.append({"type": "typing", "channel": data["channel_id"], "user": data["user_id"]})
+        elif name.startswith(_PLACES):
+            self._places = True
+        if name in _CAUSES and self._by_a_person(entry):
+            self.events.append({"type": "cause", "seq": entry.seq, "at": entry.at, "name": name, "data": data})
+
+    def _by_a_person(self, entry: Entry) -> bool:
+        author = entry.data.get("author_id") or entry.data.get("user_id")
+        found = self.sandbox.world.users.get(int(author or 0))
+        return found is not None and not found.bot
+
+    def _traffic(self, entry: Entry) -> None:
+        if entry.name in ("READY", "RESUMED", "DISCONNECTED", "CLOSE"):
+            self._bot = True
+        self.events.append({"type": "traffic", **entry.as_json()})
+
+    def _message(self, channel_id: str, message_id: str) -> None:
+        sb = self.sandbox
+        where = sb.world.channels.get(int(channel_id))
+        found = sb.world.message(int(channel_id), int(message_id))
+        if where is None or found is None or not shown.may_see(sb, self.user, where, found):
+            return
+        self.events.append({"type": "message", "message": shown.message(sb, found, self.user)})
+
+
+async def serve(sandbox: Sandbox, user: User, after: int, request: web.Request) -> web.WebSocketResponse:
+    """Until the page goes away. A number from another life of the server makes the page load everything anew."""
+    socket = web.WebSocketResponse(heartbeat=QUIET_SECONDS)
+    await socket.prepare(request)
+    writer = asyncio.create_task(_write(sandbox, user, after, socket))
+    try:
+        async for _ in socket:  # nothing is expected, but pongs and goodbyes are heard only by who listens
+            pass
+    finally:
+        writer.cancel()
+        await asyncio.gather(writer, return_exceptions=True)
+    return socket
+
+
+async def _write(sandbox: Sandbox, user: User, after: int, socket: web.WebSocketResponse) -> None:
+    if after > sandbox.log.head:
+        await socket.send_json({"head": sandbox.log.head, "events": [{"type": "reset"}]})
+        after = sandbox.log.head
+    while not socket.closed:
+        entries = await sandbox.log.wait(after, None, QUIET_SECONDS)
+        if entries:
+            after = entries[-1].seq
+            await socket.send_json({"head": after, "events": Batch(sandbox, user).take(entries)})

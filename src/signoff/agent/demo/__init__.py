@@ -1,0 +1,1 @@
+"""The offline demo model: no key, no network."""

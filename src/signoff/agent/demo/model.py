@@ -1,0 +1,144 @@
+"""The offline demo model: deterministic, without a key or a network, and honest about what it is.
+
+It turns the current turn's prompt into a plan (see `demo_grammar`), makes one response of it per request, and at the
+end says how each call went. It looks at the last prompt and at what came after it, and at nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Sequence
+from typing import cast
+
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
+from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
+
+from signoff.agent.demo.grammar import REQUESTS, CallIds, CannotFollow, Plan, Round, read, without_mentions
+
+_I_AM = "I am the offline demo model: I understand a few fixed requests and nothing else."
+_GREETING = re.compile(r"\A\W*(?:help|hi|hello|hey|what can you do)\b|\A\W*\Z", re.I)
+_DENIALS = (
+    (re.compile(r"\W*time(?:d[ -]|-)?out\b|\W*expired\b", re.I), "timed out"),
+    (re.compile(r"Cancelled\b"), "cancelled"),
+    (re.compile(r"Not allowed\b"), "not allowed"),
+    (re.compile(r"The bot stopped\b"), "not known"),
+)
+"""How a denied result begins, and what that means. Only its beginning: the rest may quote a person."""
+_OUTCOMES = {
+    "success": "done",
+    "failed": "failed",
+    "interrupted": "interrupted",
+    "retried": "not run",
+}
+_LONGEST_RESULT = 300
+_PIECE = 2_000
+
+
+def demo_model() -> FunctionModel:
+    return FunctionModel(_respond, stream_function=_stream, model_name="demo")
+
+
+async def _respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    return ModelResponse(parts=_parts(messages, info))
+
+
+async def _stream(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
+    for number, part in enumerate(_parts(messages, info)):
+        if isinstance(part, TextPart):
+            for word in re.findall(r"\S+\s*|\s+", part.content):
+                yield word
+            continue
+        yield {number: DeltaToolCall(part.tool_name, tool_call_id=part.tool_call_id)}
+        if isinstance(part.args, str):
+            for start in range(0, len(part.args), _PIECE):
+                yield {number: DeltaToolCall(json_args=part.args[start : start + _PIECE])}
+        else:
+            # Some providers stream arguments as one dict; the framework takes it here too, though the type says text.
+            yield {number: DeltaToolCall(json_args=cast("str", part.args))}
+
+
+def _parts(messages: Sequence[ModelMessage], info: AgentInfo) -> list[TextPart | ToolCallPart]:
+    prompt, since = _current_turn(messages)
+    tools = [tool.name for tool in info.function_tools]
+    try:
+        plan = read(prompt, tools)
+    except CannotFollow as error:
+        return [TextPart(f"{_I_AM} I cannot follow this one: {error}.")]
+    done = sum(1 for message in since if isinstance(message, ModelResponse) and message.tool_calls)
+    if done < len(plan.rounds) and plan.rounds[done].calls:
+        answered = sum(isinstance(message, ModelResponse) for message in messages)
+        return _make_calls(plan.rounds[done], plan, answered)
+    if plan.rounds:
+        said = plan.rounds[-1].words if not done else ""
+        return [TextPart(said or _report(since))]
+    if _GREETING.match(prompt):
+        return [TextPart(f"{_I_AM}\n\n{_help(info)}")]
+    return [TextPart(f"{_I_AM} I do not know what to do with this one.\n\n{_help(info)}")]
+
+
+def _current_turn(messages: Sequence[ModelMessage]) -> tuple[str, Sequence[ModelMessage]]:
+    """The text of the last prompt, and the messages after it."""
+    for number in range(len(messages) - 1, -1, -1):
+        prompts = [part for part in messages[number].parts if isinstance(part, UserPromptPart)]
+        if prompts:
+            content = prompts[-1].content
+            texts = [content] if isinstance(content, str) else [c if isinstance(c, str) else "" for c in content]
+            return without_mentions("\n".join(texts)), messages[number + 1 :]
+    return "", messages
+
+
+def _make_calls(now: Round, plan: Plan, answered: int) -> list[TextPart | ToolCallPart]:
+    parts: list[TextPart | ToolCallPart] = [TextPart(now.words)] if now.words else []
+    for number, call in enumerate(now.calls):
+        args = call.args if plan.form == "dict" or isinstance(call.args, str) else json.dumps(call.args)
+        parts.append(ToolCallPart(call.tool, args, tool_call_id=_call_id(plan.ids, answered, number)))
+    return parts
+
+
+def _call_id(ids: CallIds, answered: int, number: int) -> str:
+    match ids:
+        case "unique":
+            return f"demo_{answered}_{number}"
+        case "repeated":
+            return f"call_{number}"
+        case "duplicate":
+            return "call_0"
+
+
+def _report(since: Sequence[ModelMessage]) -> str:
+    returns = [part for message in since for part in message.parts if isinstance(part, ToolReturnPart)]
+    lines = [f"- {part.tool_name}: {_outcome(part)}: {_shorten(_text(part))}" for part in returns]
+    return "\n".join(["This is how it went, says the offline demo model:", *lines])
+
+
+def _outcome(part: ToolReturnPart) -> str:
+    if part.outcome == "denied":
+        return next((words for beginning, words in _DENIALS if beginning.match(_text(part))), "rejected")
+    return _OUTCOMES[part.outcome]
+
+
+def _text(part: ToolReturnPart) -> str:
+    return part.model_response_str(wrap_if_error=False)
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _LONGEST_RESULT else f"{text[:_LONGEST_RESULT]}... ({len(text)} characters in all)"
+
+
+def _help(info: AgentInfo) -> str:
+    tools = [f"- {tool.name}: {_first_line(tool.description)}" for tool in info.function_tools]
+    return "\n".join(
+        [
+            "You can type:",
+            *(f"- {request.example}" for request in REQUESTS),
+            '- call NAME {"argument": "value"}; call OTHER {...}; then call THIRD {...}',
+            "",
+            "I have these tools:" if tools else "I have no tools here.",
+            *tools,
+        ]
+    )
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "no description").strip().splitlines()[0]

@@ -1,0 +1,82 @@
+"""Cards that somebody deleted, alone or with their thread or channel: what was open is cancelled, and that is said.
+
+Knows message ids and asks the desk; which of them is a card, and whether it is still open, only the desk knows.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Iterable, Sequence
+
+import discord
+
+from signoff.approvals.model import Batch, RequestState
+from signoff.bot import sending
+from signoff.bot.gone import GoneChannels
+from signoff.bot.places import origin
+from signoff.bot.ports import Desk
+from signoff.bot.sending import Failure, nonce
+
+log = logging.getLogger(__name__)
+
+SAID = "{what} was deleted, so what was still open on the card is cancelled."
+GOES_ON = "What had been accepted goes on."
+
+
+def said(batch: Batch, what: str) -> str:
+    """A call that was accepted before stays accepted: whoever deleted the card must not think that they stopped it."""
+    accepted = any(request.state is RequestState.APPROVED for request in batch.requests)
+    return " ".join([SAID.format(what=what), *([GOES_ON] if accepted else [])])
+
+
+class LostCards:
+    def __init__(self, client: discord.Client, desk: Desk, gone: GoneChannels) -> None:
+        self._client = client
+        self._desk = desk
+        self._gone = gone
+
+    async def messages(self, channel: int, messages: Iterable[int]) -> None:
+        for message in messages:
+            for batch in await self._cancelled(self._desk.card_lost(str(message), "the card was deleted")):
+                await self._say(batch, str(channel), said(batch, "The approval card"))
+
+    async def thread(self, thread: int, parent: int) -> None:
+        self._gone.note(str(thread))
+        for batch in await self._cancelled(self._desk.place_lost(str(thread), "the thread with the card was deleted")):
+            await self._say(batch, str(parent), said(batch, "The thread with the approval card"))
+
+    async def channel(self, channel: int) -> None:
+        self._gone.note(str(channel))
+        for batch in await self._cancelled(
+            self._desk.place_lost(str(channel), "the channel with the card was deleted")
+        ):
+            await self._whisper(batch, said(batch, "The channel with the approval card"))
+
+    async def _cancelled(self, cancelling: Awaitable[Batch | Sequence[Batch] | None]) -> Sequence[Batch]:
+        try:
+            ended = await cancelling
+        except Exception:
+            # Still open, and still closed in effect: nobody can accept it, and its deadline ends it.
+            log.exception("a card is gone, but its request could not be cancelled")
+            return ()
+        if ended is None:
+            return ()
+        return (ended,) if isinstance(ended, Batch) else ended
+
+    async def _say(self, batch: Batch, channel: str, text: str) -> None:
+        source = origin(batch.turn)
+        answers = source.message if source is not None and source.channel == channel else None
+        try:
+            await sending.send(self._client, channel, text, key=nonce("lost", batch.id), answers=answers)
+        except Failure as error:
+            log.info("could not say in %s that a card was lost: %s", channel, error)
+            if sending.lasting(error):
+                await self._whisper(batch, text)
+
+    async def _whisper(self, batch: Batch, text: str) -> None:
+        try:
+            opening = self._client.create_dm(discord.Object(int(batch.asker.id)))
+            direct = await sending.while_open(self._client, opening)
+            await sending.send(self._client, str(direct.id), text, key=nonce("lost", batch.id, "direct"))
+        except Failure as error:
+            log.info("could not tell %s that a card was lost: %s", batch.asker.id, error)

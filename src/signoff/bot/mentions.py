@@ -1,0 +1,208 @@
+"""From a message to a turn: who is asking, where, what, and the thread to answer in.
+
+The turn is stored before its thread is opened, so a crash in between loses nothing. Knows neither cards nor the agent.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import discord
+
+from signoff.approvals.model import DIRECT, Place
+from signoff.bot import people, sending
+from signoff.bot.access import Access
+from signoff.bot.places import Origin, title
+from signoff.bot.ports import Intake, Now
+from signoff.bot.sending import Failure, nonce
+from signoff.errors import SignoffError
+from signoff.turns.model import Admission, Attachment, Turn
+
+log = logging.getLogger(__name__)
+
+HELP = "Tell me what to do in the same message as the mention. I ask before I do anything that needs approval."
+ROLE_HINT = "Mention me, <@{me}>, not my role."
+BROKEN = "That did not work: your request was not stored, and nothing will run because of it. Please try again."
+FILES = "[Attached to this message; names and sizes only, the contents were not read]"
+STALLED = "Your request is stored, but it could not be started yet. I will try again in a while."
+ACCESS_EVERY = 600.0
+LIMITS_EVERY = 30.0
+"""Seconds between two refusals to the same person in the same channel."""
+
+_WRITTEN = (discord.MessageType.default, discord.MessageType.reply)
+"""Narrower than the library's `is_system`, which lets a thread's starter, a copy of the first message, pass."""
+_THREADED = (discord.ChannelType.text, discord.ChannelType.news)
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where a message stands: the place to answer in, the channels that count for access, whether a thread is due."""
+
+    place: Place
+    channels: frozenset[str]
+    opens_thread: bool = False
+
+
+class Chat:
+    def __init__(self, client: discord.Client, intake: Intake, access: Access, now: Now) -> None:
+        self._client = client
+        self._intake = intake
+        self._access = access
+        self._now = now
+        self._refused: OrderedDict[tuple[int, int], float] = OrderedDict()
+
+    async def hear(self, message: discord.Message) -> None:
+        """Take a message from the gateway. Never raises, but for a client that is closed: that ends the task."""
+        try:
+            await self._hear(message)
+        except Failure as error:
+            log.warning("message %s was not answered: %s", message.id, error)
+        except Exception:
+            log.exception("message %s failed", message.id)
+            await self._tell(message, BROKEN)
+
+    async def _hear(self, message: discord.Message) -> None:
+        me = self._client.user
+        if me is None or message.author.bot or message.webhook_id is not None or message.type not in _WRITTEN:
+            return
+        direct = isinstance(message.channel, discord.DMChannel)
+        mentioned = any(user.id == me.id for user in message.mentions)
+        by_role = not mentioned and any(_is_role_of(role, me.id) for role in message.role_mentions)
+        if not (direct or mentioned or by_role):
+            return
+        spot = await self._spot(message, me.id)
+        if spot is None:
+            return
+        asker = people.asker(message, spot.place.server)
+        refusal = self._access.refusal(asker, spot.channels)
+        if refusal is not None:
+            await self._refuse(message, refusal, ACCESS_EVERY)
+            return
+        if by_role:
+            await self._tell(message, ROLE_HINT.format(me=me.id))
+            return
+        text = request_text(message.content, me.id, attachments_of(message))
+        if not text:
+            await self._tell(message, HELP)
+            return
+        turn = Turn(
+            id=Origin(str(message.channel.id), str(message.id)).turn,
+            place=spot.place,
+            message=str(message.id),
+            asker=asker,
+            text=text,
+            created=self._now(),
+        )
+        await self._submit(message, turn, spot)
+
+    async def _submit(self, message: discord.Message, turn: Turn, spot: Spot) -> None:
+        try:
+            admission = await self._intake.submit(turn)
+        except SignoffError:
+            log.exception("turn %s was not stored", turn.id)
+            await self._tell(message, BROKEN)
+            return
+        if admission.kind == "duplicate":
+            return
+        if admission.kind == "refused":
+            await self._refuse(message, sending.inert(admission.text), LIMITS_EVERY)
+            return
+        try:
+            place = await self._open(message, turn, spot)
+            if admission.kind == "queued":
+                await self._say_queued(message, place, admission)
+        except Exception:
+            # It is let go all the same, or it would keep its place; its thread is tried again when there is an answer.
+            log.exception("turn %s has neither its thread nor another place", turn.id)
+        try:
+            await self._intake.go(turn.id)
+        except Exception:
+            log.exception("turn %s is stored but did not start", turn.id)
+            await self._tell(message, STALLED)
+
+    async def _spot(self, message: discord.Message, me: int) -> Spot | None:
+        here = str(message.channel.id)
+        channel: object = message.channel
+        if isinstance(channel, discord.DMChannel):
+            return Spot(Place(DIRECT, here, here), frozenset({here}))
+        if isinstance(channel, discord.PartialMessageable) and channel.guild_id is not None:
+            # A thread that the cache does not know.
+            channel = await sending.while_open(self._client, self._client.fetch_channel(channel.id))
+        if isinstance(channel, discord.Thread):
+            return Spot(Place(str(channel.guild.id), here, here), frozenset({here, str(channel.parent_id)}))
+        if not isinstance(channel, discord.abc.GuildChannel):
+            return None
+        server, thread = str(channel.guild.id), str(message.id)
+        if channel.type not in _THREADED or not _may_open(channel, me):
+            return Spot(Place(server, here, here), frozenset({here}))
+        return Spot(Place(server, thread, thread), frozenset({here}), opens_thread=True)
+
+    async def _open(self, message: discord.Message, turn: Turn, spot: Spot) -> Place:
+        """Open the turn's thread; where that is refused, move the turn to the channel and answer in place."""
+        if not spot.opens_thread:
+            return turn.place
+        here = str(message.channel.id)
+        try:
+            await sending.open_thread(self._client, here, turn.message, title(turn.text))
+            return turn.place
+        except Failure as error:
+            log.info("no thread for %s, answering in place: %s", turn.id, error)
+        place = Place(turn.place.server, here, here)
+        await self._intake.relocate(turn.id, place)
+        return place
+
+    async def _say_queued(self, message: discord.Message, place: Place, admission: Admission) -> None:
+        answers = str(message.id) if place.channel == str(message.channel.id) else None
+        key = nonce("queued", message.id)
+        try:
+            await sending.send(self._client, place.channel, sending.inert(admission.text), key=key, answers=answers)
+        except Failure as error:
+            log.info("could not say that %s is queued: %s", message.id, error)
+
+    async def _refuse(self, message: discord.Message, text: str, every: float) -> None:
+        """One line to somebody who may not ask, and not for every message of a flood."""
+        who, now = (message.author.id, message.channel.id), time.monotonic()
+        if now < self._refused.get(who, now):
+            return
+        self._refused[who] = now + every
+        self._refused.move_to_end(who)
+        while len(self._refused) > 1000:
+            self._refused.popitem(last=False)
+        await self._tell(message, text)
+
+    async def _tell(self, message: discord.Message, text: str) -> None:
+        key = nonce("told", message.id)
+        try:
+            await sending.send(self._client, str(message.channel.id), text, key=key, answers=str(message.id))
+        except Failure as error:
+            log.info("could not answer message %s: %s", message.id, error)
+
+
+def request_text(content: str, me: int, attachments: list[Attachment]) -> str:
+    """What was asked, without our own mention, and with the attached files named behind it."""
+    text = re.sub(rf"<@!?{me}>[ \t]?", "", content).strip()
+    if not attachments:
+        return text
+    listed = [f"- {json.dumps(file.name, ensure_ascii=False)}, {file.size} bytes" for file in attachments]
+    return "\n".join([text, "", FILES, *listed]).strip()
+
+
+def attachments_of(message: discord.Message) -> list[Attachment]:
+    return [Attachment(file.filename, file.size) for file in message.attachments]
+
+
+def _is_role_of(role: discord.Role, me: int) -> bool:
+    return role.tags is not None and role.tags.bot_id == me
+
+
+def _may_open(channel: discord.abc.GuildChannel, me: int) -> bool:
+    member = channel.guild.get_member(me)
+    if member is None:
+        return True  # not cached yet: trying is the way to know
+    allowed = channel.permissions_for(member)
+    return allowed.create_public_threads and allowed.send_messages_in_threads

@@ -1,0 +1,165 @@
+"""Answers to presses and forms: within Discord's three seconds, privately or on the card, in the right order.
+
+Knows interactions and cards; decides nothing. Cards of one batch are drawn one after the other, each time from the
+store: two people who decide two calls at the same moment would otherwise undo each other's picture.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Coroutine
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
+from weakref import WeakValueDictionary
+
+import discord
+
+from signoff.approvals.model import Actor, Batch
+from signoff.bot import interactions, panels, people, quoting
+from signoff.bot.card_view import render
+from signoff.bot.interactions import redraw, show_privately, whisper
+from signoff.bot.ports import Desk, Now
+from signoff.bot.sending import Failure
+from signoff.cards import wording
+from signoff.cards.actions import Offers
+from signoff.cards.model import Line
+from signoff.cards.refusals import explain_refusal
+from signoff.errors import CardFailed, SignoffError
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+PATIENCE = 2.0
+"""Seconds to wait for the desk before asking Discord for more time; its own limit is three."""
+BOTS: Line = ("Bots cannot decide.",)
+REFUSED_ROOM = 800
+
+
+class Refresh(Protocol):
+    """Makes the posted card show this page of the batch, by a plain edit."""
+
+    def __call__(self, batch: Batch, page: int = 0) -> Awaitable[None]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """Who pressed something, and where."""
+
+    actor: Actor
+    channel: str
+    card: str | None
+    """The card's message; None if this was a private panel, which is no card."""
+    private: bool = False
+
+
+class Slow(Exception):
+    """The store did not answer in time for what must be the first answer."""
+
+
+def visit(interaction: discord.Interaction[Any]) -> Visit | Line:
+    """Or what to tell them, if they cannot decide anything at all."""
+    actor = people.clicker(interaction)
+    if actor is None or interaction.channel_id is None:
+        return wording.UNKNOWN_REQUEST
+    if actor.is_bot:
+        return BOTS
+    message = interaction.message
+    private = message is not None and message.flags.ephemeral
+    card = None if message is None or private else str(message.id)
+    return Visit(actor, str(interaction.channel_id), card, private)
+
+
+def refusal(error: Exception, visit: Visit, target: str) -> Line:
+    """What to tell the person whose press or form did not count."""
+    if isinstance(error, Slow):
+        return wording.SLOW
+    if said := explain_refusal(error, target, REFUSED_ROOM):
+        return said
+    log.error("the desk failed on a click by %s on %s", visit.actor.id, target, exc_info=error)
+    return wording.NOT_SAVED
+
+
+async def tell(interaction: discord.Interaction[Any], said: Line) -> None:
+    """Say something that only the person who clicked can see."""
+    await whisper(interaction, quoting.line(said))
+
+
+class Answers:
+    def __init__(self, desk: Desk, refresh: Refresh, now: Now, offers: Offers, patience: float = PATIENCE) -> None:
+        self._desk = desk
+        self._refresh = refresh
+        self._now = now
+        self._offers = offers
+        self.patience = patience
+        self._drawing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def in_time(self, interaction: discord.Interaction[Any], work: Coroutine[Any, Any, T]) -> T:
+        return await interactions.in_time(interaction, work, self.patience)
+
+    async def at_once(self, work: Coroutine[Any, Any, T]) -> T:
+        """For what leads to a form, which must be the first answer. Raises Slow."""
+        try:
+            return await asyncio.wait_for(work, self.patience)
+        except TimeoutError as error:
+            raise Slow from error
+
+    async def panel(self, interaction: discord.Interaction[Any], visit: Visit, panel: panels.Panel) -> None:
+        """A private panel: a new one, or in place of the one that was pressed."""
+        if visit.private:
+            await redraw(interaction, panel)
+        else:
+            await show_privately(interaction, view=panel)
+
+    async def show(
+        self, interaction: discord.Interaction[Any], visit: Visit, batch: Batch, target: str, page: int
+    ) -> None:
+        """Answer what counted with the card as it now stands, and the panel it came from with words."""
+        if visit.private:
+            await self._end_panel(interaction, wording.answer(batch, target))
+        drawing = self._drawing.setdefault(batch.id, asyncio.Lock())
+        async with drawing:
+            latest = await self._latest(visit, batch)
+            try:
+                if visit.private:
+                    await self._refresh(latest, page)
+                else:
+                    await self._draw(interaction, latest, page)
+            except SignoffError as error:
+                # The decision stands. The driver draws a settled card once more, and the next click an open one.
+                log.warning("the card of %s does not show the latest: %s", batch.id, error)
+                return
+        if latest.settled and not latest.card_final:
+            try:
+                await self._desk.mark_card_final(batch.id)
+            except SignoffError:
+                # The decision stands; recovery will look at the card once more.
+                log.exception("card of %s not marked as final", batch.id)
+
+    async def _latest(self, visit: Visit, batch: Batch) -> Batch:
+        try:
+            latest = await self._desk.look(batch.id, visit.actor, visit.channel, visit.card)
+        except Exception as error:
+            log.warning("the batch %s could not be read again: %s", batch.id, error)
+            latest = batch
+        # A click may come before the store has heard which message the card became.
+        return replace(latest, card=latest.card or visit.card)
+
+    async def _draw(self, interaction: discord.Interaction[Any], batch: Batch, page: int) -> None:
+        try:
+            await self._edit(interaction, batch, page)
+        except (*Failure, CardFailed) as error:
+            log.warning("the answer to a click failed, editing the card instead: %s", error)
+            await self._refresh(batch, page)
+
+    async def _edit(self, interaction: discord.Interaction[Any], batch: Batch, page: int) -> None:
+        rendered = render(batch, self._now(), page=page, offers=self._offers)
+        # Files are sent again, byte for byte: a component may only show a file that came with the same answer, and
+        # those of another page must go.
+        await redraw(interaction, rendered.view, attachments=rendered.files())
+
+    async def _end_panel(self, interaction: discord.Interaction[Any], line: Line) -> None:
+        try:
+            await redraw(interaction, panels.said(line))
+        except Failure as error:
+            log.warning("a private panel was not answered: %s", error)

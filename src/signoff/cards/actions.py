@@ -1,0 +1,156 @@
+"""Which buttons a card and its private panels have: nothing is offered that could not be carried out or was not shown.
+
+Pure data about requests. Who may press a button is no business of this module: the desk judges that at the click.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from signoff.approvals.grants import GrantTerms, may_be_remembered
+from signoff.approvals.model import ApprovalRequest, Batch, Remember, RequestKind, RequestState
+from signoff.cards.forms import form_for
+from signoff.cards.masking import mask_request
+from signoff.cards.model import Action, Style, Verb
+from signoff.cards.values import show
+from signoff.text.secrets.masker import Masker
+
+TOOL_ROOM = 64
+QUOTED = 2400
+"""Longer arguments are not remembered: the panel that says what is covered could not quote them."""
+TOOLS_WORDS = "Tool's words"
+PREVIEW = "Tool's preview"
+HIDDEN = "parts of the arguments are masked"
+TOO_LONG = "the arguments are longer than the 4,000 characters that one field takes"
+NOT_HERE = "arguments cannot be edited here"
+MAY_HAVE_RUN = "the call may have run already"
+
+_MAY_HAVE_RUN = (
+    (Verb.RAN, "It ran", Style.PLAIN),
+    (Verb.RERUN, "Run it again", Style.BAD),
+    (Verb.SKIP, "Skip", Style.PLAIN),
+)
+_FURTHER = ((Verb.REASON, "Reject with a reason…"), (Verb.EDIT, "Edit…"), (Verb.REMEMBER, "Remember…"))
+_REMEMBERED = (
+    (Verb.ACCEPT_HERE, "Accept + remember here", Style.GOOD),
+    (Verb.ACCEPT_ALWAYS, "Accept + always", Style.GOOD),
+    (Verb.REJECT_HERE, "Reject + remember here", Style.BAD),
+    (Verb.REJECT_ALWAYS, "Reject + always", Style.BAD),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """What can be done beyond accept and reject. Without anything said: nothing."""
+
+    edit: bool = False
+    grants: GrantTerms = field(default_factory=lambda: GrantTerms(Remember.NONE))
+    """What the operator permits to be remembered."""
+    masker: Masker | None = None
+    """What is masked on the card cannot be edited by those who see the mask."""
+
+    def why_no_edit(self, request: ApprovalRequest) -> str:
+        """Words for whoever would like to edit; empty if they may be given the form."""
+        if request.kind is not RequestKind.CALL:
+            return MAY_HAVE_RUN
+        if not self.edit:
+            return NOT_HERE
+        if self.masker is not None and self.masker.hides(request.call.args):
+            return HIDDEN
+        return "" if form_for(request.call.args) is not None else TOO_LONG
+
+    def may_remember(self, request: ApprovalRequest) -> bool:
+        """Only what the panel can quote whole: it offers an accept of its own, whatever the card could show."""
+        if self.grants.widest is Remember.NONE or not may_be_remembered(request) or len(request.preview) > QUOTED:
+            return False
+        return len(request.call.tool) <= TOOL_ROOM and len(self.quoted(request)) <= QUOTED
+
+    def quoted(self, request: ApprovalRequest) -> str:
+        """The arguments as people may see them, and what the tool says of them, as one text."""
+        if self.masker is not None:
+            request = mask_request(request, self.masker)
+        args = show(json.dumps(dict(request.call.args), sort_keys=True, ensure_ascii=False, indent=2))
+        said = {TOOLS_WORDS: request.summary, PREVIEW: request.preview}
+        return "\n".join([args, *(f"{name}: {show(text)}" for name, text in said.items() if text)])
+
+
+def card_actions(
+    batch: Batch, page: int, offers: Offers, shown: Collection[str]
+) -> tuple[list[Action], dict[str, list[Action]]]:
+    """The card's own buttons, and those of each call by request id. `shown`: requests of which nothing is left out."""
+    pending = [r for r in batch.page(page) if r.state is RequestState.PENDING]
+    if len(batch.requests) == 1:
+        return [a for r in pending for a in _alone(batch, r, offers, shown)], {}
+    own = {r.id: _among_others(batch, r, page, shown) for r in pending}
+    return [*_for_all(batch, page, pending, shown), *turning(batch, page)], own
+
+
+def further_actions(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> list[Action]:
+    """What can be done with one call beyond accept and reject."""
+    if request.kind is not RequestKind.CALL:
+        return []
+    possible = {Verb.REASON: True, Verb.EDIT: not offers.why_no_edit(request)}
+    possible[Verb.REMEMBER] = offers.may_remember(request)
+    return [
+        Action(verb, request.id, label, Style.PLAIN, batch.revision, page) for verb, label in _FURTHER if possible[verb]
+    ]
+
+
+def remember_actions(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> list[Action]:
+    if not offers.may_remember(request):
+        return []
+    return [
+        Action(verb, request.id, label, style, batch.revision, page)
+        for verb, label, style in _REMEMBERED
+        if verb.remember.reach <= offers.grants.widest.reach
+    ]
+
+
+def turning(batch: Batch, page: int) -> list[Action]:
+    """The way to the other pages; it stays when everything is settled."""
+    if batch.pages == 1:
+        return []
+    here = f"Page {page + 1} of {batch.pages}"
+    turns = [(page - 1, "◀", False), (page, here, True), (page + 1, "▶", False)]
+    return [
+        Action(Verb.PAGE, batch.id, label, Style.PLAIN, batch.revision, to, disabled)
+        for to, label, disabled in turns
+        if 0 <= to < batch.pages
+    ]
+
+
+def _alone(batch: Batch, request: ApprovalRequest, offers: Offers, shown: Collection[str]) -> list[Action]:
+    if request.kind is RequestKind.MAY_HAVE_RUN:
+        return _among_others(batch, request, 0, shown)
+    both = [(Verb.ACCEPT, "Accept", Style.GOOD), (Verb.REJECT, "Reject", Style.BAD)]
+    actions = [Action(verb, batch.id, label, style, batch.revision, 0) for verb, label, style in both]
+    further = further_actions(batch, request, offers, 0)
+    return _shown_only([*actions, *further], request.id in shown)
+
+
+def _among_others(batch: Batch, request: ApprovalRequest, page: int, shown: Collection[str]) -> list[Action]:
+    both = [(Verb.ACCEPT, "Accept", Style.GOOD), (Verb.REJECT, "Reject", Style.BAD), (Verb.MORE, "More…", Style.PLAIN)]
+    found = _MAY_HAVE_RUN if request.kind is RequestKind.MAY_HAVE_RUN else both
+    actions = [Action(verb, request.id, label, style, batch.revision, page) for verb, label, style in found]
+    return _shown_only(actions, request.id in shown)
+
+
+def _for_all(batch: Batch, page: int, pending: Sequence[ApprovalRequest], shown: Collection[str]) -> list[Action]:
+    """For the calls that wait: accept covers those of this page only, because nobody accepts what they do not see."""
+    here = [r for r in pending if r.kind is RequestKind.CALL]
+    everywhere = [r for r in batch.pending if r.kind is RequestKind.CALL]
+    actions: list[Action] = []
+    if len(here) > 1 and all(r.id in shown for r in here):
+        label = "Accept all" if batch.pages == 1 else f"Accept these {len(here)}"
+        actions.append(Action(Verb.ACCEPT, batch.id, label, Style.GOOD, batch.revision, page))
+    if len(everywhere) > 1:
+        actions.append(Action(Verb.REJECT, batch.id, "Reject all", Style.BAD, batch.revision, page))
+    return actions
+
+
+def _shown_only(actions: Sequence[Action], shown: bool) -> list[Action]:
+    """Nothing is offered that would run, or remember, what could not be shown."""
+    hidden = (Verb.ACCEPT, Verb.RERUN, Verb.REMEMBER)
+    return [a for a in actions if shown or a.verb not in hidden]

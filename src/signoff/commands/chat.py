@@ -1,0 +1,168 @@
+"""The composition root of the terminal: the same agent, gate, journal and desk as the bot's, with another front end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+from rich.console import Console
+
+from signoff.agent.setup import Brain
+from signoff.approvals.model import DIRECT, Batch, Place
+from signoff.cards.actions import Offers
+from signoff.config.schema import Config
+from signoff.core import GRACE, Core, SystemClock, leave_for_certain, queue_limits
+from signoff.errors import SettingsError, StoreUnavailable
+from signoff.settings import Settings
+from signoff.store import Store
+from signoff.store.url import sqlite_path
+from signoff.terminal.card_session import Counter
+from signoff.terminal.console import Device
+from signoff.terminal.front_end import TerminalFrontEnd
+from signoff.terminal.keyboard import Keyboard, standard_input
+from signoff.terminal.people import whoever_sits_here
+from signoff.terminal.screen import Screen
+from signoff.terminal.session import TURN, Session
+from signoff.text.visible import clip
+from signoff.turns.driver import Driver
+from signoff.turns.model import LIVE, Turn, TurnState
+from signoff.turns.ports import TurnTx
+
+log = logging.getLogger(__name__)
+
+PATIENCE = 1.5
+"""After so many seconds of leaving it is said what is waited for."""
+LEFT_OPEN = 3
+"""The exit code if the input ended before everything was decided and answered."""
+GREETING = "Signoff, model {}. Ctrl-D ends, Ctrl-C leaves; whatever is open then is kept."
+STOPPING = "Leaving. A tool that is running has {:g} seconds; Ctrl-C again leaves at once."
+FOREIGN = "The database holds unfinished work of a bot, whose place is Discord; leave out --database or name another."
+KEPT = "Something is still open. It is kept: `python main.py chat` takes it up again."
+LOG_SIZE = 1_000_000
+
+
+async def run_chat(settings: Settings, config: Config, *, go_on: bool = False) -> None:
+    """Talk until the input ends or somebody interrupts. Raises StartupError with the line that a person reads."""
+    _write_whatever_comes(sys.stdout)
+    _log_beside(sqlite_path(settings.database_url), settings.log_level)
+    model = settings.choose_model_name(config.agent.model)
+    brain = Brain.build(config, model)
+    for line in brain.verdicts:
+        log.info("tool %s", line)
+    async with await Store.open(settings.database_url) as store:
+        clock = SystemClock()
+        core = await Core.build(config, brain, store, clock)
+        keyboard = Keyboard(standard_input())
+        screen = Screen(Console(markup=False, emoji=False, highlight=False), typed=keyboard.is_terminal)
+        device = Device(screen, keyboard)
+        offers = Offers(edit=True, grants=core.desk.grants, masker=core.masker)
+        front = TerminalFrontEnd(screen, offers, clock.now)
+        driver = Driver(store, core.desk, core.runner, front, clock, queue_limits(config), core.retention)
+        actor = whoever_sits_here(DIRECT)
+        counter = Counter(device, front, core.desk, core.editor, actor, offers, clock.now)
+        core.desk.subscribers.append(counter.heard)
+        place = await _place(store, go_on)
+        session = Session(device, front, counter, driver, actor, place, clock.now)
+        screen.say(GREETING.format(clip(model, 64)[0]), "dim")
+        told = await _until_left(session, driver, device, await _take_up(store, driver))
+        kept = await store.run(lambda tx: tx.turns_in(*LIVE))
+    if kept:
+        with suppress(OSError):
+            screen.say(KEPT)
+    if told or kept:
+        raise SystemExit(128 + told if told else LEFT_OPEN)
+
+
+async def _take_up(store: Store, driver: Driver) -> Sequence[str]:
+    """What the last process left: runs go on, and cards that are open are shown again."""
+
+    def work(tx: TurnTx) -> tuple[list[Turn], list[Batch]]:
+        turns = [*tx.turns_in(*LIVE), *tx.unposted_replies()]
+        about = {turn.id for turn in turns} | {batch.turn for batch in tx.unfinished_cards()}
+        if not all(name.startswith(TURN) for name in about):
+            raise SettingsError(FOREIGN)
+        return turns, list(tx.open_of(DIRECT))
+
+    turns, cards = await store.run(work)
+    await driver.recover()
+    for batch in cards:
+        if batch.card:  # one that was never shown is posted by the recovery itself
+            await driver.repost(batch.id)
+    return [turn.id for turn in turns]
+
+
+async def _place(store: Store, go_on: bool) -> Place:
+    """A conversation of its own, or the last one."""
+    turns = await store.run(lambda tx: tx.turns_in(*TurnState)) if go_on else ()
+    if own := [turn for turn in turns if turn.id.startswith(TURN)]:
+        return own[-1].place
+    name = f"terminal-{secrets.token_hex(8)}"
+    return Place(DIRECT, name, name)
+
+
+async def _until_left(session: Session, driver: Driver, device: Device, left_over: Sequence[str]) -> int:
+    """Until the session ends, or a signal ends it: its number then, else 0."""
+    told: list[int] = []
+    woken = asyncio.Event()
+
+    def tell(number: int) -> None:
+        if number == signal.SIGINT and device.editing:
+            return
+        if told:
+            os._exit(128 + number)
+        told.append(number)
+        woken.set()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, tell, number)
+    talking = asyncio.ensure_future(session.run(left_over))
+    waiting = asyncio.ensure_future(woken.wait())
+    await asyncio.wait({talking, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    for task in (talking, waiting):
+        task.cancel()
+    await asyncio.wait({talking, waiting})
+    if told:
+        leave_for_certain(128 + told[0])
+    stopping = asyncio.ensure_future(driver.stop(GRACE))
+    done, _ = await asyncio.wait({stopping}, timeout=PATIENCE)
+    if not done:
+        with suppress(OSError):
+            device.screen.say(STOPPING.format(GRACE))
+    await stopping
+    if not talking.cancelled() and (error := talking.exception()):
+        if not isinstance(error, OSError):
+            raise error
+        log.warning("the terminal is gone: %s", error)
+    return told[0] if told else 0
+
+
+def _write_whatever_comes(output: object) -> None:
+    """On a terminal that cannot show a letter, its code is shown: a card must not fail for that."""
+    reconfigure = getattr(output, "reconfigure", None)
+    if callable(reconfigure):
+        reconfigure(errors="backslashreplace")
+
+
+def _log_beside(database: Path, level: str) -> None:
+    """A log line may quote anybody, so it goes to a file and not to the terminal."""
+    try:
+        database.parent.mkdir(parents=True, exist_ok=True)
+        handler = RotatingFileHandler(
+            database.parent / "chat.log", maxBytes=LOG_SIZE, backupCount=1, encoding="utf-8", delay=True
+        )
+    except OSError as error:
+        raise StoreUnavailable(
+            f"Cannot write to {database.parent} ({error.strerror}): name another --database."
+        ) from None
+    logging.basicConfig(
+        level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s", handlers=[handler], force=True
+    )

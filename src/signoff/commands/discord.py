@@ -1,0 +1,76 @@
+"""The composition root: the only file that imports every room. Builds the parts, joins them, starts and stops them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from contextlib import suppress
+
+from signoff.agent.setup import Brain
+from signoff.bot.access import Access
+from signoff.bot.client import SignoffClient, point_at, run_bot
+from signoff.bot.directory import DiscordDirectory
+from signoff.bot.log_channels import LogChannels
+from signoff.cards.actions import Offers
+from signoff.config.schema import Config
+from signoff.core import GRACE, Core, SystemClock, leave_for_certain, queue_limits
+from signoff.errors import SettingsError
+from signoff.settings import Settings
+from signoff.store import Store
+from signoff.turns.administration import Administration
+from signoff.turns.driver import Driver
+from signoff.turns.pausing import Halts
+
+log = logging.getLogger(__name__)
+
+
+async def run_discord(settings: Settings, config: Config) -> None:
+    """Serve Discord until told to stop. Raises StartupError with the line that a person reads."""
+    if settings.discord_token is None:
+        todo = "write the bot's token into .env, or run `python main.py sandbox` to try it offline"
+        raise SettingsError(f"DISCORD_TOKEN is not set; {todo}")
+    point_at(settings.api_url, settings.gateway_url)
+    brain = Brain.build(config, settings.choose_model_name(config.agent.model))
+    for line in brain.verdicts:
+        log.info("tool %s", line)
+    async with await Store.open(settings.database_url) as store:
+        clock = SystemClock()
+        client = SignoffClient(_access(config))
+        core = await Core.build(config, brain, store, clock, DiscordDirectory(client))
+        driver = Driver(store, core.desk, core.runner, client.front_end, clock, queue_limits(config), core.retention)
+        halts = Halts(store, core.desk, core.runner, driver, clock)
+        admin = Administration(lambda: brain.tools, core.rulebook, core.desk, driver, halts, core.runner, store)
+        offers = Offers(grants=core.desk.grants, masker=core.masker)
+        client.serve(core.desk, driver, orders=admin, editor=core.editor, offers=offers)
+        core.desk.subscribers.append(LogChannels(client, config.audit.log_channels))
+        await _until_told_to_stop(client, driver, settings.discord_token.get_secret_value())
+
+
+async def _until_told_to_stop(client: SignoffClient, driver: Driver, token: str) -> None:
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, told.set)
+    serving = asyncio.ensure_future(run_bot(client, token))
+    stopping = asyncio.ensure_future(told.wait())
+    try:
+        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if told.is_set():
+            leave_for_certain()
+            log.info("stopping: nothing new is taken, running tools have %d seconds", GRACE)
+        await driver.stop(GRACE if told.is_set() else 0)
+    finally:
+        stopping.cancel()
+        with suppress(Exception):
+            await asyncio.wait_for(client.close(), 2)
+    if told.is_set():
+        serving.cancel()  # the library would sleep on until its next attempt to connect, which may be minutes
+    await asyncio.wait({serving})
+    if not serving.cancelled():
+        serving.result()
+
+
+def _access(config: Config) -> Access:
+    who = config.access
+    return Access(*(frozenset(ids) for ids in (who.servers, who.channels, who.roles, who.dm_users)))

@@ -1,0 +1,218 @@
+"""The sandbox for a person: a Discord on loopback in one process, the real bot in another, both ended together.
+
+The bot is the same program over the same sockets; it is only told another address, a token and a database of its own,
+and, where the operator has no signoff.toml, a few rules to show. It is killed and started again when the page asks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import shutil
+import signal
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from aiohttp import ClientError
+
+from discord_sandbox.client import SandboxClient
+from discord_sandbox.process import SandboxProcess, sandbox_process
+from discord_sandbox.web.guard import page_token
+from discord_sandbox.web.guide import HURRY
+from discord_sandbox.web.page import RESTART
+
+TOKEN = "SIGNOFF_SANDBOX_TOKEN"
+PORT = 9000
+"""Taken if it is free, so that the address looks the same every day."""
+HURRY_SECONDS = 20
+GRACE = 25.0
+"""Seconds for the bot to end; it gives its own tools up to twenty."""
+
+RULES = """\
+# Written by the sandbox because there is no signoff.toml: your own file takes its place.
+[tools]
+workspace = "workspace"
+
+[approvals]
+approvers = ["manage_server", "role:{approvers}"]
+remember = "always"
+
+[[rules]]
+tool = "test_discord_approval"
+when = {{ test_parameter = "*{word}*" }}
+verdict = "ask"
+timeout = "{seconds}s"
+reason = "this one has only {seconds} seconds"
+"""
+
+
+@dataclass
+class Bot:
+    """The bot's process and how to start it. Its words go to a file, so that the terminal stays readable."""
+
+    command: list[str]
+    environment: dict[str, str]
+    log: Path | None
+    process: asyncio.subprocess.Process | None = None
+    began: int = 0
+
+    async def start(self) -> None:
+        if self.log is None:
+            with _deaf_to_interrupts():
+                self.process = await asyncio.create_subprocess_exec(*self.command, env=self.environment)
+            return
+        with self.log.open("ab") as output, _deaf_to_interrupts():
+            self.began = output.tell()
+            self.process = await asyncio.create_subprocess_exec(
+                *self.command, env=self.environment, stdout=output, stderr=asyncio.subprocess.STDOUT
+            )
+
+    async def ended(self) -> int:
+        assert self.process
+        return await self.process.wait()
+
+    async def restart(self) -> None:
+        """Really killed: what it was doing is for its next life to find."""
+        if self.process and self.process.returncode is None:
+            self.process.kill()
+            await self.process.wait()
+        await self.start()
+
+    async def stop(self) -> None:
+        if self.process is None or self.process.returncode is not None:
+            return
+        self.process.terminate()
+        try:
+            await asyncio.wait_for(self.process.wait(), GRACE)
+        except TimeoutError:
+            self.process.kill()
+            await self.process.wait()
+
+    def last_words(self) -> str:
+        """The error that it ended with: from the program's own name on, else the last line."""
+        if self.log is None:
+            return "see above"
+        with self.log.open("rb") as output:
+            output.seek(self.began)
+            said = output.read().decode(errors="replace").strip()
+        at = said.rfind("\nsignoff: ") + 1
+        return said[at:] if said.startswith("signoff: ", at) else said.rpartition("\n")[2]
+
+
+async def sandbox(folder: Path, *, fresh: bool, program: list[str]) -> None:
+    """Run both until interrupted. What they keep lies in `folder`, apart from any other database."""
+    _prepare(folder, fresh)
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, told.set)
+    own_rules = _has_rules()
+    options = ["--or-any", "--restarts", *(() if own_rules else ("--hurry", str(HURRY_SECONDS)))]
+    os.environ[TOKEN] = _token(folder)  # not on the command line, which everybody on the machine can read
+    with _deaf_to_interrupts():
+        starting = sandbox_process(*options, state=folder / "world.json", port=PORT)
+        world = await starting.__aenter__()
+    try:
+        async with world.client() as client:
+            bot = await _bot(folder, world, client, program, own_rules)
+            where = f"The bot's log is {bot.log}. " if bot.log else ""
+            print(f"Open {_address(world)}\n{where}Stop with Ctrl-C.", flush=True)
+            try:
+                await bot.start()
+                await _watch(bot, client, told)
+            finally:
+                await bot.stop()
+    finally:
+        await starting.__aexit__(None, None, None)
+
+
+async def _bot(folder: Path, world: SandboxProcess, client: SandboxClient, program: list[str], own_rules: bool) -> Bot:
+    environment = os.environ | {
+        "DISCORD_TOKEN": _token(folder),
+        "DISCORD_API_URL": world.api_url,
+        "DISCORD_GATEWAY_URL": world.gateway_url,
+        "SIGNOFF_DATABASE_URL": f"sqlite:///{folder / 'signoff.db'}",
+    }
+    if not own_rules:
+        rules = folder / "signoff.toml"
+        approvers = await client.role_id("Approvers")
+        rules.write_text(RULES.format(approvers=approvers, word=HURRY, seconds=HURRY_SECONDS), encoding="utf-8")
+        environment["SIGNOFF_CONFIG"] = str(rules)
+    log = None if os.environ.get("SIGNOFF_LOG_LEVEL", "").strip().upper() == "DEBUG" else folder / "bot.log"
+    if log is not None:
+        log.write_bytes(b"")
+    return Bot([*program, "discord"], environment, log)
+
+
+async def _watch(bot: Bot, client: SandboxClient, told: asyncio.Event) -> None:
+    """Until told to stop: kill and start the bot when the page asks, and say so when it ends by itself."""
+    stopping = asyncio.ensure_future(told.wait())
+    asked = asyncio.ensure_future(_restart_asked(client))
+    ended = asyncio.ensure_future(bot.ended())
+    try:
+        while True:
+            await asyncio.wait({stopping, asked, ended}, return_when=asyncio.FIRST_COMPLETED)
+            if stopping.done():
+                return
+            if asked.done():
+                asked.result()
+                await bot.restart()
+                asked = asyncio.ensure_future(_restart_asked(client))
+            elif not await client.log(kind="gateway", name="READY"):
+                raise SystemExit(bot.last_words())
+            else:
+                print(f"The bot ended: {bot.last_words()}", flush=True)
+                print("Start it again from the page, or stop with Ctrl-C.", flush=True)
+                await asyncio.wait({stopping, asked}, return_when=asyncio.FIRST_COMPLETED)
+                continue
+            ended = asyncio.ensure_future(bot.ended())
+    finally:
+        for task in (stopping, asked, ended):
+            task.cancel()
+
+
+async def _restart_asked(client: SandboxClient) -> None:
+    after = await client.head()
+    try:
+        while not await client.log(after, timeout=60, kind="world", name=RESTART):
+            pass
+    except ClientError:
+        raise SystemExit("The sandbox ended by itself, so the bot was stopped too. Nothing is lost.") from None
+
+
+def _address(world: SandboxProcess) -> str:
+    base = world.api_url.partition("/api/")[0]
+    return f"{base}/?token={page_token(world.ready_line.rpartition('key=')[2])}"
+
+
+def _prepare(folder: Path, fresh: bool) -> None:
+    if fresh:
+        shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def _has_rules() -> bool:
+    return bool(os.environ.get("SIGNOFF_CONFIG", "").strip()) or Path("signoff.toml").exists()
+
+
+def _token(folder: Path) -> str:
+    """The bot's token: made once and kept beside the world that knows it, so that no other page can guess it."""
+    file = folder / "token"
+    with suppress(FileExistsError):
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as output:
+            output.write(secrets.token_urlsafe(24))
+    return file.read_text(encoding="utf-8")
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Generator[None]:
+    """Ctrl-C in a terminal reaches every process at once. Children started in here leave it to us, who end them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,1 @@
+"""signoff.toml: what an operator may write into it, and how mistakes in it are reported."""

@@ -1,0 +1,310 @@
+"""signoff.toml: the operator's choices, as a frozen tree in which everything has a default.
+
+Each field's description is what an error tells people to write. Knows nothing of the environment, of Discord or of
+PydanticAI; what a rule means is the policy's affair, and so is loading plugins the agent's.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, Strict, ValidationError, model_validator
+
+from signoff.approvals.model import Verdict
+from signoff.config.problems import Hints, describe_problems, describe_syntax
+from signoff.config.types import (
+    APPROVERS_HINT,
+    COUNT_HINT,
+    DURATION_HINT,
+    IDS_HINT,
+    LONGEST,
+    PATTERNS_HINT,
+    QUORUM_HINT,
+    UNITS,
+    Approvers,
+    Count,
+    Duration,
+    Ids,
+    LongDuration,
+    Patterns,
+    Quorum,
+    SecretName,
+    SecretPattern,
+    ServerName,
+    Text,
+)
+from signoff.errors import ConfigError
+
+BuiltinTool = Literal[
+    "test_discord_approval", "post_announcement", "roll_dice", "current_time", "read_file", "write_file"
+]
+BUILTIN_TOOLS: tuple[BuiltinTool, ...] = get_args(BuiltinTool)
+WORKSPACE = "data/workspace"
+_FILLED_HINT = 'names and texts, in which ${NAME} is taken from the environment, for example { TOKEN = "${MY_TOKEN}" }'
+
+INSTRUCTIONS = (
+    "You are a helpful assistant in a Discord server. You work with tools. Some tool calls wait for a person's "
+    "approval: do not ask for it in words, make the call. If a call is rejected, say so and do not repeat it."
+)
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class AgentConfig(_Section):
+    """`[agent]`: who answers."""
+
+    instructions: str = Field(default=INSTRUCTIONS, description="a text")
+    model: Text | None = Field(default=None, description='a model name in quotes, for example "demo"')
+    """None: the environment's SIGNOFF_MODEL, or the demo."""
+    import_: str | None = Field(
+        default=None,
+        alias="import",
+        pattern=r"\A[A-Za-z_][\w.]*:[A-Za-z_]\w*\z",
+        description='"module:agent", for example "my_agents.support:agent"',
+    )
+
+
+class ToolsConfig(_Section):
+    """`[tools]`: what the agent may use."""
+
+    enable: Annotated[tuple[BuiltinTool, ...], Strict(False)] = Field(
+        default=BUILTIN_TOOLS, description=f"a list of some of: {', '.join(BUILTIN_TOOLS)}"
+    )
+    plugins: Annotated[tuple[Text, ...], Strict(False)] = Field(
+        default=(), description='a list of Python files, relative to this file, for example ["my_tools.py"]'
+    )
+    undeclared: Literal["allow", "ask"] = Field(default="allow", description='"allow" or "ask"')
+    """What happens to a call of a tool that says nothing about approval and that no rule matches."""
+    workspace: str = Field(
+        default=WORKSPACE,
+        pattern=r"\A[^\x00]+\z",
+        description=f'a folder, relative to this file, for example "{WORKSPACE}"',
+    )
+    """Where the file tools work: every server has a folder of its own below it."""
+
+
+class AccessConfig(_Section):
+    """`[access]`: who may ask. An empty list of servers, channels or roles is no restriction."""
+
+    servers: Ids = Field(default=(), description=IDS_HINT)
+    channels: Ids = Field(default=(), description=IDS_HINT)
+    roles: Ids = Field(default=(), description=IDS_HINT)
+    dm_users: Ids = Field(default=(), description=IDS_HINT)
+    """Direct messages are for these people only: an empty list is nobody."""
+
+
+class ApprovalsConfig(_Section):
+    """`[approvals]`: how cards are decided where no rule says otherwise."""
+
+    mode: Literal["interactive", "auto_approve", "auto_deny"] = Field(
+        default="interactive", description='"interactive", "auto_approve" or "auto_deny"'
+    )
+    timeout: Duration = Field(default=300.0, description=DURATION_HINT)
+    batch: Literal["hold", "split"] = Field(default="hold", description='"hold" or "split"')
+    approvers: Approvers = Field(default=("manage_server",), description=APPROVERS_HINT)
+    quorum: Quorum = Field(default=1, description=QUORUM_HINT)
+    """The least for every card; a rule may ask for more."""
+    four_eyes: bool = Field(default=False, description="true or false")
+    """Whether the asker is kept from deciding, on every card; a rule may do so for its own."""
+    reminder: Duration | None = Field(default=None, description=DURATION_HINT)
+    """So long before the deadline those who may decide are reminded; None: not at all."""
+    ping: bool = Field(default=False, description="true or false")
+    """Whether the reminder pings the roles and people who may decide."""
+    remember: Literal["none", "session", "always"] = Field(
+        default="session", description='"none", "session" or "always"'
+    )
+    """How far people may have their decisions remembered."""
+    grant_lifetime: Duration = Field(default=LONGEST, description=DURATION_HINT)
+    grant_uses: Count = Field(default=50, description=COUNT_HINT)
+    on_no_approver: Literal["reject", "approve"] = Field(default="reject", description='"reject" or "approve"')
+
+
+class RuleConfig(_Section):
+    """`[[rules]]`: a verdict for the calls that it matches.
+
+    `tool` is a glob on the tool's name. `when` and `unless` map an argument's name to one or more globs, of which one
+    must match the text of its value: a string as it is, a list item by item, anything else as JSON (`5`, `true`). The
+    rule matches if every entry of `when` does, except where there is an `unless` of which every entry does. An absent
+    argument matches nothing. Globs are those of `fnmatch`: `*`, `?`, `[abc]`; upper and lower case are told apart.
+    """
+
+    tool: Text = Field(description='tool = "NAME", where NAME may have wildcards, for example "file_*"')
+    verdict: Annotated[Verdict, Strict(False)] = Field(description='verdict = "allow", "ask" or "deny"')
+    when: Mapping[str, Patterns] = Field(default_factory=dict[str, Any], description=PATTERNS_HINT)
+    unless: Mapping[str, Patterns] = Field(default_factory=dict[str, Any], description=PATTERNS_HINT)
+    approvers: Approvers | None = Field(default=None, description=APPROVERS_HINT)
+    """None: those of `[approvals]`."""
+    timeout: Duration | None = Field(default=None, description=DURATION_HINT)
+    """None: that of `[approvals]`."""
+    quorum: Quorum = Field(default=1, description=QUORUM_HINT)
+    four_eyes: bool = Field(default=False, description="true or false")
+    reminder: Duration | None = Field(default=None, description=DURATION_HINT)
+    ping: bool = Field(default=False, description="true or false")
+    message: str = Field(default="", description="a text for those who decide")
+    relaxable: bool = Field(default=False, description="true or false")
+    """Whether a server's admins may let such calls pass without asking."""
+    reason: str = Field(default="", description="a text for the card or, in a deny rule, for the model")
+
+    @model_validator(mode="after")
+    def _only_asking_has_approvers(self) -> RuleConfig:
+        asking = (self.approvers, self.timeout, self.quorum > 1, self.four_eyes, self.reminder, self.ping, self.message)
+        if self.verdict is not Verdict.ASK and any(asking):
+            raise ValueError(
+                "has approvers, a timeout, a quorum, four_eyes, a reminder or a message, but nobody is asked; "
+                'write verdict = "ask" or remove them'
+            )
+        if self.verdict is not Verdict.ASK and self.relaxable:
+            raise ValueError('is relaxable, which only an ask rule can be; write verdict = "ask" or remove it')
+        return self
+
+
+class LimitsConfig(_Section):
+    """`[limits]`: how much at once."""
+
+    calls_per_response: Count = Field(default=10, description=COUNT_HINT)
+    turns_per_person: Count = Field(default=3, description=COUNT_HINT)
+    queue_per_person: Count = Field(default=5, description=COUNT_HINT)
+    queue_per_conversation: Count = Field(default=5, description=COUNT_HINT)
+    model_requests_per_turn: Count = Field(default=25, description=COUNT_HINT)
+    tool_seconds: Duration = Field(default=120.0, description=DURATION_HINT)
+
+
+class AuditConfig(_Section):
+    """`[audit]`: the record of decisions."""
+
+    keep_text: LongDuration = Field(
+        default=90 * UNITS["d"], description='a text such as "90d", from one hour to 3650 days'
+    )
+    """How long the arguments of calls are kept with their rows; the rows themselves stay."""
+    log_channels: Ids = Field(default=(), description=IDS_HINT)
+
+
+class SecretsConfig(_Section):
+    """`[secrets]`: what is masked beyond what is known anyway."""
+
+    names: Annotated[tuple[SecretName, ...], Strict(False)] = Field(
+        default=(), description='a list of names of arguments, for example ["badge number"]'
+    )
+    patterns: Annotated[tuple[SecretPattern, ...], Strict(False)] = Field(
+        default=(),
+        description="a list of regular expressions in single quotes, for example ['EMP-[0-9]{6}'], "
+        "in which nothing that repeats is repeated, unless by ++ or *+",
+    )
+    """The whole match is masked, or group 1 if there is one."""
+
+
+class McpConfig(_Section):
+    """`[mcp.NAME]`: a server whose tools the agent may use, as NAME_tool. We run it or connect to it ourselves."""
+
+    command: Annotated[tuple[Text, ...], Strict(False)] | None = Field(
+        default=None, min_length=1, description='a list, for example ["python", "server.py"]'
+    )
+    """It is run in the folder of this file, with the environment of `env` and nothing of ours but PATH and the like."""
+    url: str | None = Field(
+        default=None, pattern=r"\Ahttps?://[^\s]+\z", description='an address in quotes that starts with "https://"'
+    )
+    env: Mapping[str, str] = Field(default_factory=dict[str, str], description=_FILLED_HINT)
+    headers: Mapping[str, str] = Field(default_factory=dict[str, str], description=_FILLED_HINT)
+    tools: Patterns = Field(default=("*",), description='a list of names as the server has them, for example ["get_*"]')
+    """The others are left out."""
+    trusted: bool = Field(default=False, description="true or false")
+    """Whether to believe the server which of its tools only read: those do not ask then."""
+    start: Duration = Field(default=10.0, description=DURATION_HINT)
+    """So long it may take to answer when a turn begins; then the turn goes on without it."""
+
+    @model_validator(mode="after")
+    def _is_run_or_reached(self) -> McpConfig:
+        if (self.command is None) == (self.url is None):
+            raise ValueError("needs a command or a url; write one of the two")
+        if self.url and self.env:
+            raise ValueError("has a url and env, which only a command takes; write headers or remove it")
+        if self.command and self.headers:
+            raise ValueError("has a command and headers, which only a url takes; write env or remove them")
+        return self
+
+
+class Config(_Section):
+    """The whole file. `Config()` is what holds without one."""
+
+    agent: AgentConfig = AgentConfig()
+    tools: ToolsConfig = ToolsConfig()
+    access: AccessConfig = AccessConfig()
+    approvals: ApprovalsConfig = ApprovalsConfig()
+    rules: Annotated[tuple[RuleConfig, ...], Strict(False)] = ()
+    """In the order of the file."""
+    limits: LimitsConfig = LimitsConfig()
+    audit: AuditConfig = AuditConfig()
+    secrets: SecretsConfig = SecretsConfig()
+    mcp: Mapping[ServerName, McpConfig] = Field(default_factory=dict[str, McpConfig])
+
+    _folder: Path = PrivateAttr(default=Path("."))
+
+    @property
+    def folder(self) -> Path:
+        """Where the file lies: the paths of plugins and of the workspace are relative to it."""
+        return self._folder
+
+    @property
+    def workspace(self) -> Path:
+        return self._folder / self.tools.workspace
+
+    def keep_workspace_apart(self, *own: Path) -> None:
+        """Raises ConfigError if the file tools could reach these files of ours, a program that we run or our own."""
+        root, setting = self.workspace.resolve(), f'[tools] workspace = "{self.tools.workspace}"'
+        programs = [*self.tools.plugins, *(word for server in self.mcp.values() for word in server.command or ())]
+        ours = (self._folder / name for name in ("signoff.toml", *programs))
+        program = Path(__file__).resolve().parents[1]
+        instead = f'which the agent must not reach; write a folder of its own, for example "{WORKSPACE}"'
+        if root.is_relative_to(program):
+            raise ConfigError(f"{setting} is a part of the program, {instead}")
+        for path in (*own, *ours, program):
+            if path.resolve().is_relative_to(root):
+                raise ConfigError(f"{setting} contains {path.name}, {instead}")
+        if root.exists() and not root.is_dir():
+            raise ConfigError(f"{setting} is not a folder; write another name")
+
+
+def load_config(path: Path, *, required: bool) -> Config:
+    """Read the file; without one, and if it need not be there, everything is at its default."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        if required:
+            raise ConfigError(f"{path}: there is no such file; create it or correct SIGNOFF_CONFIG") from None
+        return Config()
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: is not UTF-8 text; save it as UTF-8") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}; make it a readable file or correct SIGNOFF_CONFIG") from None
+    config = parse_config(text, str(path))
+    config._folder = path.parent  # pyright: ignore[reportPrivateUsage]
+    return config
+
+
+def parse_config(text: str, name: str = "signoff.toml") -> Config:
+    """Check a file's text. The error lists every problem, one per line, in the order of the file."""
+    text = text.replace("\r\n", "\n")
+    try:
+        data = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{name}:{describe_syntax(error, text)}") from None
+    try:
+        return Config.model_validate(data)
+    except ValidationError as error:
+        problems = describe_problems(error.errors(include_url=False), text, _hints())
+        raise ConfigError("\n".join(f"{name}:{problem}" for problem in problems)) from None
+
+
+def _hints() -> Hints:
+    """Of every table, every key and what to write for it."""
+    first = (AgentConfig, ToolsConfig, AccessConfig, ApprovalsConfig, RuleConfig)
+    models = (*first, LimitsConfig, AuditConfig, SecretsConfig, McpConfig)
+    return {
+        section: {field.alias or name: field.description or "" for name, field in model.model_fields.items()}
+        for section, model in zip(Config.model_fields, models, strict=True)
+    }

@@ -1,0 +1,102 @@
+"""The parts that every front end needs, joined: masking, the rulebook, the runner, the desk, the editor; and the end.
+
+Used by the composition roots alone. Knows no front end: whoever has one passes its directory in.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from dataclasses import dataclass
+
+from signoff.agent.runner import AgentRunner
+from signoff.agent.setup import Brain, Mask, build_terms
+from signoff.approvals.desk import Desk, Modes
+from signoff.approvals.edits import Editor
+from signoff.approvals.events import aside
+from signoff.approvals.grants import GrantTerms
+from signoff.approvals.model import JsonObject, Remember
+from signoff.approvals.ports import Clock, Directory
+from signoff.approvals.retention import Retention
+from signoff.approvals.server_rules import Rulebook
+from signoff.config.schema import Config
+from signoff.store import Store
+from signoff.text.secrets.masker import DEFAULT, Masker, MaskingFilter
+from signoff.turns.driver import QueueLimits
+
+GRACE = 15.0
+"""Seconds for running tools when the process is told to stop; with the rest of the farewell it stays under twenty."""
+LEAVE = 18.0
+UNREADABLE = {"arguments": "not kept: they cannot be masked without becoming ambiguous"}
+
+
+class SystemClock:
+    def now(self) -> float:
+        return time.time()
+
+
+@dataclass(frozen=True)
+class Core:
+    masker: Masker
+    mask: Mask
+    rulebook: Rulebook
+    runner: AgentRunner
+    desk: Desk
+    editor: Editor
+    retention: Retention
+
+    @classmethod
+    async def build(
+        cls, config: Config, brain: Brain, store: Store, clock: Clock, directory: Directory | None = None
+    ) -> Core:
+        masker = await build_masker(config, store)
+        mask = _careful(masker)
+        rulebook = Rulebook(brain.policy, store, clock)
+        runner = brain.runner(config, store, clock, rulebook, mask)
+        asking = config.approvals
+        desk = Desk(
+            store,
+            clock,
+            Modes(asking.mode, asking.on_no_approver),
+            GrantTerms(Remember(asking.remember), asking.grant_lifetime, asking.grant_uses),
+            directory,
+            mask,
+            subscribers=[aside(listener) for listener in brain.listeners],
+        )
+        editor = Editor(desk, runner, build_terms(config))
+        return cls(masker, mask, rulebook, runner, desk, editor, Retention(store, config.audit.keep_text))
+
+
+async def build_masker(config: Config, store: Store) -> Masker:
+    """With this installation's own key; from now on the log is masked too."""
+    key = await store.run(lambda tx: tx.key("masks"))
+    masker = Masker(key, (*DEFAULT, *config.secrets.names), config.secrets.patterns)
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(MaskingFilter(masker))
+    return masker
+
+
+def queue_limits(config: Config) -> QueueLimits:
+    limits = config.limits
+    return QueueLimits(limits.turns_per_person, limits.queue_per_person, limits.queue_per_conversation)
+
+
+def leave_for_certain(code: int = 0) -> None:
+    """A tool in a thread cannot be interrupted, and Python would wait for it: end without it, as if killed."""
+    watchdog = threading.Timer(LEAVE, os._exit, (code,))
+    watchdog.daemon = True
+    watchdog.start()
+
+
+def _careful(masker: Masker) -> Mask:
+    """For the record, which must take every call that there is."""
+
+    def mask(args: JsonObject) -> JsonObject:
+        try:
+            return masker.mask_args(args)
+        except (ValueError, RecursionError):
+            return UNREADABLE
+
+    return mask

@@ -1,0 +1,96 @@
+"""A call on trial: validated, ruled and previewed by the real agent and the real gate, and never run.
+
+The agent is run with a model of ours that makes this one call, and a gate that stops every call behind its ruling. So
+hooks, toolsets and validators judge other arguments exactly as they would judge the model's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from pydantic_ai import ApprovalRequired, DeferredToolRequests, RunContext, ToolDefinition
+from pydantic_ai.agent import AbstractAgent
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+from signoff.approvals.digest import bind
+from signoff.approvals.errors import Refused
+from signoff.approvals.model import Actor, JsonObject, Place, ToolCall, Verdict
+from signoff.approvals.policy import Said
+from signoff.approvals.ports import Revised
+from signoff.gate.gate import Gate, Judge
+from signoff.gate.journal import Journal
+from signoff.gate.previews import Preview
+from signoff.gate.tool_slots import Floor
+from signoff.gate.toolsets import CallTool
+from signoff.turns.model import Turn
+
+
+@dataclass(frozen=True)
+class Trial:
+    agent: AbstractAgent[Any, Any]
+    policy: Judge
+    place: Place
+    asker: Actor
+    heard: Sequence[Said] = ()
+
+    async def call(self, tool: str, args: JsonObject, instead_of: ToolCall | None = None) -> Revised:
+        """The call as it would be put to people. Raises Refused if the tool does not take it."""
+        turn = Turn("trial", self.place, "", self.asker, "", 0.0)
+        # The journal is for calls that run, and none does.
+        gate = TrialGate(self.policy, cast(Journal, None), turn, Floor(), heard=self.heard)
+        try:
+            result = await self.agent.run(
+                "trial", model=_calling(tool, args), output_type=[str, DeferredToolRequests], capabilities=[gate]
+            )
+        except Exception as error:
+            raise Refused(f"This could not be tried: {type(error).__name__}: {error}") from error
+        if gate.found is None:
+            raise Refused(f"The tool does not take this: {_answer(result.all_messages())}")
+        if instead_of is None:
+            return gate.found
+        if gate.found.call.schema != instead_of.schema:
+            raise Refused("The tool has changed since this card was made, so its call cannot be edited.")
+        return replace(gate.found, call=bind(replace(gate.found.call, key=instead_of.key), self.place))
+
+
+@dataclass
+class TrialGate(Gate):
+    """Rules and previews like the gate, and stops there."""
+
+    found: Revised | None = None
+
+    async def check(self, ctx: RunContext[Any], validate: Callable[..., Any], args: dict[str, Any]) -> None:
+        """What the tool would refuse once it is approved is refused here already."""
+        await self._check(ctx, validate, args, approved=True)
+
+    async def admit(self, ctx: RunContext[Any], tool_def: ToolDefinition, args: dict[str, Any], run: CallTool) -> Any:
+        attempt = self._attempt(ctx, tool_def.name, args, run)
+        ruling = await self._rule(attempt.call, attempt.ctx)
+        denied = ruling.verdict is Verdict.DENY
+        shown = Preview("") if denied else await self._preview(attempt.tool_def, attempt.ctx, args)
+        self.found = Revised(replace(attempt.call, operands=shown.operands), ruling, shown.text)
+        raise ApprovalRequired
+
+
+def _calling(tool: str, args: JsonObject) -> FunctionModel:
+    """A model that makes one call and, if it is answered, says nothing more."""
+
+    def once(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        if len(messages) > 1:
+            return ModelResponse(parts=[TextPart("done")])
+        return ModelResponse(parts=[ToolCallPart(tool, json.dumps(dict(args)), "trial")])
+
+    return FunctionModel(once)
+
+
+def _answer(messages: Sequence[ModelMessage]) -> str:
+    """What the framework or the tool's validator said to the call."""
+    for message in reversed(messages):
+        for part in message.parts if isinstance(message, ModelRequest) else ():
+            if isinstance(part, ToolReturnPart):
+                return part.model_response_str()
+    return "no reason was given"

@@ -1,0 +1,83 @@
+"""Where tools run: how many are running, how long each may take, when none may start, how it is cleared to leave."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from pydantic_ai.exceptions import ToolFailed
+
+from signoff.approvals.containment import contained
+
+T = TypeVar("T")
+
+
+class ToolOverran(Exception):
+    """A tool took longer than it may."""
+
+
+@dataclass
+class Floor:
+    seconds_per_tool: float = 120.0
+    running: int = 0
+    _closing: bool = False
+    _empty: asyncio.Event = field(default_factory=asyncio.Event)
+    _paused: dict[str, asyncio.Event] = field(default_factory=dict[str, asyncio.Event])
+
+    def is_shut(self, server: str) -> bool:
+        return self._closing or server in self._paused
+
+    async def wait_open(self, server: str) -> None:
+        """Wait while the server is paused. While the process is leaving: for ever, that is for the next start."""
+        while self.is_shut(server):
+            paused = self._paused.get(server)
+            await (asyncio.Event() if self._closing or paused is None else paused).wait()
+
+    def pause(self, server: str) -> None:
+        self._paused.setdefault(server, asyncio.Event())
+
+    def resume(self, server: str) -> None:
+        if paused := self._paused.pop(server, None):
+            paused.set()
+
+    @asynccontextmanager
+    async def occupy(self) -> AsyncGenerator[None]:
+        self.running += 1
+        limit = asyncio.timeout(self.seconds_per_tool)
+        try:
+            async with limit:
+                yield
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            words = f"The tool did not finish within {self.seconds_per_tool:g} seconds; it may still have an effect."
+            raise ToolOverran(words) from error
+        finally:
+            self.running -= 1
+            if not self.running:
+                self._empty.set()
+
+    async def in_time(self, what: str, answer: Awaitable[T]) -> T:
+        """What belongs to a tool and is asked before it runs has no longer than the tool itself."""
+        limit = asyncio.timeout(self.seconds_per_tool)
+        try:
+            async with limit:
+                with contained():
+                    return await answer
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise ToolFailed(f"Nothing was run: {what} took longer than {self.seconds_per_tool:g} s.") from error
+
+    async def clear(self, seconds: float) -> None:
+        """Let nothing further start, and give what runs so many seconds."""
+        self._closing = True
+        if self.running:
+            self._empty.clear()
+            try:
+                await asyncio.wait_for(self._empty.wait(), seconds)
+            except TimeoutError:
+                pass

@@ -1,0 +1,120 @@
+"""The two layers around all toolsets: the outer one leads every call to the gate, the inner one checks what comes out.
+
+Neither knows the policy. Where they sit in the framework decides whether the gate holds: see docs/decisions/002.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from pydantic_ai import RunContext, ToolDefinition
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai.exceptions import ToolFailed, UserError
+from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
+
+from signoff.approvals.digest import fingerprint
+from signoff.gate.arguments import as_json, origin_of
+from signoff.gate.declarations import asking_if_mcp
+
+CallTool = Callable[[RunContext[Any], dict[str, Any]], Awaitable[Any]]
+
+
+class Keeper(Protocol):
+    """A gate as the layers need it."""
+
+    native_allowed: bool
+    """Whether tools that the model's provider executes may be offered to the model at all."""
+
+    admitted: dict[str, str]
+    """Fingerprints of the arguments that were let in, by call id."""
+
+    async def check(self, ctx: RunContext[Any], validate: Callable[..., Any], args: dict[str, Any]) -> None:
+        """Let a tool's own validator look at the arguments. It may ask for approval already here."""
+        ...
+
+    def declare(self, tools: Mapping[str, ToolsetTool[Any]]) -> None:
+        """The tools of this step, as their toolsets declare them."""
+        ...
+
+    async def admit(self, ctx: RunContext[Any], tool_def: ToolDefinition, args: dict[str, Any], run: CallTool) -> Any:
+        """Let one call run, make it wait, or answer in its place."""
+        ...
+
+
+@dataclass
+class GatedToolset(WrapperToolset[Any]):
+    """The outer layer: every call goes to the gate, and none is classified away before it gets there."""
+
+    gate: Keeper
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        # The framework defers `unapproved` and `external` tools by itself, on arguments that nobody has validated.
+        found = await super().get_tools(ctx)
+        tools = {name: asking_if_mcp(tool, origin_of(tool)) for name, tool in found.items()}
+        self.gate.declare(tools)
+        return {name: self._as_gated(tool) for name, tool in tools.items()}
+
+    def _as_gated(self, tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
+        if tool.args_validator_func:
+            tool = replace(tool, args_validator_func=self._checking(tool.args_validator_func))
+        return replace(tool, tool_def=replace(tool.tool_def, kind="function")) if tool.tool_def.defer else tool
+
+    def _checking(self, validate: Callable[..., Any]) -> Callable[..., Any]:
+        async def validator(ctx: RunContext[Any], **args: Any) -> None:
+            await self.gate.check(ctx, validate, args)
+
+        return validator
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        async def run(approved_ctx: RunContext[Any], args: dict[str, Any]) -> Any:
+            return await self.wrapped.call_tool(name, args, approved_ctx, tool)
+
+        return await self.gate.admit(ctx, tool.tool_def, tool_args, run)
+
+
+@dataclass
+class Seal(AbstractCapability[Any]):
+    """The inner layer: what reaches a tool is what the gate let in, and no tool is run by the model's provider."""
+
+    gate: Keeper
+
+    def get_ordering(self) -> CapabilityOrdering:
+        return CapabilityOrdering(position="innermost")
+
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
+        return SealedToolset(toolset, self.gate)
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        # Here and not at the gate: what another capability adds on the way is seen, too.
+        native = request_context.model_request_parameters.native_tools
+        if native and not self.gate.native_allowed:
+            names = ", ".join(sorted(tool.kind for tool in native))
+            raise UserError(
+                f"Tools that the model's provider executes go round every approval and are refused: {names}"
+            )
+        return request_context
+
+
+@dataclass
+class SealedToolset(WrapperToolset[Any]):
+    gate: Keeper
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        admitted = self.gate.admitted.get(ctx.tool_call_id or "")
+        if admitted is None or admitted != fingerprint(as_json(tool_args)):
+            raise ToolFailed("Not run: the arguments were changed after the call was let in.")
+        return await super().call_tool(name, tool_args, ctx, tool)
+
+
+def source_of(tool: ToolsetTool[Any]) -> str:
+    """Where a tool comes from, the same after every start: a tool of that name from elsewhere is another tool."""
+    return origin_of(tool).label

@@ -1,0 +1,36 @@
+"""Read the framework's messages: the newest response, its text, and the conversation as plain utterances."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic_ai import RunContext
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolReturnPart, UserPromptPart
+
+from signoff.approvals.policy import Said
+
+
+def response_of(ctx: RunContext[Any]) -> ModelResponse:
+    """The answer of the model whose calls are being run."""
+    return next(message for message in reversed(ctx.messages) if isinstance(message, ModelResponse))
+
+
+def text_of(response: ModelResponse) -> str:
+    return "".join(part.content for part in response.parts if isinstance(part, TextPart)).strip()
+
+
+def said(messages: Sequence[ModelMessage]) -> list[Said]:
+    """The conversation as plain utterances, for predicates."""
+    found: list[Said] = []
+    for message in messages:
+        if isinstance(message, ModelResponse):
+            if text := text_of(message):
+                found.append(Said("assistant", text))
+            continue
+        for part in message.parts:
+            if isinstance(part, UserPromptPart):
+                found.append(Said("user", part.content if isinstance(part.content, str) else str(part.content)))
+            elif isinstance(part, ToolReturnPart):
+                found.append(Said("tool", part.model_response_str()))
+    return found

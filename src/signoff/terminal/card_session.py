@@ -1,0 +1,180 @@
+"""An open card from its first question to its end: shows it, asks about each call, and puts the choice to the desk.
+
+The desk judges; whatever it refuses is said, and asked again. A card that is settled otherwise, by the deadline above
+all, ends the question at once. Leaving in between decides nothing: the card stays open in the database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rich.text import Text
+
+from signoff.approvals.approvers import objection
+from signoff.approvals.desk import Click
+from signoff.approvals.model import PAGE, Actor, ApprovalRequest, Batch, Choice
+from signoff.cards import wording
+from signoff.cards.actions import Offers, further_actions, remember_actions
+from signoff.cards.build import build_card
+from signoff.cards.files import file_name
+from signoff.cards.model import Action, Card, CardFile, Line, Verb
+from signoff.cards.refusals import explain_refusal
+from signoff.errors import SignoffError
+from signoff.terminal.console import Device, Withdrawn
+from signoff.terminal.covered import covered_lines
+from signoff.terminal.dialogue import Chosen, Subject, choose
+from signoff.terminal.front_end import ROOM, TerminalFrontEnd, card_id
+from signoff.terminal.ports import Desk, Editor, Now
+from signoff.terminal.render import draw_card, left, write
+
+log = logging.getLogger(__name__)
+
+ALONE = "{} people have to accept, and at a terminal there is one: it can be rejected here, or it expires."
+NOT_YOU = "You may not decide this{}: it expires by itself. Ctrl-C leaves; the card stays open until then."
+
+
+@dataclass
+class Counter:
+    device: Device
+    front: TerminalFrontEnd
+    desk: Desk
+    editor: Editor
+    actor: Actor
+    offers: Offers
+    now: Now
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _serving: frozenset[str] = frozenset()
+
+    def heard(self, event: Mapping[str, Any]) -> None:
+        """A subscriber of the desk: a request was settled, by whomever."""
+        if event.get("request") in self._serving:
+            self._changed.set()
+
+    async def serve(self, batch: Batch) -> None:
+        """Until it is settled. Raises Ended if there are no keys any more."""
+        self._serving = frozenset(request.id for request in batch.requests)
+        seen: set[str] = set()
+        drawn: tuple[int, int] | None = None
+        while True:
+            self._changed.clear()
+            batch = await self.desk.look(batch.id, self.actor, batch.place.channel, card_id(batch))
+            if batch.settled:
+                break
+            asked = self._first(batch)
+            page = batch.requests.index(asked or batch.pending[0]) // PAGE
+            card = self._card(batch, page)
+            if drawn != (batch.revision, page):
+                self.device.show(draw_card(card, self.now()))
+                self.device.forget_typed()
+                drawn = (batch.revision, page)
+            await self._ask(batch, card, asked, seen)
+        self._serving = frozenset()
+        self.front.close(batch)
+        try:
+            await self.desk.mark_card_final(batch.id)
+        except SignoffError:
+            log.exception("card of %s not marked as final", batch.id)
+
+    def _card(self, batch: Batch, page: int) -> Card:
+        card = build_card(batch, now=self.now(), room=ROOM, page=page, offers=self.offers)
+        notes = {r.id: self._hindrance(r, batch) for r in batch.pending}
+        calls = (replace(c, facts=(*c.facts, (note,))) if (note := notes.get(c.request)) else c for c in card.calls)
+        return replace(card, calls=tuple(calls))
+
+    def _hindrance(self, request: ApprovalRequest, batch: Batch) -> str:
+        """What the card must say where this person cannot do all that it asks for; empty otherwise."""
+        why = objection(self.actor, request, batch)
+        if why is not None:
+            return NOT_YOU.format(f" ({why})" if why else "")
+        return ALONE.format(request.quorum) if request.quorum > 1 else ""
+
+    def _first(self, batch: Batch) -> ApprovalRequest | None:
+        """The first call that waits and that this person may decide."""
+        return next((r for r in batch.pending if objection(self.actor, r, batch) is None), None)
+
+    async def _ask(self, batch: Batch, card: Card, mine: ApprovalRequest | None, seen: set[str]) -> None:
+        if mine is None or self.now() >= batch.deadline:
+            await self._changed.wait()
+            return
+        if len(batch.requests) > 1:
+            number = batch.requests.index(mine) + 1
+            self.device.show(Text.assemble(f"Call {number} of {len(batch.requests)}: ", (_tool(card, mine), "bold")))
+        try:
+            chosen = await self.device.perform(
+                choose(self._subject(batch, card, mine, seen)),
+                lambda: f"decide, {left(batch.deadline - self.now())} left> ",
+                self._changed,
+            )
+        except Withdrawn:
+            return
+        await self._take(batch, mine, chosen)
+
+    def _subject(self, batch: Batch, card: Card, request: ApprovalRequest, seen: set[str]) -> Subject:
+        here = [r for r in batch.page(card.page) if r in batch.pending]
+        alone = len(batch.requests) == 1
+        own = next(call.actions for call in card.calls if call.request == request.id)
+        actions = card.actions if alone else (*own, *further_actions(batch, request, self.offers, card.page))
+        for_all = () if alone else card.actions
+        files = {r.id: file for r in here if (file := _file(batch, card, r))}
+        return Subject(
+            args=request.call.args,
+            actions=_possible(actions, [request]),
+            for_all=_possible(for_all, here),
+            file=files.get(request.id),
+            files=tuple(files.values()),
+            remember=remember_actions(batch, request, self.offers, card.page),
+            covered=covered_lines(batch, request, self.offers, self.now()),
+            seen=seen,
+        )
+
+    async def _take(self, batch: Batch, request: ApprovalRequest, chosen: Chosen) -> None:
+        action, card, channel = chosen.action, card_id(batch), batch.place.channel
+        try:
+            if chosen.args is not None:
+                based_on = request.call.digest
+                await self.editor.edit(request.id, chosen.args, based_on, self.actor, channel, card)
+                return
+            choice = action.verb.choice or Choice.REJECT
+            await self.desk.decide(
+                Click(
+                    action.target,
+                    choice,
+                    self.actor,
+                    channel,
+                    card,
+                    chosen.note,
+                    action.verb.remember,
+                    action.revision,
+                    action.page,
+                )
+            )
+        except Exception as error:
+            self.device.show(write(refusal(error, action.target), self.now(), "yellow"))
+
+
+def refusal(error: Exception, target: str) -> Line:
+    """What to tell the person whose choice did not count."""
+    if said := explain_refusal(error, target):
+        return said
+    log.error("the desk failed on %s", target, exc_info=error)
+    return wording.NOT_SAVED
+
+
+def _possible(actions: Sequence[Action], requests: Sequence[ApprovalRequest]) -> list[Action]:
+    """Without what one person could never complete."""
+    if all(request.quorum <= 1 for request in requests):
+        return list(actions)
+    return [action for action in actions if action.verb in (Verb.REJECT, Verb.REASON, Verb.SKIP, Verb.RAN)]
+
+
+def _file(batch: Batch, card: Card, request: ApprovalRequest) -> CardFile | None:
+    name = file_name(batch, request)
+    return next((file for file in card.files if file.name == name), None)
+
+
+def _tool(card: Card, request: ApprovalRequest) -> str:
+    return next(call.tool for call in card.calls if call.request == request.id)

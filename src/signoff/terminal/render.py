@@ -1,0 +1,116 @@
+"""A Card as a panel: trusted lines as they are, quoted parts behind a gutter, times as what is left of them.
+
+Words nothing and offers nothing. Rich's markup is never parsed: everything is a `Text` made of our own pieces.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.rule import Rule
+from rich.text import Text
+
+from signoff.cards.model import Card, CardCall, Inline, Line, Moment, Person, Quote, RoleRef, Tone
+from signoff.terminal.sanitize import Block
+
+COLOURS = {
+    Tone.OPEN: "blue",
+    Tone.APPROVED: "green",
+    Tone.REJECTED: "red",
+    Tone.EXPIRED: "bright_black",
+    Tone.CANCELLED: "bright_black",
+    Tone.MIXED: "yellow",
+}
+DAY = 86400
+_BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
+
+
+def draw_card(card: Card, now: float) -> RenderableType:
+    parts: list[RenderableType] = [write(line, now) for line in card.lead]
+    for number, call in enumerate(card.calls, start=1):
+        parts.append(Rule(style="dim"))
+        parts += _call(call, number if len(card.calls) > 1 or card.pages > 1 else 0, now)
+    if card.words:
+        parts += [Rule(style="dim"), *_quote(card.words)]
+    parts.append(Rule(style="dim"))
+    if card.status:
+        parts.append(write(card.status, now, COLOURS[card.tone]))
+    parts.append(write(card.footer, now, "dim"))
+    title = Text(card.title, "bold")
+    return Panel(Group(*parts), title=title, title_align="left", border_style=COLOURS[card.tone], box=box.ROUNDED)
+
+
+def draw_ending(card: Card, now: float) -> RenderableType:
+    """How a card ended: in one line, or in one for each call where they differ."""
+    status = write(card.status or (), now, f"bold {COLOURS[card.tone]}")
+    apart = [Text.assemble((call.tool, "bold"), ": ", write(call.outcome, now)) for call in card.calls if call.outcome]
+    if not apart:
+        status = Text.assemble(status, ": ", Text(", ".join(call.tool for call in card.calls), "bold"))
+    # An argument of that name would stand in quotation marks.
+    reasons = [quote for call in card.calls for quote in call.quotes if quote.label.startswith("Reason given")]
+    return Group(status, *apart, *map(draw_quote, reasons))
+
+
+def write(line: Line, now: float, style: str = "") -> Text:
+    return Text.assemble(*(_inline(part, now) for part in line), style=style)
+
+
+def left(seconds: float) -> str:
+    """4:59, or 1:02:03."""
+    whole = max(0, int(seconds))
+    hours, minutes = divmod(whole // 60, 60)
+    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
+
+
+def draw_quote(quote: Quote) -> Group:
+    return Group(*_quote(quote))
+
+
+def _call(call: CardCall, number: int, now: float) -> Iterator[RenderableType]:
+    yield Text.assemble((f"{number}. " if number else "", "bold"), (call.tool, "bold"))
+    yield write(call.why, now)
+    yield from (write(fact, now) for fact in call.facts)
+    for quote in call.quotes:
+        yield from _quote(quote)
+    yield from (Text.assemble(("Warning: ", "bold yellow"), warning) for warning in call.warnings)
+    if call.outcome:
+        yield write(call.outcome, now, "bold")
+
+
+def _quote(quote: Quote) -> Iterator[RenderableType]:
+    label = Text(" ".join(quote.label.split()), "bold cyan")
+    yield label.append(f"  {quote.note}", "not bold dim") if quote.note else label
+    yield Block(quote.text, quote.diff) if quote.text else Text("(empty)", "italic")
+
+
+def _inline(part: Inline, now: float) -> Text:
+    match part:
+        case str():
+            return _trusted(part)
+        case Person(name=name):
+            return Text(name, "bold")
+        case RoleRef(id=identifier):
+            return Text(f"role {identifier}", "bold")
+        case Moment(at=at):
+            return Text(_moment(at, now), "bold")
+
+
+def _trusted(text: str) -> Text:
+    """Words of ours: bold stays bold."""
+    written = Text()
+    end = 0
+    for bold in _BOLD.finditer(text):
+        written.append(text[end : bold.start()]).append(bold[1], "bold")
+        end = bold.end()
+    return written.append(text[end:])
+
+
+def _moment(at: float, now: float) -> str:
+    if abs(at - now) >= DAY:
+        return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
+    return f"in {left(at - now)}" if at >= now else f"{left(now - at)} ago"

@@ -1,0 +1,80 @@
+"""Text that can do nothing to a terminal: the last door before the screen, and blocks of quoted text with a gutter.
+
+Foreign text arrives here with its hidden characters already visible. `Inert` looks once more at every piece that is
+about to be written, so that no forgotten place lets an escape sequence, a carriage return or a bidi control through.
+Knows nothing of cards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.segment import Segment
+from rich.style import Style
+from rich.text import Text
+
+from signoff.text.visible import escape, is_hidden
+
+GUTTER = "│ "
+CONTINUED = "┊ "
+"""In front of what is the same line still: a long line cannot pass for several."""
+TAB = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Inert:
+    """Whatever it holds, without control characters and without links."""
+
+    inner: RenderableType
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for text, style, _ in console.render(self.inner, options):
+            # A control segment of rich's own has no text worth keeping: nothing printed here moves the cursor.
+            yield Segment(harmless(text), style.update_link(None) if style and style.link else style)
+
+
+def harmless(text: str) -> str:
+    hidden = {ord(c): escape(c) for c in set(text) if c == "\t" or is_hidden(c)}
+    return text.translate(hidden) if hidden else text
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Quoted text, to the letter: every line behind a gutter, none longer than the screen is wide."""
+
+    text: str
+    diff: bool = False
+    """Its lines are coloured by their first characters."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from self.rows(options.max_width)
+
+    def rows(self, width: int) -> Iterator[Text]:
+        """As they stand on a screen of this width."""
+        width = max(width - len(GUTTER), 8)
+        for line in self.text.split("\n"):
+            style = _diff_style(line) if self.diff else Style.null()
+            for number, piece in enumerate(chop(line.expandtabs(TAB), width)):
+                row = Text(no_wrap=True, overflow="ignore")
+                yield row.append(CONTINUED if number else GUTTER, "dim").append(piece, style)
+
+
+def chop(line: str, width: int) -> Iterator[str]:
+    """The line in pieces that fit for certain: terminals differ about how wide a letter beyond ASCII is."""
+    start = used = 0
+    for index, char in enumerate(line):
+        cells = 1 if char.isascii() else 2
+        if used + cells > width:
+            yield line[start:index]
+            start, used = index, 0
+        used += cells
+    yield line[start:]
+
+
+def _diff_style(line: str) -> Style:
+    for beginning, colour in (("@@", "cyan"), ("+", "green"), ("-", "red")):
+        if line.startswith(beginning):
+            return Style(color=colour)
+    return Style.null()

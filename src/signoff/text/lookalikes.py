@@ -1,0 +1,167 @@
+"""Warnings about letters that pass for others: mixed scripts, imitated words, odd letter forms, punycode, direction.
+
+The findings are trusted words: whatever they repeat of the text is ASCII with the rest escaped, except a decoded host
+name, of which only letters and digits are repeated. Nothing is changed or refused here. Knows no card and no medium.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
+
+from signoff.text.confusables import SIGNS, TWINS, imitates
+from signoff.text.visible import char_name, escape, is_hidden, plain
+
+# Written together with Latin letters every day.
+_EAST_ASIAN = frozenset({"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC"})
+_WORD = re.compile(r"[^\W_]+")
+_TOKEN = re.compile(r"[^\s\"'<>()\[\]{},;|&=]+")
+_LOCATOR = re.compile(r"[./\\@:]")
+_ACE = re.compile(r"xn--", re.IGNORECASE)
+_HOST_BEFORE = re.compile(r"[A-Za-z0-9.-]*\Z")
+_HOST_AFTER = re.compile(r"[A-Za-z0-9.-]*")
+_HOST_ROOM = 253
+_LISTED = 3
+_ORDINARY_FORMS = frozenset("\u00aa\u00b2\u00b3\u00b9\u00ba\u2026\u2122\u00bc\u00bd\u00be\u2116\u2103\u2109")
+_WORD_ROOM = 48
+
+
+def lookalikes(text: str) -> tuple[str, ...]:
+    """What a reader should know about the letters of this text; empty for ordinary text of any language."""
+    found = list(_punycode(text))
+    if not text.isascii():
+        found += _mixed_words(text)
+        found += _imitations(text)
+        found += _odd_forms(text)
+        found += _odd_signs(text)
+        found += _direction(text)
+    return tuple(found)
+
+
+def _punycode(text: str) -> Iterable[str]:
+    hosts: dict[str, None] = {}
+    for match in _ACE.finditer(text):
+        before = _HOST_BEFORE.search(text[max(0, match.start() - _HOST_ROOM) : match.start()])
+        after = _HOST_AFTER.match(text, match.start(), match.start() + _HOST_ROOM)
+        hosts[(before[0] if before else "") + (after[0] if after else "")] = None
+        if len(hosts) > _LISTED:
+            break
+    for host in list(hosts)[:_LISTED]:
+        host = host.strip(".")
+        labels = [_decoded(label) for label in host.split(".")]
+        if None in labels:
+            yield f"host {plain(host, _WORD_ROOM)} is punycode that cannot be decoded"
+            continue
+        readable = ".".join(label for label in labels if label is not None)
+        scripts = sorted({s for c in readable if (s := _script(c))})
+        shown = "".join(
+            c if c in ".-" or (c.isalnum() and not is_hidden(c)) else escape(c) for c in readable[:_WORD_ROOM]
+        )
+        yield f"host {plain(host, _WORD_ROOM)} is punycode for {shown} ({_listed(map(_title, scripts))} letters)"
+    if len(hosts) > _LISTED:
+        yield "contains more punycode hosts"
+
+
+def _decoded(label: str) -> str | None:
+    if not label.lower().startswith("xn--"):
+        return label
+    try:
+        # IDNA labels have at most 63 characters; longer ones are not host names and decode slowly.
+        return label[4:].encode("ascii").decode("punycode") if 4 < len(label) <= 63 else None
+    except (UnicodeError, OverflowError, ValueError):
+        return None
+
+
+def _mixed_words(text: str) -> Iterable[str]:
+    words: dict[str, frozenset[str]] = {}
+    for word in _non_ascii_words(text):
+        scripts = frozenset(s for c in word if (s := _script(c)))
+        if len(scripts) > 1 and scripts - _EAST_ASIAN - {"LATIN"}:
+            words[word] = scripts
+    for word, scripts in list(words.items())[:_LISTED]:
+        odd = next(c for c in word if _script(c) in scripts - _EAST_ASIAN - {"LATIN"})
+        mix = _listed(sorted(map(_title, scripts)))
+        yield f"mixes {mix} letters in one word: {plain(word, _WORD_ROOM)} ({char_name(odd)})"
+    if len(words) > _LISTED:
+        yield f"mixes scripts in {len(words) - _LISTED} more words"
+
+
+def _imitations(text: str) -> Iterable[str]:
+    """Words that look like ASCII and are not, in a path or host that has ASCII elsewhere, or as the whole text."""
+    found: dict[str, tuple[str, str]] = {}
+    for token in dict.fromkeys(_TOKEN.findall(text)):
+        locator = _LOCATOR.search(token) and any(c.isascii() and c.isalpha() for c in token)
+        if token.isascii() or not (locator or (token == text.strip() and len(token) > 2)):
+            continue
+        for word in _WORD.findall(token):
+            if reading := imitates(word):
+                found[word] = reading
+    for word in _non_ascii_words(text):
+        if word not in found and any(c in TWINS["unusual Latin"] for c in word) and any(c.isascii() for c in word):
+            found[word] = "unusual Latin", "".join(TWINS["unusual Latin"].get(c, c) for c in word)
+    for word, (script, reading) in list(found.items())[:_LISTED]:
+        yield f"{plain(reading, _WORD_ROOM)} is spelled with {script} letters: {plain(word, _WORD_ROOM)}"
+    if len(found) > _LISTED:
+        yield f"spells {len(found) - _LISTED} more words with look-alike letters"
+
+
+def _odd_forms(text: str) -> Iterable[str]:
+    odd = [c for c in sorted(set(text)) if _is_odd_form(c)]
+    if odd:
+        count = sum(text.count(c) for c in odd)
+        noun = "character" if count == 1 else "characters"
+        reads = unicodedata.normalize("NFKC", odd[0])
+        yield f"contains {count} {noun} in an unusual form: {char_name(odd[0])} reads as {reads}"
+
+
+def _odd_signs(text: str) -> Iterable[str]:
+    """Signs that look like ASCII punctuation, where they touch an ASCII letter or digit, as in a path or host."""
+    for sign in sorted(set(text) & set(SIGNS)):
+        if re.search(rf"[A-Za-z0-9]{re.escape(sign)}|{re.escape(sign)}[A-Za-z0-9]", text):
+            kind = unicodedata.name(SIGNS[sign]).lower()
+            yield f"contains {char_name(sign)}, which looks like a {kind}"
+
+
+def _direction(text: str) -> Iterable[str]:
+    if not any(unicodedata.bidirectional(c) in ("R", "AL") for c in set(text)):
+        return
+    for line in text.splitlines():
+        classes = {unicodedata.bidirectional(c) for c in set(line)}
+        if classes & {"R", "AL"} and "L" in classes:
+            yield "mixes writing directions in one line: the order on screen may differ from the order in the text"
+            return
+
+
+def _non_ascii_words(text: str) -> list[str]:
+    return [word for word in dict.fromkeys(_WORD.findall(text)) if not word.isascii()]
+
+
+@lru_cache(maxsize=8192)
+def _script(char: str) -> str | None:
+    """The script of a letter, from its Unicode name; odd forms count as what they stand for."""
+    base = unicodedata.normalize("NFKC", char)[:1] if char != "\u00b5" else ""
+    if not base or unicodedata.category(base)[0] != "L":
+        return None
+    first = unicodedata.name(base, "").split(" ")[0]
+    return None if first in ("", "MODIFIER") else first
+
+
+@lru_cache(maxsize=8192)
+def _is_odd_form(char: str) -> bool:
+    """Fullwidth, mathematical, circled and similar letters and digits that stand for ASCII ones."""
+    if char.isascii() or char in _ORDINARY_FORMS or char in SIGNS or not (char.isalnum() or char.isprintable()):
+        return False
+    base = unicodedata.normalize("NFKC", char)
+    superscript = unicodedata.name(char, "").startswith(("SUPERSCRIPT", "SUBSCRIPT", "MODIFIER", "VULGAR", "SQUARE "))
+    return not superscript and base != char and base.isascii() and base.isalnum()
+
+
+def _title(script: str) -> str:
+    return "Chinese" if script == "CJK" else script.capitalize()
+
+
+def _listed(words: Iterable[str]) -> str:
+    *head, last = list(words) or ["no"]
+    return f"{', '.join(head)} and {last}" if head else last

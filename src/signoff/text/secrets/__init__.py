@@ -1,0 +1,1 @@
+"""Find secrets in text and arguments, and mask them."""

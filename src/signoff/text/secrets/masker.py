@@ -1,0 +1,213 @@
+"""Masks secrets in what people see: arguments, words, files, audit text and logs. The tool gets the real value.
+
+A secret is known by the name of its argument, by its shape, or by the operator's patterns. Only runs of letters, digits
+and `_-./+=` are ever masked, so a mask hides no space, separator, quote or substitution. A mask tells the length and a
+keyed digest: equal secrets can be recognised, and none can be guessed without the installation's key.
+Pure, and knows nothing of cards, stores or any medium.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, cast
+
+from signoff.text.secrets.kept_masks import KeptMasks
+from signoff.text.secrets.names import DEFAULT, Words, expects_words, is_about, is_plural, says_secret, words_of
+from signoff.text.secrets.shapes import Span, named_spans, token_spans
+from signoff.text.secrets.values import RUN, reads_as_command, value_spans
+from signoff.text.visible import escape
+
+__all__ = ["DEFAULT", "MASK", "Masker", "MaskingFilter", "count_masks"]
+
+MASK = re.compile(r"‹masked (?:number of )?[0-9]+ characters #[0-9a-f]{8}›")
+LEAST_KEY = 16
+_PASSES = 8
+_TELLING = re.compile(r"[A-Za-z0-9]")
+_IMITATION = re.compile(r"(?i)‹(?=\s{0,8}masked)")
+
+
+@dataclass(frozen=True)
+class Masker:
+    key: bytes = field(repr=False)
+    names: Sequence[str] = DEFAULT
+    patterns: Sequence[str] = ()
+    """Regular expressions: the whole match is masked, or group 1 if there is one."""
+    _kept: KeptMasks = field(default_factory=KeptMasks, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if len(self.key) < LEAST_KEY:
+            raise ValueError(f"the key for masks has fewer than {LEAST_KEY} bytes")
+        _ = self._compiled
+
+    def mask_text(self, text: str) -> str:
+        """For logs and other text that may have been masked before: masks that are already there stay as they are."""
+        return self._mask(text, [])
+
+    def mask_foreign(self, text: str) -> str:
+        """For text that somebody else wrote: what imitates a mask in it is escaped, so that every mask is ours."""
+        return self._kept.once("text", text, lambda: self._foreign(text))
+
+    def mask_args(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A copy to show, of the same structure. Raises ValueError if two names could not be told apart in it."""
+        shown = self._kept.once("arguments", args, lambda: self._arguments(args))
+        if isinstance(shown, str):
+            raise ValueError(shown)
+        return shown
+
+    def mask_digest(self, digest: str) -> str:
+        """For a digest of what is masked: a short secret is found from the digest itself, by trying them all.
+
+        No masked run has a blank in it, so nobody can have this computed by giving a digest for a secret.
+        """
+        keyed = hmac.digest(self.key, f"digest {digest}".encode(), "sha256").hex()
+        return f"keyed-{keyed}" if digest else ""
+
+    def hides(self, args: Mapping[str, Any]) -> bool:
+        """Whether anything of these arguments is not shown as it is: then whoever sees the card cannot edit them.
+
+        Also true of arguments that are masked already, and of those that imitate a mask.
+        """
+        try:
+            return self.mask_args(args) != args
+        except (ValueError, RecursionError):
+            return True
+
+    @cached_property
+    def _known(self) -> frozenset[Words]:
+        return frozenset(words for name in self.names if (words := words_of(name)))
+
+    @cached_property
+    def _compiled(self) -> tuple[re.Pattern[str], ...]:
+        return tuple(re.compile(pattern) for pattern in self.patterns)
+
+    def _secret(self, name: str) -> bool:
+        return says_secret(name, self._known)
+
+    def _foreign(self, text: str) -> str:
+        return self._mask(_IMITATION.sub(lambda _: escape("‹"), text), [])
+
+    def _arguments(self, args: Mapping[str, Any]) -> dict[str, Any] | str:
+        """Or why not: that, too, is not to be found out over and over."""
+        try:
+            return self._object(args, inherited=None)
+        except ValueError as error:
+            return str(error)
+
+    def _object(self, members: Mapping[str, Any], inherited: str | None) -> dict[str, Any]:
+        shown: dict[str, Any] = {}
+        for name, value in members.items():
+            safe = self._foreign(name)
+            if safe in shown:
+                raise ValueError("two names are the same once masked")
+            own = name if self._secret(name) else None if is_about(name) else inherited
+            shown[safe] = self._value(value, own)
+        return shown
+
+    def _value(self, value: Any, secret: str | None) -> Any:
+        """`secret`: the name that makes this a secret, its own or that of an object or list around it."""
+        if isinstance(value, str):
+            text = _IMITATION.sub(lambda _: escape("‹"), value)
+            return self._mask(text, value_spans(text, phrase=expects_words(secret)) if secret else [])
+        if isinstance(value, Mapping):
+            return self._object(cast("Mapping[str, Any]", value), secret)
+        if isinstance(value, list | tuple):
+            return [self._value(item, secret) for item in cast("Sequence[Any]", value)]
+        if secret and isinstance(value, int | float) and not isinstance(value, bool) and not is_plural(secret):
+            return self._write(json.dumps(value), "number of ")
+        return value
+
+    def _mask(self, text: str, more: Iterable[Span]) -> str:
+        """Again until nothing is left: a token that was glued to a secret is seen once the secret is a mask."""
+        for _ in range(_PASSES):
+            before, text = text, self._mask_once(text, more)
+            if text == before:
+                break
+            more = ()
+        return text
+
+    def _mask_once(self, text: str, more: Iterable[Span]) -> str:
+        spans = [*more, *token_spans(text), *self._named_spans(text), *self._own_spans(text)]
+        if not spans:
+            return text
+        kept = [found.span() for found in MASK.finditer(text)]
+        parts: list[str] = []
+        written: dict[str, str] = {}
+        done = 0
+        for start, end in _merged(text, spans, kept):
+            run = text[start:end]
+            mask = written.get(run) or written.setdefault(run, self._write(run))
+            parts += [text[done:start], mask]
+            done = end
+        return "".join((*parts, text[done:]))
+
+    def _named_spans(self, text: str) -> Iterable[Span]:
+        for start, end, _ in named_spans(text, self._secret):
+            yield from (Span(start + s, start + e, named) for s, e, named in value_spans(text[start:end]))
+
+    def _own_spans(self, text: str) -> Iterable[Span]:
+        for pattern in self._compiled:
+            group = 1 if pattern.groups else 0
+            yield from (Span(*found.span(group)) for found in pattern.finditer(text) if found[group])
+
+    def _write(self, secret: str, kind: str = "") -> str:
+        digest = hmac.digest(self.key, secret.encode("utf-8"), "sha256").hex()[:8]
+        return f"‹masked {kind}{len(secret)} characters #{digest}›"
+
+
+class MaskingFilter(logging.Filter):
+    """Masks each record as a whole: message with its arguments, traceback and stack. Belongs on handlers.
+
+    A filter on a logger sees only what is logged through that logger; on a handler it sees everything.
+    """
+
+    def __init__(self, masker: Masker) -> None:
+        super().__init__()
+        self._masker = masker
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        try:
+            message = record.getMessage()
+        except Exception:
+            message = f"{record.msg} (its arguments could not be written)"
+        record.msg, record.args = self._masker.mask_text(message), None
+        if record.exc_info and not record.exc_text:
+            record.exc_text = logging.Formatter().formatException(record.exc_info)
+        # The exception itself would be rendered anew, unmasked, by a formatter that keeps no text.
+        record.exc_info = None
+        if record.exc_text:
+            record.exc_text = self._masker.mask_text(record.exc_text)
+        if record.stack_info:
+            record.stack_info = self._masker.mask_text(record.stack_info)
+        return True
+
+
+def count_masks(texts: Iterable[str]) -> int:
+    return sum(len(MASK.findall(text)) for text in texts)
+
+
+def _merged(text: str, spans: Iterable[Span], kept: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The runs to mask, in order and apart: joined where spans overlap, without what is a mask already."""
+    runs: list[tuple[int, int]] = []
+    for span in spans:
+        for run in RUN.finditer(text, span.start, span.end):
+            if _TELLING.search(run[0]) and not (span.named and reads_as_command(run[0])):
+                runs.append(run.span())
+    merged: list[tuple[int, int]] = []
+    masks = iter(kept)
+    mask = next(masks, None)
+    for start, end in sorted(runs):
+        while mask and mask[1] <= start:
+            mask = next(masks, None)
+        if mask and mask[0] < end:
+            continue
+        if merged and start < merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged

@@ -1,0 +1,63 @@
+"""What may be masked of a value that is secret by its name only, and what in it reads as a command and stays visible.
+
+A name is no proof: whoever chooses the arguments may call a command a password. So in a value of several words only
+the first one and long mixes of letters and digits are masked; and nowhere a command's name, an option or a path.
+Pure; knows neither how a mask looks nor cards.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from signoff.text.secrets.names import word_set
+from signoff.text.secrets.shapes import Span
+
+RUN = re.compile(r"[A-Za-z0-9_\-./+=]+")
+"""All that can ever be masked is in such a run."""
+
+# Not complete, and need not be: it is the second defence, behind leaving all but the first word visible.
+_COMMANDS = word_set(
+    "sh bash zsh dash ksh fish csh tcsh cmd cmd.exe powershell pwsh busybox env eval exec source command builtin nohup "
+    "xargs time watch sudo su doas runas rm rmdir unlink shred dd mkfs wipefs fdisk parted mv cp ln tar zip unzip gzip "
+    "cat tee touch find grep sed awk cut head tail ls cd chmod chown chgrp chattr mount umount kill killall pkill "
+    "reboot shutdown halt poweroff init systemctl service crontab at batch useradd userdel usermod passwd visudo curl "
+    "wget nc ncat netcat socat telnet ssh scp sftp rsync ftp nmap python perl ruby node php lua java go gcc make git "
+    "docker podman kubectl helm terraform ansible vagrant aws gcloud az gh npm npx yarn pnpm pip pipx uv cargo apt "
+    "apt-get yum dnf apk brew snap pacman rpm dpkg iptables nft ufw ip ifconfig psql mysql sqlite3 mongo redis-cli "
+    "drop delete truncate format del erase base64 openssl gpg printenv export unset alias trap true false yes"
+)
+_OPTION = re.compile(r"-[A-Za-z]{1,3}|--[a-z]+(?:-[a-z]+)*")
+_PATH = re.compile(r"(?:\.{1,2})?(?:/[a-z0-9._-]{1,40})+/?")
+_PART = re.compile(r"/(?=[a-z._-]{0,40}[0-9])(?=[0-9._-]{0,40}[a-z])[a-z0-9]{20,}")
+_SPLITS = re.compile(r"\s|\$\{?IFS")
+_WORD = re.compile(r"[^\s\"'`;|&<>(){}$,\\]+")
+_SCHEME = re.compile(r"(?i)(?:bearer|basic|token|digest|bot|apikey|negotiate)[ \t]+")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,20}://[^/?#\s]*")
+_MIXED = re.compile(r"(?=[A-Za-z_+=-]{0,200}[0-9])(?=[0-9_+=-]{0,200}[A-Za-z])[A-Za-z0-9_+=-]{16,}+")
+_VERSION = re.compile(r"[0-9.]+\Z")
+
+
+def value_spans(text: str, *, phrase: bool = False) -> Iterator[Span]:
+    """The parts of a secret value that may be masked. `phrase`: its name says that it is made of words."""
+    begin = 0
+    if found := _SCHEME.match(text) or _ADDRESS.match(text):
+        # How it is used and where it goes stay visible; a password inside the address is found by its shape.
+        begin = found.end()
+    if not _SPLITS.search(text, begin) or (phrase and text.replace(" ", "").isalnum()):
+        yield Span(begin, len(text), named=True)
+        return
+    if first := _WORD.search(text, begin):
+        yield Span(*first.span(), named=True)
+    for run in RUN.finditer(text, begin):
+        yield from (Span(run.start() + m.start(), run.start() + m.end(), True) for m in _MIXED.finditer(run[0]))
+
+
+@lru_cache(maxsize=8192)
+def reads_as_command(run: str) -> bool:
+    """A command's name, an option or a path of ordinary file names: shown, even where a secret is expected."""
+    base = run.rsplit("/", 1)[-1].lower()
+    if base in _COMMANDS or _VERSION.sub("", base) in _COMMANDS or _OPTION.fullmatch(run):
+        return True
+    return bool(_PATH.fullmatch(run)) and not _PART.search(run)

@@ -1,0 +1,128 @@
+"""Everything that admins may order and ask: rules, grants, open cards, the record, pause and stop.
+
+Each method that changes something leaves the check of who may to the room that changes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from signoff.approvals.audit import BROKEN, PRUNED, AuditRow
+from signoff.approvals.desk import Desk
+from signoff.approvals.errors import Refused
+from signoff.approvals.grants import Grant
+from signoff.approvals.model import Actor, Batch, JsonObject, Pause, Place, Ruling, Terms
+from signoff.approvals.policy import Rule
+from signoff.approvals.server_rules import Rulebook, ServerRule, must_manage
+from signoff.turns.driver import Driver
+from signoff.turns.pausing import Halts
+from signoff.turns.ports import TurnStore
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFacts:
+    """A tool that is known before a run, for the start-up lines and the commands."""
+
+    name: str
+    arguments: tuple[str, ...]
+    verdict: str
+    """What happens to a call, in words."""
+
+
+class Tester(Protocol):
+    """Tries a call without running it."""
+
+    @property
+    def terms(self) -> Terms: ...
+
+    async def test(self, tool: str, args: JsonObject, place: Place, actor: Actor) -> Ruling: ...
+
+
+class Administration:
+    def __init__(
+        self,
+        tools: Callable[[], Sequence[ToolFacts]],
+        rulebook: Rulebook,
+        desk: Desk,
+        driver: Driver,
+        halts: Halts,
+        tester: Tester,
+        store: TurnStore,
+    ) -> None:
+        self._tools = tools
+        """The tools as they are known now: an MCP server tells its tools when it is first asked."""
+        self._rulebook = rulebook
+        self._desk = desk
+        self._driver = driver
+        self._halts = halts
+        self._tester = tester
+        self._store = store
+
+    def tools(self) -> Sequence[ToolFacts]:
+        return self._tools()
+
+    def floor(self) -> Sequence[Rule]:
+        return self._rulebook.floor.rules
+
+    def mode(self) -> str:
+        return self._desk.modes.mode
+
+    async def rules(self, server: str) -> Sequence[ServerRule]:
+        return await self._rulebook.of(server)
+
+    async def protect(self, rule: Rule, actor: Actor) -> ServerRule:
+        return await self._rulebook.protect(rule, actor)
+
+    async def unprotect(self, rule_id: str, actor: Actor) -> ServerRule:
+        return await self._rulebook.unprotect(rule_id, actor)
+
+    async def test(self, tool: str, args: JsonObject, place: Place, actor: Actor) -> Ruling:
+        must_manage(actor)
+        return self._tester.terms.fill(await self._tester.test(tool, args, place, actor))
+
+    async def grants(self, actor: Actor) -> Sequence[Grant]:
+        return [one for one in await self._desk.standing_grants(actor.server) if one.concerns(actor)]
+
+    async def revoke(self, grant_id: str, actor: Actor) -> Grant:
+        return await self._desk.revoke(grant_id, actor)
+
+    async def pending(self, server: str) -> Sequence[Batch]:
+        return await self._store.run(lambda tx: tx.open_of(server))
+
+    async def repost(self, batch_id: str, actor: Actor) -> None:
+        must_manage(actor)
+        batch = await self._store.run(lambda tx: tx.batch(batch_id))
+        if batch is None or batch.place.server != actor.server or not await self._driver.repost(batch_id):
+            raise Refused("This card is no longer open.")
+
+    async def audit(
+        self,
+        server: str,
+        *,
+        before: int | None = None,
+        limit: int = 10,
+        actor: str | None = None,
+        tool: str | None = None,
+        kind: str | None = None,
+        request: str | None = None,
+    ) -> Sequence[AuditRow]:
+        server = "" if kind in (BROKEN, PRUNED) else server
+        narrowed = {"actor": actor, "tool": tool, "kind": kind, "subject": request}
+        return await self._store.run(lambda tx: tx.audit_page(server, before=before, limit=limit, **narrowed))
+
+    async def audit_text(self, digest: str) -> str | None:
+        return await self._store.run(lambda tx: tx.audit_text(digest))
+
+    async def paused(self, server: str) -> Pause | None:
+        return await self._store.run(lambda tx: tx.pause_of(server))
+
+    async def pause(self, actor: Actor) -> int:
+        return await self._halts.pause(actor)
+
+    async def resume(self, actor: Actor) -> bool:
+        return await self._halts.resume(actor)
+
+    async def stop(self, actor: Actor, conversation: str | None = None) -> int:
+        return await self._halts.stop(actor, conversation)

@@ -1,0 +1,130 @@
+"""What people get to see of a turn: its card, its end on the card, its reply, reminders and notices, each tried again.
+
+It notes in the store what was shown, so that nothing is shown twice and the next start shows the rest. It must not
+know when a turn runs: it claims nothing, moves no turn and starts no task.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from signoff.approvals.desk import Desk
+from signoff.approvals.errors import Refused
+from signoff.approvals.model import Batch
+from signoff.errors import CardFailed
+from signoff.turns import messages
+from signoff.turns.model import Turn
+from signoff.turns.ports import FrontEnd, TurnStore
+
+log = logging.getLogger(__name__)
+
+CLICK_GRACE = 4.0
+"""How long the click that settled a batch has to update its card before it is done here."""
+DELAYS = (0.0, 1.0, 5.0, 60.0, 600.0, 3600.0)
+"""Seconds before each attempt, so that an hour without Discord is bridged; then it is left to the next start."""
+
+
+@dataclass(frozen=True)
+class Showing:
+    store: TurnStore
+    desk: Desk
+    front: FrontEnd
+
+    # Cards
+
+    async def post_card(self, batch: Batch) -> None:
+        """Whatever keeps the card from being shown: nobody could answer it, so it is cancelled, and that is said."""
+        try:
+            card = await self.front.post_card(batch)
+        except CardFailed as failure:
+            await self._cancel(batch, str(failure))
+        except Exception as error:
+            log.exception("the card of %s could not be made", batch.id)
+            await self._cancel(batch, f"something failed on my side ({type(error).__name__})")
+        else:
+            await self._steadily(f"the card of {batch.id} is not noted", lambda: self._posted(batch.id, card))
+
+    async def repost(self, batch_id: str) -> bool:
+        """False if it is no longer open. Raises Refused while it is posted for the first time: only one would count."""
+        batch = await self.store.run(lambda tx: tx.batch(batch_id))
+        if batch is None or batch.settled:
+            return False
+        if batch.card is None:
+            raise Refused("This card is only just being posted.")
+        card = await self.front.repost_card(batch)
+        # Noted first: from then on the new one counts, whatever becomes of the old one.
+        current = await self.desk.card_posted(batch_id, card)
+        if card != batch.card:
+            try:
+                await self.front.retire_card(batch)
+            except Exception:
+                log.exception("the old card of %s could not be emptied", batch_id)
+        if current and current.settled:
+            await self.finish_card(current)
+        return True
+
+    async def _posted(self, batch_id: str, card: str) -> None:
+        current = await self.desk.card_posted(batch_id, card)
+        if current and current.settled:  # settled while the card was on its way
+            await self.finish_card(current)
+
+    async def _cancel(self, batch: Batch, why: str) -> None:
+        async def work() -> None:
+            await self.desk.cancel(batch.id, why)
+            if turn := await self.store.run(lambda tx: tx.turn(batch.turn)):
+                await self.say(turn, messages.not_asked(why))
+
+        await self._steadily(f"the request {batch.id}, which nobody sees, is not cancelled", work)
+
+    async def finish_card(self, batch: Batch) -> None:
+        """Show the end on the card, unless the click that settled it does so itself."""
+
+        async def work() -> None:
+            current = await self.store.run(lambda tx: tx.batch(batch.id))
+            if current and current.card and not current.card_final:
+                await self.front.refresh_card(current)
+                await self.desk.mark_card_final(batch.id)
+
+        if any(r.settlement and r.settlement.by for r in batch.requests):
+            await asyncio.sleep(CLICK_GRACE)
+        await self._steadily(f"the card of {batch.id} does not show its end", work)
+
+    # Words
+
+    async def reply(self, turn: Turn, text: str) -> None:
+        async def work() -> None:
+            await self.front.reply(turn, text)
+            await self.store.run(lambda tx: tx.set_reply_posted(turn.id))
+
+        await self._steadily(f"the reply of turn {turn.id} is kept, but not posted", work)
+
+    async def remind(self, batch: Batch) -> None:
+        """Nothing depends on it, so it is tried once."""
+        try:
+            await self.front.remind(batch)
+        except Exception:
+            log.exception("the reminder of %s was not posted", batch.id)
+
+    async def say(self, turn: Turn, text: str) -> None:
+        """A notice must not end the step that it is about."""
+        try:
+            await self.front.notice(turn, text)
+        except Exception:
+            log.exception("could not say to %s: %s", turn.place.channel, text)
+
+    async def _steadily(self, what: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Try, and again a little later. Repeating does no harm: neither the store nor the front end does it twice."""
+        failure: Exception | None = None
+        for delay in DELAYS:
+            await asyncio.sleep(delay)
+            try:
+                await work()
+            except Exception as error:
+                log.info("%s: %s", what, error)
+                failure = error
+            else:
+                return
+        log.error("%s, until the next start", what, exc_info=failure)

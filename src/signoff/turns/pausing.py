@@ -1,0 +1,92 @@
+"""The switch of a server: pause everything, resume it, or end its runs. Each in one transaction, and recorded.
+
+What is under way in a paused server waits in front of its next model request and its next tool; its open cards are
+cancelled. What is decided and what is queued meanwhile is taken up when the server is resumed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from signoff.approvals.desk import Desk, Ended
+from signoff.approvals.model import Actor, Pause
+from signoff.approvals.ports import Clock
+from signoff.approvals.server_rules import must_manage
+from signoff.turns.driver import Driver
+from signoff.turns.model import LIVE, Turn, TurnState
+from signoff.turns.ports import Runner, TurnStore, TurnTx
+
+
+@dataclass(frozen=True)
+class Halts:
+    store: TurnStore
+    desk: Desk
+    runner: Runner
+    driver: Driver
+    clock: Clock
+    _switch: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """A pause and a resume that cross must leave the runner as the store has it."""
+
+    async def pause(self, actor: Actor) -> int:
+        """Cancel every open card of the actor's server and let nothing further start there; how many cards."""
+        must_manage(actor)
+        now = self.clock.now()
+
+        def work(tx: TurnTx) -> list[Ended]:
+            if tx.pause_of(actor.server) is None:
+                tx.set_pause(Pause(actor.server, actor, now))
+                tx.audit("paused", actor.server, actor.server, actor.id, {"who": actor.name}, now)
+            reason = f"paused by {actor.name}"
+            return [self.desk.cancel_in(tx, batch, now, reason) for batch in tx.open_of(actor.server)]
+
+        async with self._switch:
+            # Before the commit: should that fail, nothing starts until somebody resumes.
+            self.runner.pause(actor.server)
+            ended = await self.store.run(work)
+        self.desk.cancelled(ended)
+        return len(ended)
+
+    async def resume(self, actor: Actor) -> bool:
+        """False if it was not paused."""
+        must_manage(actor)
+        now = self.clock.now()
+
+        def work(tx: TurnTx) -> list[Turn] | None:
+            if not tx.clear_pause(actor.server):
+                return None
+            tx.audit("resumed", actor.server, actor.server, actor.id, {"who": actor.name}, now)
+            return [turn for turn in tx.resumable() if turn.place.server == actor.server]
+
+        async with self._switch:
+            decided = await self.store.run(work)
+            self.runner.resume(actor.server)
+        await self.driver.take_up(decided or ())
+        return decided is not None
+
+    async def stop(self, actor: Actor, conversation: str | None = None) -> int:
+        """End the runs of a conversation or of the whole server, waiting ones included; how many there were."""
+        must_manage(actor)
+        now = self.clock.now()
+        text = f"Stopped by {actor.name}. What was running may have had an effect; nothing further will run."
+
+        def work(tx: TurnTx) -> tuple[list[Turn], list[Ended]]:
+            turns = [turn for turn in tx.turns_in(*LIVE) if _is_meant(turn, actor.server, conversation)]
+            cards: list[Ended] = []
+            for turn in turns:
+                tx.move(turn.id, turn.state, TurnState.STOPPED)
+                tx.finish(turn.id, text)
+                tx.audit("stopped", actor.server, turn.id, actor.id, {"who": actor.name, "was": turn.state}, now)
+                batch = tx.batch(turn.batch) if turn.batch and turn.state is TurnState.WAITING else None
+                if batch and not batch.settled:
+                    cards.append(self.desk.cancel_in(tx, batch, now, f"stopped by {actor.name}"))
+            return turns, cards
+
+        turns, cards = await self.store.run(work)
+        self.desk.cancelled(cards)
+        await self.driver.drop(turns, text)
+        return len(turns)
+
+
+def _is_meant(turn: Turn, server: str, conversation: str | None) -> bool:
+    return turn.place.server == server and conversation in (None, turn.place.conversation)

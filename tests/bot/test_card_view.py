@@ -1,0 +1,244 @@
+"""A card as Discord gets it: within every limit, and nothing in it can pose as ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import discord
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from signoff.approvals.model import Actor, Batch, Choice, Place, RequestKind
+from signoff.bot.card_view import ApprovalButton, ApprovalView, Rendered, render
+from signoff.bot.locators import CUSTOM_ID, Locator, parse
+from signoff.bot.split import size
+from signoff.cards.model import Verb
+from tests.bot.test_quoting import ATTACKS
+from tests.rigs.bot_fakes import make_batch, make_request, settled
+from tests.rigs.discord_markdown import live, read, shown
+
+PLACE = Place("1", "2", "2")
+MAX = Actor("100", "Max @everyone", "1")
+ADA = Actor("200", "**Ada**\n# x", "1", manages_server=True)
+
+strings = st.one_of(st.sampled_from([a + "FORGED" for a in ATTACKS]), st.text(max_size=300), st.text(max_size=9000))
+values = st.one_of(strings, st.integers(), st.none(), st.lists(strings, max_size=3))
+requests = st.lists(
+    st.builds(
+        lambda args, tool, summary: make_request(args, tool=tool, metadata={"summary": summary}),
+        st.dictionaries(st.one_of(st.sampled_from(ATTACKS), st.text(max_size=60)), values, max_size=5),
+        st.one_of(st.sampled_from(ATTACKS), st.text(min_size=1, max_size=80)),
+        strings,
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+def components(rendered: Rendered) -> Iterator[dict[str, Any]]:
+    def walk(parts: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        for part in parts:
+            yield part
+            yield from walk(part.get("components", []))
+
+    return walk(rendered.view.to_components())
+
+
+def texts(rendered: Rendered) -> list[str]:
+    return [part["content"] for part in components(rendered) if part["type"] == 10]
+
+
+def buttons(rendered: Rendered) -> list[dict[str, Any]]:
+    return [part for part in components(rendered) if part["type"] == 2]
+
+
+def within_limits(rendered: Rendered) -> None:
+    assert sum(size(text) for text in texts(rendered)) <= 4000
+    assert rendered.view.content_length() <= 4000
+    assert all(text for text in texts(rendered))
+    assert len(list(components(rendered))) <= 40
+    assert len(rendered.card.files) <= 10
+    for button in buttons(rendered):
+        assert 1 <= len(button["label"]) <= 80
+        assert len(button["custom_id"]) <= 100
+
+
+def endings(batch: Batch) -> list[Batch]:
+    return [
+        batch,
+        settled(batch, Choice.ACCEPT, ADA),
+        settled(batch, None, None),
+        settled(batch, Choice.REJECT, ADA, "x" * 999),
+    ]
+
+
+@given(requests, strings, st.integers(0, 3), st.booleans())
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+async def test_any_card_fits_open_and_settled(found: list[Any], words: str, ending: int, can_attach: bool) -> None:
+    batch = make_batch(PLACE, MAX, *found, words=words)
+    state = endings(batch)[ending]
+    rendered = render(state, batch.opened, can_attach=can_attach)
+    within_limits(rendered)
+    assert any(action.verb is not Verb.PAGE for action in rendered.card.buttons) == (not state.settled)
+
+
+HEAVY = {
+    "many lines": {"script": "\n".join(f"line {n} of the script" for n in range(60)) * 3},
+    "emoji": {"text": "".join(chr(0x1F600 + n % 60) for n in range(6000))},
+    "backticks": {"text": "```x" * 3000},
+    "names of markup": {f"{n}*_~|<>#[]:@`": "*_~|<>" * 60 for n in range(40)},
+    "many values": {f"argument_{n}": f"value {n}" for n in range(200)},
+}
+
+
+@pytest.mark.parametrize("calls", [1, 3, 8])
+@pytest.mark.parametrize("kind", list(HEAVY))
+async def test_a_heavy_card_uses_the_room_and_not_more(kind: str, calls: int) -> None:
+    """Attack 7: the rest is in the file, whole."""
+    batch = make_batch(PLACE, MAX, *(make_request(HEAVY[kind]) for _ in range(calls)), words="and so on " * 300)
+    for state in endings(batch):
+        rendered = render(state, batch.opened)
+        within_limits(rendered)
+        assert rendered.view.content_length() > 250
+        assert len(rendered.card.files) >= 1
+
+
+async def test_a_card_whose_own_words_are_many_still_fits() -> None:
+    many = [make_request({"n": "1"}, tool="`" * 90, why="*" * 500, message="_" * 900, quorum=3) for _ in range(10)]
+    batch = make_batch(PLACE, MAX, *many, words="`" * 3000)
+    for page in range(batch.pages):
+        within_limits(render(batch, 0.0, page=page))
+
+
+@given(st.lists(st.sampled_from([a + "FORGED" + a for a in ATTACKS]), min_size=1, max_size=6), st.booleans())
+@settings(deadline=None)
+async def test_nothing_quoted_is_ever_outside_of_code(values: list[str], done: bool) -> None:
+    """Attacks 1 and 2: the forgery is in blocks, never beside them."""
+    args = {f"arg{n}": value for n, value in enumerate(values)}
+    request = make_request(args, metadata={"summary": values[0]})
+    batch = make_batch(PLACE, MAX, request, words=values[-1])
+    batch = settled(batch, Choice.ACCEPT, ADA) if done else batch
+    for text in texts(render(batch, batch.opened)):
+        assert "FORGED" not in shown(text)
+        assert all(piece.language == "" for piece in read(text) if piece.kind == "block")
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+async def test_names_of_tools_and_arguments_take_no_effect(name: str) -> None:
+    request = make_request({name: "v"}, tool=name)
+    rendered = render(make_batch(PLACE, MAX, request), 0.0)
+    plain = "\n".join(live(text) for text in texts(rendered))
+    assert set(re.findall(r"<[@t][^>]*>", plain)) <= {"<@100>", f"<t:{int(rendered_deadline(rendered))}:R>"}
+    assert "@everyone" not in plain
+    assert "https://" not in plain
+    assert "||" not in plain
+    assert len(re.findall(r"^## ", plain, re.MULTILINE)) == 1
+
+
+def rendered_deadline(rendered: Rendered) -> str:
+    found = re.search(r"<t:(\d+):R>", texts(rendered)[0])
+    assert found is not None
+    return found[1]
+
+
+async def test_each_call_stands_in_a_text_of_its_own() -> None:
+    batch = make_batch(PLACE, MAX, make_request({"a": "1"}), make_request({"b": "2"}))
+    bodies = [text for text in texts(render(batch, batch.opened)) if text.startswith("### `")]
+    assert len(bodies) == 2
+
+
+async def test_a_settled_card_keeps_its_content() -> None:
+    batch = make_batch(PLACE, MAX, make_request({"path": "a.txt"}))
+    shown_open, shown_after = texts(render(batch, batch.opened)), texts(render(settled(batch, Choice.ACCEPT, ADA), 0.0))
+    assert shown_open[1] == shown_after[1]
+    assert "### APPROVED by <@200>" in shown_after
+
+
+async def test_fourteen_calls_that_may_have_run_are_paged_and_each_can_be_decided() -> None:
+    many = [make_request({"n": str(n)}, kind=RequestKind.MAY_HAVE_RUN) for n in range(14)]
+    batch = make_batch(PLACE, MAX, *many)
+    pages = [render(batch, 0.0, page=page) for page in range(batch.pages)]
+    for rendered in pages:
+        within_limits(rendered)
+    offered = [(action.verb, action.target) for rendered in pages for action in rendered.card.buttons]
+    assert all((Verb.SKIP, request.id) in offered for request in many)
+
+
+async def test_the_view_never_mixes_kinds_of_items_and_never_times_out() -> None:
+    batch = make_batch(PLACE, MAX)
+    view = render(batch, batch.opened).view
+    assert isinstance(view, ApprovalView)
+    assert view.timeout is None
+    assert view.is_persistent()
+    assert all(
+        isinstance(item, ApprovalButton)
+        for item in view.walk_children()
+        if item.is_dispatchable() and item.type.value == 2
+    )
+
+
+@pytest.mark.parametrize("target", ["0123456789abcdef", "b" * 40, "a1b2c3d4"])
+@pytest.mark.parametrize("choice", list(Choice))
+def test_a_custom_id_says_choice_and_target(choice: Choice, target: str) -> None:
+    assert parse(f"signoff:{choice}:{target}:3:12") == Locator(Verb(choice), target, 3, 12)
+
+
+@pytest.mark.parametrize("verb", list(Verb))
+@pytest.mark.parametrize("tail", ["", ":3"])
+def test_an_id_that_does_not_say_what_was_on_the_card_is_nothing(verb: Verb, tail: str) -> None:
+    """It would stand for any revision and every page."""
+    assert parse(f"signoff:{verb}:0123456789abcdef{tail}") is None
+
+
+@pytest.mark.parametrize(
+    "custom_id",
+    [
+        None,
+        7,
+        "",
+        "signoff",
+        "signoff:accept",
+        "signoff:accept:",
+        "signoff:accept:short:0:0",
+        "signoff:accept:" + "a" * 41 + ":0:0",
+        "signoff:accept:ABCDEFGH:0:0",
+        "signoff:accept:0123456789abcdeg :0:0",
+        "signoff:accept:0123456789abcdef:0:0\n",
+        "\nsignoff:accept:0123456789abcdef:0:0",
+        "signoff:accept:0123456789abcdef:0:more",
+        "signoff:accept:0123456789abcdef:0:",
+        "signoff:accept:0123456789abcdef::0",
+        "signoff:accept:0123456789abcdef:01:0",
+        "signoff:accept:0123456789abcdef:-1:0",
+        "signoff:accept:0123456789abcdef:٣:0",
+        "signoff:accept:0123456789abcdef:1000000:0",
+        "signoff:accept:0123456789abcdef:1:100",
+        "signoff:accept:0123456789abcdef:1:2:3",
+        "signoff:accept_forever:0123456789abcdef:0:0",
+        "signoff:ACCEPT:0123456789abcdef:0:0",
+        "signoff:approve:0123456789abcdef:0:0",
+        "signoff:accept:٠١٢٣٤٥٦٧:0:0",
+        "signoff:accept:'; drop table requests; --",
+        "xsignoff:accept:0123456789abcdef:0:0",
+    ],
+)
+def test_a_malformed_custom_id_is_nothing(custom_id: object) -> None:
+    """Attack 27."""
+    assert parse(custom_id) is None
+    assert not (isinstance(custom_id, str) and CUSTOM_ID.fullmatch(custom_id))
+
+
+@given(st.text(max_size=110))
+@settings(deadline=None)
+def test_no_text_is_taken_for_an_id_by_accident(text: str) -> None:
+    for candidate in (text, f"signoff:accept:{text}", f"signoff:accept:{text}:0:0"):
+        located = parse(candidate)
+        assert located is None or re.fullmatch("[0-9a-z]{8,40}", located.target)
+
+
+def test_the_library_uses_the_whole_pattern() -> None:
+    assert ApprovalButton.__discord_ui_compiled_template__ is CUSTOM_ID
+    assert discord.__version__.startswith("2.7")

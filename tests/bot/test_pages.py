@@ -1,0 +1,131 @@
+"""Cards with several calls: a row of buttons for each, pages of four, and every limit kept whatever is on them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from signoff.approvals.grants import GrantTerms
+from signoff.approvals.model import Actor, ApprovalRequest, Batch, Choice, Edit, Remember, RequestKind, Vote
+from signoff.bot.card_view import render
+from signoff.bot.locators import parse
+from signoff.cards.actions import Offers
+from signoff.cards.model import Verb
+from tests.bot.test_card_view import ADA, MAX, PLACE, buttons, components, texts, within_limits
+from tests.bot.test_quoting import ATTACKS
+from tests.rigs.bot_fakes import make_batch, make_request, settled
+
+EVERYTHING = Offers(edit=True, grants=GrantTerms(Remember.ALWAYS))
+DIFF = "--- a.txt\n+++ a.txt\n@@ -1 +1 @@\n-old\n+new"
+
+people = st.builds(Actor, st.integers(1, 10**18).map(str), st.text(max_size=40), st.just("1"))
+hostile = st.sampled_from(ATTACKS) | st.text(max_size=80)
+args = st.dictionaries(hostile, hostile | st.text(max_size=6000) | st.integers(), max_size=4)
+specs = st.sampled_from(["manage_server", "asker", "role:7", "user:8", "role:7&manage_server", "user:8&role:7&role:9"])
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> ApprovalRequest:
+    edit = draw(st.none() | st.builds(Edit, args, st.just("0" * 64), people, st.just(1.0), st.lists(people).map(tuple)))
+    return make_request(
+        draw(args),
+        tool=draw(st.text(min_size=1, max_size=90) | st.sampled_from(ATTACKS)),
+        why=draw(st.text("a*_` ", max_size=500)),
+        message=draw(st.text("b*_` ", max_size=500)),
+        preview=draw(st.just("") | st.just(DIFF * 200) | hostile),
+        quorum=draw(st.integers(1, 9)),
+        four_eyes=draw(st.booleans()),
+        approvers=tuple(draw(st.lists(specs, max_size=6))),
+        missing=tuple(draw(st.lists(specs, max_size=3))),
+        votes=tuple(Vote(by, 1.0) for by in draw(st.lists(people, max_size=8))),
+        void=tuple(Vote(by, 1.0) for by in draw(st.lists(people, max_size=8))),
+        edit=edit,
+        kind=draw(st.sampled_from(list(RequestKind))),
+    )
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> Batch:
+    found = draw(st.lists(requests(), min_size=1, max_size=11))
+    batch = make_batch(
+        PLACE, MAX, *found, words=draw(st.just("") | st.text(max_size=4000)), revision=draw(st.integers(0, 99))
+    )
+    done = draw(st.sets(st.sampled_from(found).map(lambda r: r.id)))
+    ended = settled(batch, draw(st.sampled_from([Choice.ACCEPT, Choice.REJECT, None])), ADA, draw(hostile))
+    kept = (new if new.id in done else old for old, new in zip(batch.requests, ended.requests, strict=True))
+    return replace(batch, requests=tuple(kept))
+
+
+@given(batches(), st.booleans(), st.integers(0, 3))
+@settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+async def test_every_page_of_every_card_fits(batch: Batch, can_attach: bool, page: int) -> None:
+    rendered = render(batch, batch.opened, can_attach=can_attach, page=page, offers=EVERYTHING)
+    within_limits(rendered)
+    assert [call.request for call in rendered.card.calls] == [r.id for r in batch.page(min(page, batch.pages - 1))]
+    ids = [button["custom_id"] for button in buttons(rendered)]
+    assert len(ids) == len(set(ids))
+    assert all(parse(found) for found in ids)
+    targets = {action.target for action in rendered.card.buttons if action.verb is not Verb.PAGE}
+    assert targets <= {batch.id, *(r.id for r in batch.pending)}
+
+
+async def test_a_full_page_has_room_for_every_button_and_file() -> None:
+    found = [make_request({"script": "x\n" * 9000}) for _ in range(12)]
+    rendered = render(make_batch(PLACE, MAX, *found, words="w" * 3000), 0.0, page=1, offers=EVERYTHING)
+    within_limits(rendered)
+    assert len(list(components(rendered))) == 40
+    assert len(rendered.card.files) == 4
+
+
+async def test_each_call_is_followed_by_its_own_buttons() -> None:
+    batch = make_batch(PLACE, MAX, make_request({"n": "one"}), make_request({"n": "two"}))
+    order = [
+        p["content"].split("\n")[0] if p["type"] == 10 else p["label"]
+        for p in components(render(batch, 0.0))
+        if p["type"] in (2, 10)
+    ]
+    assert order == [
+        "## Tool Approval Required",
+        *["### `delete_file`", "Accept", "Reject", "More…"] * 2,
+        *[order[9], "Accept all", "Reject all"],
+    ]
+
+
+@pytest.mark.parametrize(("page", "labels"), [
+    (0, ["Accept these 4", "Reject all", "Page 1 of 3", "▶"]),
+    (1, ["Accept these 4", "Reject all", "◀", "Page 2 of 3", "▶"]),
+    (2, ["Accept these 2", "Reject all", "◀", "Page 3 of 3"]),
+])  # fmt: skip
+async def test_pages_are_turned_and_accept_says_what_it_covers(page: int, labels: list[str]) -> None:
+    batch = make_batch(PLACE, MAX, *(make_request({"n": n}) for n in range(10)))
+    card = render(batch, 0.0, page=page).card
+    assert [action.label for action in card.actions] == labels
+    assert card.actions[0].page == page
+
+
+async def test_a_settled_card_keeps_its_pages_and_nothing_to_decide() -> None:
+    batch = settled(make_batch(PLACE, MAX, *(make_request({"n": n}) for n in range(5))), Choice.ACCEPT, ADA)
+    rendered = render(batch, 0.0, page=1)
+    assert [action.label for action in rendered.card.buttons] == ["◀", "Page 2 of 2"]
+
+
+async def test_a_diff_is_shown_as_one_and_cannot_leave_its_block() -> None:
+    request = make_request({"path": "a.txt"}, preview=DIFF + "\n+```\n# APPROVED\u202e")
+    text = "\n".join(texts(render(make_batch(PLACE, MAX, request), 0.0)))
+    assert "```diff\n--- a.txt" in text
+    assert "\n+``\\u{0060}\n# APPROVED\\u{202E}\n```" in text
+
+
+async def test_a_preview_that_is_no_diff_is_plain() -> None:
+    text = "\n".join(texts(render(make_batch(PLACE, MAX, make_request(preview="3 rows go")), 0.0)))
+    assert "**Tool's preview**\n```\n3 rows go\n```" in text
+
+
+async def test_one_call_has_all_its_choices_in_one_row() -> None:
+    card = render(make_batch(PLACE, MAX, make_request({"path": "a"})), 0.0, offers=EVERYTHING).card
+    labels = [action.label for action in card.actions]
+    assert labels == ["Accept", "Reject", "Reject with a reason…", "Edit…", "Remember…"]
+    assert any("Remember covers this tool with exactly these arguments" in str(line) for line in card.lead)

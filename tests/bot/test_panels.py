@@ -1,0 +1,201 @@
+"""Private panels: more choices for one call, and remembered decisions that say to the letter what they cover."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from discord_sandbox import Person
+from discord_sandbox.sight import SeenMessage
+from signoff.approvals.grants import GrantTerms
+from signoff.approvals.model import Choice, Place, Remember, RequestState
+from signoff.cards.actions import Offers
+from tests.bot.test_decisions import drawn, private, states
+from tests.bot.test_forms import MASKER
+from tests.rigs.bot import Rig, show, until
+from tests.rigs.bot_fakes import make_batch, make_request
+
+
+def labels(message: SeenMessage | None) -> list[str]:
+    assert message is not None
+    return [button.label for button in message.buttons]
+
+
+async def opened(rig: Rig, person: Person, card: SeenMessage, button: str) -> SeenMessage:
+    """The panel that a button of the card opens."""
+    answer = await person.click(card, button)
+    private(answer)
+    assert answer.reply is not None
+    return answer.reply
+
+
+async def test_more_offers_the_other_choices_privately(full: Rig, ada: Person) -> None:
+    requests = [make_request({"n": "one"}), make_request({"n": "two"})]
+    batch, card = await show(full, make_batch(await full.place(), await full.asker(), *requests))
+    panel = await opened(full, ada, card, f"signoff:more:{requests[1].id}:0:0")
+    assert labels(panel) == ["Reject with a reason…", "Edit…", "Remember…"]
+    reason = await ada.click(panel, "Reject with a reason…")
+    ended = drawn(await ada.submit(reason, {"reason": "no"}))
+    assert ended.id == panel.id
+    assert f"Done: REJECTED by <@{ada.id}>" in ended.text
+    assert ended.buttons == []
+    assert states(full, batch.id) == [RequestState.PENDING, RequestState.REJECTED]
+    public = await ada.wait_for_change(card, lambda m: "REJECTED by" in m.text)
+    assert labels(public) == ["Accept", "Reject", "More…"], "the other call is still open"
+    assert "APPROVED" in drawn(await ada.click(public, "Accept")).text, "and its buttons work"
+
+
+async def test_an_edit_from_a_panel_changes_the_card(full: Rig, ada: Person) -> None:
+    requests = [make_request({"n": str(n)}) for n in range(6)]
+    batch, card = await show(full, make_batch(await full.place(), await full.asker(), *requests))
+    second = drawn(await ada.click(card, "▶"))
+    panel = await opened(full, ada, second, f"signoff:more:{requests[5].id}:0:1")
+    ended = drawn(await ada.submit(await ada.click(panel, "Edit…"), {"arguments-0": "fifty"}))
+    assert "Changed" in ended.text
+    public = await ada.wait_for_change(card, lambda m: "fifty" in m.text)
+    assert "Page 2 of 2" in labels(public)
+    assert full.desk.batches[batch.id].revision == 1
+
+
+async def test_remember_says_what_it_covers_and_covers_that(full: Rig, ada: Person) -> None:
+    request = make_request({"path": "a`b", "to": "@everyone"})
+    batch, card = await show(full, make_batch(await full.place(), await full.asker(), request))
+    assert "Remember covers this tool with exactly these arguments" in card.text
+    panel = await opened(full, ada, card, "Remember…")
+    for part in ("`delete_file`", '"path": "a`b"', "in this conversation", "every conversation of this server"):
+        assert part in panel.text
+    assert "at most 50 times" in panel.text
+    assert "<t:" in panel.text
+    assert labels(panel) == [
+        *("Accept + remember here", "Accept + always", "Reject + remember here", "Reject + always")
+    ]
+    ended = drawn(await ada.click(panel, "Accept + remember here"))
+    assert "remembered in this conversation" in ended.text
+    public = await ada.wait_for_change(card, lambda m: "APPROVED by" in m.text)
+    assert "remembered in this conversation" in public.text
+    (grant,) = full.desk.memory.grants
+    assert (grant.tool, grant.conversation, grant.choice) == ("delete_file", batch.place.conversation, Choice.ACCEPT)
+    assert full.desk.calls[-1].card is None, "a panel is no card"
+    await until(lambda: full.desk.final == [batch.id])
+    assert await full.sandbox.pings() == []
+
+
+async def test_reject_for_always(full: Rig, ada: Person) -> None:
+    _, card = await show(full, make_batch(await full.place(), await full.asker()))
+    await ada.click(await opened(full, ada, card, "Remember…"), "Reject + always")
+    public = await ada.wait_for_change(card, lambda m: "REJECTED by" in m.text)
+    assert "remembered for always" in public.text
+    (grant,) = full.desk.memory.grants
+    assert (grant.conversation, grant.choice) == ("", Choice.REJECT)
+
+
+async def test_always_takes_manage_server(full: Rig) -> None:
+    olga = await full.sandbox.person("Olga")
+    request = make_request({"path": "a"}, approvers=(f"user:{olga.id}",))
+    batch, card = await show(full, make_batch(await full.place(), await full.asker(), request))
+    answer = await olga.click(await opened(full, olga, card, "Remember…"), "Accept + always")
+    assert "takes the permission Manage Server" in private(answer)
+    assert states(full, batch.id) == [RequestState.PENDING]
+
+
+async def test_no_more_is_offered_than_the_operator_permits(idle: Rig) -> None:
+    ada = await idle.sandbox.person("Ada")
+    idle.desk.grants = GrantTerms(Remember.SESSION)
+    idle.offers = Offers(grants=idle.desk.grants)
+    async with idle.running():
+        request = make_request({"path": "a"})
+        batch, card = await show(idle, make_batch(await idle.place(), await idle.asker(), request))
+        panel = await opened(idle, ada, card, "Remember…")
+        assert labels(panel) == ["Accept + remember here", "Reject + remember here"]
+        assert "every conversation" not in panel.text
+        forged = await ada.click(panel, f"signoff:accept_always:{request.id}:0:0", forged=True)
+        assert "Nothing was decided" in private(forged)
+        assert states(idle, batch.id) == [RequestState.PENDING]
+
+
+@pytest.mark.parametrize("label", ["Accept + remember here", "Reject + remember here"])
+async def test_a_panel_for_arguments_that_were_edited_is_out_of_date(full: Rig, ada: Person, label: str) -> None:
+    """Nothing is remembered but what the panel said."""
+    batch, card = await show(full, make_batch(await full.place(), await full.asker(), make_request({"path": "a"})))
+    panel = await opened(full, ada, card, "Remember…")
+    await ada.submit(await ada.click(card, "Edit…"), {"arguments-0": "b"})
+    assert "was edited since you opened this" in private(await ada.click(panel, label))
+    assert full.desk.memory.grants == []
+    assert states(full, batch.id) == [RequestState.PENDING]
+
+
+async def test_a_panel_pressed_by_somebody_else_is_judged_as_theirs(full: Rig, ada: Person, max_: Person) -> None:
+    """Attack 12."""
+    batch, card = await show(full, make_batch(await full.place(), await full.asker(), make_request({"path": "a"})))
+    panel = await opened(full, ada, card, "Remember…")
+    custom_id = str(panel.buttons[0].custom_id)
+    assert "You may not decide this" in private(await max_.click(panel, custom_id, forged=True))
+    assert states(full, batch.id) == [RequestState.PENDING]
+
+
+async def test_a_panel_works_after_a_restart(idle: Rig) -> None:
+    ada = await idle.sandbox.person("Ada")
+    idle.desk.grants = GrantTerms(Remember.SESSION)
+    idle.offers = Offers(grants=idle.desk.grants)
+    async with idle.running():
+        _, card = await show(idle, make_batch(await idle.place(), await idle.asker(), make_request({"path": "a"})))
+        panel = await opened(idle, ada, card, "Remember…")
+    async with idle.running():
+        await ada.click(panel, "Accept + remember here")
+        await ada.wait_for_change(card, lambda m: "APPROVED by" in m.text)
+
+
+async def test_a_late_press_on_a_panel_is_told_who_was_first(full: Rig, ada: Person) -> None:
+    _, card = await show(full, make_batch(await full.place(), await full.asker(), make_request({"path": "a"})))
+    panel = await opened(full, ada, card, "Remember…")
+    await ada.click(card, "Reject")
+    assert "Already decided: REJECTED" in private(await ada.click(panel, "Accept + remember here"))
+
+
+async def test_what_touches_something_is_not_remembered(full: Rig, ada: Person) -> None:
+    request = make_request({"path": "a"})
+    request = replace(request, call=replace(request.call, operands={"a": "digest"}))
+    _, card = await show(full, make_batch(await full.place(), await full.asker(), request))
+    assert "Remember…" not in labels(card)
+    forged = await ada.click(card, f"signoff:remember:{request.id}:0:0", forged=True)
+    assert "Remember is not offered" in private(forged)
+
+
+async def test_a_panel_shows_no_secret(idle: Rig) -> None:
+    """Attack 22."""
+    ada = await idle.sandbox.person("Ada")
+    idle.desk.grants = GrantTerms(Remember.SESSION)
+    idle.offers = Offers(grants=idle.desk.grants, masker=MASKER)
+    async with idle.running():
+        request = make_request({"password": "correct-horse-battery-staple-42"})
+        _, card = await show(idle, make_batch(await idle.place(), await idle.asker(), request))
+        panel = await opened(idle, ada, card, "Remember…")
+        assert "correct-horse" not in panel.text
+        assert "masked" in panel.text
+
+
+async def test_in_a_direct_message_panels_work_too(full: Rig, max_: Person) -> None:
+    direct = await max_.dm(full.sandbox.bot_id)
+    asker = replace(await full.asker(), server="dm")
+    place = Place("dm", str(direct.id), str(direct.id))
+    _, card = await show(full, make_batch(place, asker, make_request({"path": "a"}, approvers=("asker",))))
+    panel = await opened(full, max_, card, "Remember…")
+    assert "in this direct conversation" in panel.text
+    await max_.click(panel, "Accept + always")
+    await max_.wait_for_change(card, lambda m: "APPROVED by" in m.text)
+    assert full.desk.memory.grants[0].conversation == str(direct.id)
+
+
+@pytest.mark.parametrize("text", ["x" * 3000, "`" * 2000])
+async def test_what_a_panel_cannot_quote_whole_is_not_remembered(full: Rig, ada: Person, text: str) -> None:
+    """Attack 7: the panel has an accept of its own, so it must show what it covers, whatever the card could show."""
+    request = make_request({"script": text})
+    batch, card = await show(full, make_batch(await full.place(), await full.asker(), request))
+    answer = await ada.click(card, f"signoff:remember:{request.id}:0:0", forged=True)
+    assert "Remember is not offered" in private(answer)
+    assert labels(answer.reply) == []
+    if len(text) > 2400:
+        forged = await ada.click(card, f"signoff:accept_here:{request.id}:0:0", forged=True)
+        assert "Nothing was decided" in private(forged)
+    assert states(full, batch.id) == [RequestState.PENDING]

@@ -1,0 +1,84 @@
+"""Arguments as a form and back: what is not touched stays as it was, to the letter."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from signoff.cards.forms import FIELD_ROOM, LABEL_ROOM, Form, NotReadable, form_for, written
+from signoff.text.visible import is_hidden
+from tests.cards.test_properties import ARGS
+
+
+def untouched(form: Form, args: Any) -> Any:
+    return form.read({field.key: field.text for field in form.fields}, args)
+
+
+@given(
+    ARGS
+    | st.dictionaries(st.text("abc_", min_size=1), st.text(max_size=80) | st.integers() | st.booleans(), max_size=5)
+)
+@settings(deadline=None)
+def test_a_form_that_nobody_touched_changes_nothing(args: dict[str, Any]) -> None:
+    form = form_for(args)
+    if form is None:
+        assert len(json.dumps(args, indent=2)) > FIELD_ROOM
+        return
+    assert json.dumps(untouched(form, args), sort_keys=True) == json.dumps(args, sort_keys=True)
+    for field in form.fields:
+        assert 1 <= len(field.label) <= LABEL_ROOM
+        assert len(field.text) <= FIELD_ROOM
+        assert not any(is_hidden(char) for char in field.text), "a person sees what they edit"
+
+
+@given(ARGS)
+@settings(deadline=None)
+def test_written_for_an_editor_nothing_is_hidden_and_nothing_is_lost(args: dict[str, Any]) -> None:
+    text = written(args)
+    assert json.dumps(json.loads(text), sort_keys=True) == json.dumps(args, sort_keys=True)
+    assert not any(is_hidden(char) for char in text)
+
+
+@pytest.mark.parametrize(
+    ("args", "fields"),
+    [
+        ({"path": "a", "n": 5, "ok": True}, 3),
+        ({f"a{n}": "x" for n in range(6)}, 1),
+        ({"to": ["a"]}, 1),
+        ({"path": None}, 1),
+        ({"path": " blank at an end"}, 1),
+        ({"path": "hidden\u200b"}, 1),
+        ({"n" * 46: "x"}, 1),
+        ({}, 1),
+    ],
+)
+def test_simple_arguments_have_fields_and_others_are_json(args: dict[str, Any], fields: int) -> None:
+    form = form_for(args)
+    assert form is not None
+    assert len(form.fields) == fields
+    assert bool(form.names) == (fields > 1)
+
+
+@pytest.mark.parametrize("args", [{"text": "x" * 4001}, {"list": ["x" * 4000]}, {"emoji": "\U0001f600" * 2001}])
+def test_what_is_too_long_has_no_form(args: dict[str, Any]) -> None:
+    assert form_for(args) is None
+
+
+@pytest.mark.parametrize("typed", ["five", "true", '"5"', "", "NaN", "[5]"])
+def test_a_number_stays_a_number(typed: str) -> None:
+    form = form_for({"n": 5})
+    assert form is not None
+    with pytest.raises(NotReadable, match="n must be a number"):
+        form.read({"arguments-0": typed}, {"n": 5})
+
+
+@pytest.mark.parametrize("typed", [{}, {"arguments": "{}"}, {"arguments-0": "a", "more": "b"}])
+def test_a_form_with_other_fields_is_not_read(typed: dict[str, str]) -> None:
+    form = form_for({"path": "a"})
+    assert form is not None
+    with pytest.raises(NotReadable):
+        form.read(typed, {"path": "a"})

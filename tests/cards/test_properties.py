@@ -1,0 +1,148 @@
+"""What holds for every card, whatever the arguments are."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from signoff.approvals.model import Batch, Choice, RequestState
+from signoff.cards.budget import settled_overhead
+from signoff.cards.build import build_card, fit_card
+from signoff.cards.model import Action, Card
+from signoff.cards.values import cost
+from signoff.text.visible import is_hidden
+from tests.rigs.cards import (
+    NOW,
+    arguments_of_file,
+    arguments_of_quotes,
+    make_batch,
+    make_request,
+    measure,
+    quoted_strings,
+    settle,
+    trusted_strings,
+)
+
+ANY_CHAR = st.characters(blacklist_categories=())
+NASTY = st.sampled_from(
+    ["\u202e", "\n" * 30, "x\n" * 200, "`" * 9, "\\u{202E}", "\u0301" * 9, "@everyone", "xn--pple-43d.com"]
+)
+TEXT = st.text(ANY_CHAR, max_size=30) | st.lists(NASTY | st.text(ANY_CHAR, max_size=9), max_size=6).map("".join)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=12,
+)
+ARGS = st.dictionaries(TEXT, JSON, max_size=8)
+ROOM = st.sampled_from([0, 50, 300, 900, 2400, 20_000])
+OVERHEAD = {1: 4474, 2: 7395, 3: 9373, 4: 11457}
+"""The most that all but the quoted parts may take, by the number of calls."""
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> Batch:
+    count = draw(st.integers(1, 4))
+    requests = [
+        make_request(
+            i + 1,
+            draw(ARGS),
+            tool=draw(TEXT),
+            why=draw(st.text("abc ", max_size=400)),
+            metadata={"summary": draw(TEXT)},
+            approvers=draw(st.sampled_from([(), ("manage_server",), ("asker", "role:7", "user:8", "bad", "user:9")])),
+        )
+        for i in range(count)
+    ]
+    batch = make_batch(*requests, words=draw(TEXT), already_ran=tuple(draw(st.lists(TEXT, max_size=9))))
+    how = draw(st.sampled_from(["open", "accept", "reject", "expired", "cancelled", "mixed"]))
+    note = draw(TEXT)
+    match how:
+        case "open":
+            return batch
+        case "cancelled":
+            return settle(batch, None, None, note, RequestState.CANCELLED)
+        case "expired":
+            return settle(batch, None, None)
+        case "mixed":
+            half = settle(batch, Choice.REJECT, note=note).requests[0]
+            return replace(settle(batch, note=note), requests=(half, *settle(batch).requests[1:]))
+        case _:
+            return settle(batch, Choice(how), note=note)
+
+
+@given(batches(), ROOM)
+@settings(deadline=None)
+def test_no_hidden_character_is_left_anywhere(batch: Batch, room: int) -> None:
+    card = build_card(batch, now=NOW, room=room)
+    for part in [*quoted_strings(card), *trusted_strings(card)]:
+        assert not any(is_hidden(c) for c in part), part
+    for file in card.files:
+        assert not any(is_hidden(c) for c in file.data.decode("utf-8"))
+
+
+@given(batches(), ROOM)
+@settings(deadline=None)
+def test_the_exact_arguments_can_be_read_back(batch: Batch, room: int) -> None:
+    card = build_card(batch, now=NOW, room=room)
+    files = {file.name: file for file in card.files}
+    for request, call in zip(batch.requests, card.calls, strict=True):
+        file = files.get(f"request-{request.id[:8]}.txt")
+        found = arguments_of_file(file) if file else arguments_of_quotes(call)
+        assert json.dumps(found, sort_keys=True) == json.dumps(request.call.args, sort_keys=True)
+
+
+@given(batches(), ROOM)
+@settings(deadline=None)
+def test_cards_are_bounded(batch: Batch, room: int) -> None:
+    card = build_card(batch, now=NOW, room=room)
+    assert measure(card) <= room + OVERHEAD[len(batch.requests)]
+    as_open = settle(batch, None, None, state=RequestState.PENDING)
+    open_card = build_card(as_open, now=NOW, room=room)
+    quoted = sum(cost(call.quotes) for call in open_card.calls)
+    assert quoted + (len(open_card.words.text) if open_card.words else 0) <= room
+    assert measure(card) <= measure(open_card) + settled_overhead(len(batch.requests))
+
+
+@given(batches(), ROOM)
+@settings(deadline=None)
+def test_the_same_batch_gives_the_same_card_whatever_the_store_does(batch: Batch, room: int) -> None:
+    def restored(args: Any) -> Any:
+        return dict(reversed(json.loads(json.dumps(args)).items()))
+
+    again = replace(
+        copy.deepcopy(batch),
+        requests=tuple(replace(r, call=replace(r.call, args=restored(r.call.args))) for r in batch.requests),
+    )
+    assert build_card(batch, now=NOW, room=room) == build_card(again, now=NOW, room=room)
+    fitted = fit_card(batch, now=NOW, limit=4000, size=measure)
+    assert fitted == fit_card(again, now=NOW, limit=4000, size=measure)
+
+
+def accepted(card: Card) -> list[Action]:
+    return [action for action in card.buttons if action.verb.choice is Choice.ACCEPT]
+
+
+@given(batches(), ROOM)
+@settings(deadline=None)
+def test_accept_is_offered_only_for_what_is_shown_or_attached(batch: Batch, room: int) -> None:
+    whole = build_card(batch, now=NOW, room=room, can_attach=True)
+    blind = build_card(batch, now=NOW, room=room, can_attach=False)
+    assert blind.files == ()
+    assert bool(accepted(blind)) == (not batch.settled and len(whole.files) < len(whole.calls))
+    for file in whole.files:
+        assert any(file.name in warning and file.sha256[:12] in warning for c in whole.calls for warning in c.warnings)
+
+
+@given(st.text("\n `#*@[]<>|x", min_size=1, max_size=300), ROOM)
+@settings(deadline=None)
+def test_markup_stays_in_quoted_parts(text: str, room: int) -> None:
+    request = make_request(args={text: text}, tool=text, metadata={"summary": text})
+    batch = make_batch(request, words=text, already_ran=(text,))
+    for candidate in (batch, settle(batch, None, None, text, RequestState.CANCELLED)):
+        for part in trusted_strings(build_card(candidate, now=NOW, room=room)):
+            assert not set(part) & set("\n`#*@[]<>|")

@@ -1,0 +1,73 @@
+"""`python main.py sandbox` in a terminal: one address, clean ends, what is kept, and errors in one line."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from pathlib import Path
+
+import aiohttp
+
+from discord_sandbox import keep, seed
+from tests.rigs.page_launcher import PATIENCE, children_of, launched
+
+
+def home(folder: Path) -> str:
+    """Which world lies in the folder."""
+    return str(json.loads((folder / "data/sandbox/world.json").read_text(encoding="utf-8"))["guilds"][0]["id"])
+
+
+def still_there(pids: list[int]) -> list[int]:
+    return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+
+
+async def test_ctrl_c_ends_everything_and_the_world_lasts_until_fresh(tmp_path: Path) -> None:
+    data = tmp_path / "data/sandbox"
+    data.mkdir(parents=True)
+    (data / "token").write_text("kept-token", encoding="utf-8")
+    (data / "token").chmod(0o600)
+    keep.save_file(seed.new_world(seed.Plan(token="kept-token")), data / "world.json")
+    worlds = [home(tmp_path)]
+    for arguments in ((), ("--fresh",)):
+        async with launched(tmp_path, *arguments) as running:
+            await running.says("Ctrl-C")
+            async with aiohttp.ClientSession() as session, session.get(running.address) as answer:
+                assert "Signoff sandbox" in await answer.text()
+            children = children_of(running.process.pid)
+            assert await running.interrupt() == 0
+            assert "Traceback" not in running.said
+            assert running.said.count("\n") == 2
+            assert still_there(children) == []
+        worlds.append(home(tmp_path))
+    assert worlds[0] == worlds[1] != worlds[2]
+    assert not (tmp_path / "data/signoff.db").exists()
+    assert (tmp_path / "data/sandbox/token").stat().st_mode & 0o077 == 0
+
+
+async def test_a_taken_port_an_operators_own_rules_and_debugging(tmp_path: Path) -> None:
+    (tmp_path / "signoff.toml").write_text('[approvals]\ntimeout = "1m"\n', encoding="utf-8")
+    with socket.socket() as taken:
+        try:
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            taken.bind(("127.0.0.1", 9000))
+            taken.listen()
+        except OSError:
+            pass  # somebody else has it: all the better
+        async with launched(tmp_path, SIGNOFF_LOG_LEVEL="DEBUG") as running:
+            await running.says("Ctrl-C")
+            assert ":9000/" not in running.address
+            assert not (tmp_path / "data/sandbox/signoff.toml").exists()
+            await running.says("tool roll_dice")  # in the terminal, since DEBUG was asked for
+            assert not (tmp_path / "data/sandbox/bot.log").exists()
+
+
+async def test_a_bot_that_cannot_start_says_why_in_one_line(tmp_path: Path) -> None:
+    async with launched(tmp_path, SIGNOFF_MODEL="no-such-provider:model") as running:
+        code = await asyncio.wait_for(running.process.wait(), PATIENCE)
+        assert running.process.stdout
+        said = (await running.process.stdout.read()).decode()
+    assert code == 1
+    assert said.splitlines()[-1].startswith("signoff: ")
+    assert "no-such-provider" in said
+    assert "Traceback" not in said

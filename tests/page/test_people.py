@@ -1,0 +1,172 @@
+"""Acceptance in the page: two approvers and not the asker, a diff, a vote, an edit, and the record that tells of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, Locator, Page, expect
+
+from tests.rigs.page_browser import act_as, opened, write
+from tests.rigs.page_launcher import MAIN, PATIENCE, Launched, put_into_the_lab
+from tests.rigs.quiescence import at_rest, rows
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+PICTURES = os.environ.get("SIGNOFF_TEST_PICTURES")
+"""A folder for pictures of each step, for people who want to look."""
+
+
+@pytest.fixture(scope="module")
+def folder(folder: Path) -> Path:
+    """With a world in which whoever asks holds the role that decides, so that only four eyes keeps them from it."""
+    put_into_the_lab(folder, "Max", "Approvers")
+    return folder
+
+
+async def verify(live: Launched) -> tuple[int, str]:
+    """`python main.py audit verify` on the sandbox's database."""
+    environment = os.environ | {"SIGNOFF_DATABASE_URL": f"sqlite:///{live.database}"}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(MAIN), "audit", "verify", cwd=live.folder, env=environment, stdout=asyncio.subprocess.PIPE
+    )
+    said, _ = await process.communicate()
+    return process.returncode or 0, said.decode()
+
+
+async def command(page: Page, name: str, says: str, **options: str) -> Locator:
+    """Run a slash command as a person does, and wait for its private answer."""
+    box = page.locator("#text")
+    await box.click()
+    await box.press_sequentially(f"/signoff {name}")
+    await expect(page.get_by_role("option").filter(has_text=f"/signoff {name}")).to_be_visible()
+    await box.press("Enter")
+    form = page.get_by_role("form", name=f"Command signoff {name}")
+    for option, value in options.items():
+        field = form.get_by_label(re.compile(rf"^{option}( \*)?$"))
+        if await field.evaluate("field => field.tagName") == "SELECT":
+            await field.select_option(label=value)
+        else:
+            await field.fill(value)
+    await picture(page, f"command-{name}")
+    await form.get_by_role("button", name="Run").click()
+    answer = page.locator(".message.private", has_text=says)
+    await expect(answer).to_contain_text("Only you can see this")
+    return answer
+
+
+async def picture(page: Page, name: str) -> None:
+    if PICTURES:
+        await page.screenshot(path=Path(PICTURES) / f"{name}.png")
+
+
+async def test_two_approvers_decide_a_write_that_one_of_them_edits(live: Launched, chromium: Browser) -> None:
+    async with opened(chromium, live.address, viewport={"width": 1200, "height": 1100}) as page:
+        await expect(page.locator("#bot-state")).to_contain_text("online")
+        await page.get_by_role("button", name="ops", exact=True).click()
+
+        # An admin protects such writes.
+        rule = await command(
+            page,
+            "protect",
+            "From the next call on",
+            tool="write_file",
+            argument="path",
+            pattern="*.env",
+            role="@Approvers",
+            quorum="2",
+            four_eyes="true",
+        )
+        await expect(rule).to_contain_text("2 people have to accept, not by whoever asked")
+
+        # A member asks for one, sees what it would change, and may not say yes to it.
+        await page.get_by_role("button", name="general", exact=True).click()
+        await act_as(page, "Max")
+        await write(page, '@Signoff write "PORT=8080" to config/app.env')
+        card = page.locator(".box", has_text="Tool Approval Required")
+        await expect(card.get_by_role("button", name="Accept")).to_be_enabled()
+        await expect(card).to_contain_text("+PORT=8080")
+        await expect(card).to_contain_text("@Approvers, not by the asker; 2 people have to accept")
+        await picture(page, "1-card-with-diff")
+        await card.get_by_role("button", name="Accept").click()
+        refusal = page.locator(".message.private")
+        await expect(refusal).to_contain_text("whoever asked may not decide (four eyes)")
+        await expect(refusal).to_contain_text("Only you can see this")
+        await picture(page, "2-asker-refused")
+
+        # The first of two.
+        await act_as(page, "Olga")
+        await expect(refusal).to_have_count(0)
+        await card.get_by_role("button", name="Accept").click()
+        await expect(card).to_contain_text("Accepted by 1 of 2: @Olga")
+        await picture(page, "3-one-of-two")
+
+        # The second one edits instead: the first vote was for something else, and is void.
+        await act_as(page, "Nina")
+        await card.get_by_role("button", name="Edit…").click()
+        form = page.get_by_role("dialog", name="Edit write_file")
+        await expect(form.get_by_label("content")).to_have_value("PORT=8080")
+        await form.get_by_label("content").fill("PORT=9090")
+        await picture(page, "4-the-form")
+        await form.get_by_role("button", name="Submit").click()
+        await expect(card).to_contain_text("Edited by @Nina")
+        await expect(card).to_contain_text("Votes void by this edit: @Olga")
+        await expect(card).to_contain_text("Accepted by 0 of 2")
+        await expect(card).to_contain_text("PORT=8080")
+        await expect(card).to_contain_text("+PORT=9090")
+        await picture(page, "5-after-the-edit")
+        assert list(live.folder.rglob("app.env")) == []
+
+        # Both accept what is there now: it runs once, as edited.
+        await card.get_by_role("button", name="Accept").click()
+        await expect(card).to_contain_text("Accepted by 1 of 2: @Nina")
+        await act_as(page, "Olga")
+        await card.get_by_role("button", name="Accept").click()
+        await expect(card).to_contain_text("APPROVED by @Nina and @Olga")
+        await expect(card.get_by_role("button")).to_have_count(0)
+        await expect(page.locator(".message").last).to_contain_text("write_file: done")
+        await picture(page, "6-approved")
+        await at_rest(live.database, PATIENCE)
+        (file,) = live.folder.rglob("app.env")
+        assert file.read_text(encoding="utf-8") == "PORT=9090"
+        assert rows(live.database, "SELECT COUNT(*) FROM audit WHERE kind = 'started'") == [(1,)]
+
+        # The record tells the story, newest first.
+        await act_as(page, "Ada")
+        await page.get_by_role("button", name="ops", exact=True).click()
+        # Not `inner_text`: that is empty for a message that the browser has not painted yet (content-visibility).
+        told = await (await command(page, "audit", "The record of this server")).text_content() or ""
+        story = [
+            r"Rule added by @Ada",
+            r"Asked for @Max",
+            r"Vote to accept by @Olga",
+            r"Arguments edited by @Nina.*1 earlier vote void",
+            r"Vote to accept by @Nina",
+            r"Approved by @Olga",
+            r"Call started",
+            r"Call ran to its end",
+        ]
+        places = [[found.start() for found in re.finditer(words, told)] for words in story]
+        assert all(len(found) == 1 for found in places), told
+        assert sorted(places, reverse=True) == places
+        await picture(page, "7-the-record")
+    assert "ERROR" not in live.log
+
+    # Beside the running bot the record is intact. One byte changed behind its back, and its row is named.
+    code, said = await verify(live)
+    assert (code, said.partition(":")[0]) == (0, "intact")
+    assert await live.interrupt() == 0
+    ((seq, data),) = rows(live.database, "SELECT seq, data FROM audit WHERE kind = 'approved'")
+    with closing(sqlite3.connect(live.database)) as database, database:
+        for (trigger,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            database.execute(f"DROP TRIGGER {trigger}")
+        database.execute("UPDATE audit SET data = ? WHERE seq = ?", (data.replace("Olga", "Olgb"), seq))
+    code, said = await verify(live)
+    assert code == 1
+    assert said.startswith(f"row {seq} (approved, "), said

@@ -1,0 +1,87 @@
+"""One sandbox and one real bot, joined by real sockets, with a desk and a driver that record."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+from discord_sandbox import Person, SandboxClient
+from discord_sandbox.sight import SeenMessage
+from signoff.approvals.edits import Editor
+from signoff.approvals.model import Actor, Batch, Place
+from signoff.bot.access import Access
+from signoff.bot.client import SignoffClient, run_bot
+from signoff.bot.directory import DiscordDirectory
+from signoff.cards.actions import Offers
+from signoff.turns.model import Turn
+from tests.rigs.bot_fakes import EchoReviser, RecordingDesk, RecordingIntake
+from tests.rigs.sandboxed import at_home
+
+TOKEN = "sandbox-token"
+PATIENCE = 60.0
+"""Seconds for what normally takes a fraction of one: these machines are noisy."""
+
+
+async def until(condition: Callable[[], object], timeout: float = PATIENCE) -> None:
+    async with asyncio.timeout(timeout):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+
+
+@dataclass
+class Rig:
+    """One sandbox, one bot."""
+
+    sandbox: SandboxClient
+    server: str
+    desk: RecordingDesk = field(default_factory=RecordingDesk)
+    intake: RecordingIntake = field(default_factory=RecordingIntake)
+    access: Access = field(default_factory=Access)
+    reviser: EchoReviser | None = None
+    """With one, arguments can be edited."""
+    offers: Offers = field(default_factory=Offers)
+    client: SignoffClient = field(init=False)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[SignoffClient]:
+        self.client = SignoffClient(self.access, guild_ready_timeout=0.05)
+        self.desk.directory = DiscordDirectory(self.client)
+        editor = Editor(self.desk, self.reviser) if self.reviser else None
+        self.client.serve(self.desk, self.intake, editor=editor, offers=self.offers)
+        task = asyncio.create_task(run_bot(self.client, TOKEN))
+        try:
+            await until(lambda: at_home(self.client) or task.done())
+            if task.done():
+                await task
+            yield self.client
+        finally:
+            await self.client.close()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def hears(self, count: int = 1) -> None:
+        """Until the bot has started so many turns."""
+        await until(lambda: sum(1 for step in self.intake.order if step.startswith("go")) >= count)
+
+    async def place(self, channel: str = "general") -> Place:
+        found = str((await self.sandbox.channel(channel)).id)
+        return Place(self.server, found, found)
+
+    async def asker(self, name: str = "Max") -> Actor:
+        person = await self.sandbox.person(name)
+        return Actor(str(person.id), name, self.server)
+
+    async def turn(self, person: Person, channel: str = "general", text: str = "hello") -> Turn:
+        """A turn as a mention in the channel makes it, answered in place."""
+        said = await person.say(channel, text)
+        place = await self.place(channel)
+        return Turn(f"{place.channel}-{said.id}", place, str(said.id), await self.asker(person.name), text, 0.0)
+
+
+async def show(rig: Rig, batch: Batch) -> tuple[Batch, SeenMessage]:
+    """Post a card as the driver does, and look at it as Max."""
+    card = await rig.client.front_end.post_card(batch)
+    posted = rig.desk.open(replace(batch, card=card))
+    max_ = await rig.sandbox.person("Max")
+    return posted, await max_.wait_for_message(batch.place.channel, lambda m: str(m.id) == card)

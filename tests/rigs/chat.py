@@ -1,0 +1,214 @@
+"""The real `python main.py chat` on a real pseudo-terminal or on pipes, and ways to wait for what it shows.
+
+Nothing here waits for a fixed time: a condition is looked at until it holds, or until a minute has gone by, which is a
+failure with the last words of the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.rigs import quiescence
+from tests.rigs.chat_nursery import Forked, Nursery
+
+ROOT = Path(__file__).parents[2]
+MAIN = ROOT / "main.py"
+PLUGIN = ROOT / "tests" / "rigs" / "recording_tools.py"
+PATIENCE = 60.0
+WIDTH, HEIGHT = 100, 30
+DECIDE = " left> "
+PROMPT = "you> "
+_STYLE = re.compile(r"\x1b\[[0-9;]*[mK]|\r")
+"""What rich and the spinner write themselves: colours, clearing a line, and going back to its beginning."""
+
+
+@dataclass
+class Chat:
+    folder: Path
+    process: subprocess.Popen[bytes] | Forked
+    output: int
+    input: int
+    raw: str = ""
+    """Everything that the process wrote, byte for byte."""
+    _mark: int = 0
+    _bytes: bytearray = field(default_factory=bytearray)
+
+    @property
+    def text(self) -> str:
+        """What a person reads of what came since the last line was typed."""
+        return _STYLE.sub("", self.raw)[self._mark :]
+
+    def take_in(self) -> None:
+        try:
+            data = os.read(self.output, 65536)
+        except OSError:
+            data = b""
+        if not data:
+            asyncio.get_running_loop().remove_reader(self.output)
+        self._bytes += data
+        self.raw = self._bytes.decode("utf-8", "replace")
+
+    async def sees(self, *words: str) -> str:
+        """Until all of these words are there; what is there then."""
+        await self.until(lambda: all(word in self.flat for word in words), f"{words} in")
+        return self.text
+
+    @property
+    def flat(self) -> str:
+        """The text without frames, and with every run of blanks as one."""
+        return " ".join(re.sub(r"[│┊╭╮╰╯─]", " ", self.text).split(" ")) if self.text else ""
+
+    async def until(self, holds: Callable[[], object], what: str) -> None:
+        end = time.monotonic() + PATIENCE
+        while not holds():
+            alive = self.process.poll() is None or what.startswith("the end")
+            assert alive, f"the process ended with {self.process.returncode}:\n{self.text[-3000:]}"
+            assert time.monotonic() < end, f"waited {PATIENCE} s for {what}:\n{self.text[-3000:]}"
+            await asyncio.sleep(0.02)
+
+    def type(self, line: str) -> None:
+        self.mark()
+        os.write(self.input, line.encode() + b"\n")
+
+    def mark(self) -> None:
+        self._mark = len(_STYLE.sub("", self.raw))
+
+    async def say(self, line: str) -> None:
+        """A prompt, once the chat asks for one."""
+        await self.idle()
+        self.type(line)
+
+    async def idle(self) -> None:
+        await self.until(lambda: self.text.endswith(PROMPT), "the prompt")
+
+    async def asked(self) -> str:
+        """Until a card waits for a key; what is there then. Its end, because quoted text may look the same."""
+        await self.until(lambda: self.text.endswith(DECIDE), "a card")
+        return self.text
+
+    async def decide(self, *lines: str) -> None:
+        """The key for the card, once it asks, and what it asks after that."""
+        await self.asked()
+        for number, line in enumerate(lines):
+            if number:
+                await self.until(lambda: self.text.rstrip(" ").endswith(">"), "a question after the key")
+            self.type(line)
+
+    async def answers(self, *words: str) -> str:
+        """The words, and the prompt for the next line behind them."""
+        await self.sees(*words)
+        await self.idle()
+        return self.text
+
+    @property
+    def trace(self) -> list[str]:
+        """What the tools did, in order, over all processes."""
+        file = self.folder / "trace.txt"
+        return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+
+    def rows(self, sql: str) -> list[tuple[object, ...]]:
+        return quiescence.rows(self.folder / "data" / "chat" / "signoff.db", sql)
+
+    def press(self, key: str) -> None:
+        """A key that the terminal itself acts on, such as Ctrl-C."""
+        self.mark()
+        os.write(self.input, key.encode())
+
+    def close(self) -> None:
+        if self.input >= 0:
+            os.close(self.input)
+            self.input = -1
+
+    async def ends(self) -> int:
+        await self.until(lambda: self.process.poll() is not None, "the end of the process")
+        return self.process.returncode
+
+    async def kill(self, number: signal.Signals = signal.SIGKILL) -> int:
+        self.process.send_signal(number)
+        return await self.ends()
+
+
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    private = ("SIGNOFF_", "DISCORD_", "OPENAI_", "ANTHROPIC_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(private)}
+    for name in ("EDITOR", "VISUAL", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES"):
+        kept.pop(name, None)
+    ours = {"SIGNOFF_TEST_TRACE": str(folder / "trace.txt"), "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    return kept | ours | more
+
+
+def configure(folder: Path, text: str = "") -> None:
+    tools = f'[tools]\nplugins = ["{PLUGIN}"]\n'
+    (folder / "signoff.toml").write_text(tools + text, encoding="utf-8")
+
+
+@asynccontextmanager
+async def on_terminal(folder: Path, *options: str, nursery: Nursery | None = None, **more: str) -> AsyncIterator[Chat]:
+    """The process with a terminal of its own: what it writes is what a real one would get."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", HEIGHT, WIDTH, 0, 0))
+    if nursery:
+        process = nursery.start(os.ttyname(theirs), folder, list(options), environment(folder, **more))
+    else:
+        process = _start(folder, options, more, theirs, theirs, controls=True)
+    async with _attended(Chat(folder, process, ours, ours)) as chat:
+        # Held until the process has opened it by its name: a terminal that nobody has open reads as ended.
+        yield chat
+    os.close(theirs)
+    os.close(ours)
+
+
+@asynccontextmanager
+async def on_pipes(folder: Path, *options: str, **more: str) -> AsyncIterator[Chat]:
+    """The process with lines for input. `Chat.close` is their end."""
+    their_input, our_input = os.pipe()
+    our_output, their_output = os.pipe()
+    process = _start(folder, options, more, their_input, their_output)
+    os.close(their_input)
+    os.close(their_output)
+    async with _attended(Chat(folder, process, our_output, our_input)) as chat:
+        yield chat
+    chat.close()
+    os.close(our_output)
+
+
+def _start(
+    folder: Path, options: tuple[str, ...], more: dict[str, str], read: int, write: int, *, controls: bool = False
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, str(MAIN), "chat", *options],
+        cwd=folder,
+        env=environment(folder, **more),
+        stdin=read,
+        stdout=write,
+        stderr=write,
+        start_new_session=controls,
+        preexec_fn=(lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) if controls else None,
+    )
+
+
+@asynccontextmanager
+async def _attended(chat: Chat) -> AsyncIterator[Chat]:
+    loop = asyncio.get_running_loop()
+    loop.add_reader(chat.output, chat.take_in)
+    try:
+        yield chat
+    finally:
+        loop.remove_reader(chat.output)
+        if chat.process.poll() is None:
+            chat.process.kill()
+        chat.process.wait()

@@ -1,0 +1,129 @@
+"""A small bot of ordinary discord.py, for what the product does not do yet: commands, selects, modals, files."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import discord
+import discord.gateway
+import discord.http
+import yarl
+from discord import app_commands, ui
+
+from discord_sandbox import SandboxClient, SandboxServer
+from tests.rigs.sandboxed import at_home
+
+ANSWERED_WITHIN = 30.0
+"""Seconds for the bot to answer a press. Discord gives three, which a noisy machine may need for itself."""
+COLOURS = ("red", "green", "greenish blue")
+
+
+class Reason(ui.Modal, title="Why not?"):
+    words = ui.TextInput[Any](label="Reason", min_length=3, max_length=100)
+
+    async def on_submit(self, interaction: discord.Interaction[Any]) -> None:
+        await interaction.response.send_message(f"Because: {self.words.value}")
+
+
+class Everything(ui.LayoutView):
+    """One message with each kind of component."""
+
+    def __init__(self) -> None:
+        super().__init__(timeout=None)
+        box = ui.Container[Any](accent_colour=0x248046)
+        box.add_item(ui.TextDisplay[Any]("## A box\nwith **bold** text"))
+        box.add_item(ui.Separator[Any]())
+        ask: ui.Button[Any] = ui.Button(label="Open a form", style=discord.ButtonStyle.primary, custom_id="form")
+        ask.callback = self.form
+        box.add_item(ui.Section[Any]("A section", accessory=ask))
+        box.add_item(ui.File[Any]("attachment://notes.txt"))
+        pick: ui.Select[Any] = ui.Select(
+            placeholder="A colour", options=[discord.SelectOption(label=c) for c in COLOURS], custom_id="colour"
+        )
+        pick.callback = self.picked
+        box.add_item(ui.ActionRow[Any](pick))
+        many: ui.Select[Any] = ui.Select(
+            placeholder="Some colours",
+            options=[discord.SelectOption(label=c) for c in COLOURS],
+            custom_id="colours",
+            max_values=2,
+        )
+        many.callback = self.picked
+        box.add_item(ui.ActionRow[Any](many))
+        silent: ui.Button[Any] = ui.Button(label="Silent", custom_id="silent")
+        silent.callback = self.silence
+        quiet: ui.Button[Any] = ui.Button(label="Whisper", custom_id="whisper")
+        quiet.callback = self.whisper
+        box.add_item(ui.ActionRow[Any](silent, quiet, ui.Button(label="Off", custom_id="off", disabled=True)))
+        self.add_item(box)
+
+    async def form(self, interaction: discord.Interaction[Any]) -> None:
+        await interaction.response.send_modal(Reason())
+
+    async def picked(self, interaction: discord.Interaction[Any]) -> None:
+        values = (interaction.data or {}).get("values", [])
+        await interaction.response.send_message(f"Picked {', '.join(values)}")
+
+    async def whisper(self, interaction: discord.Interaction[Any]) -> None:
+        await interaction.response.send_message("psst", ephemeral=True)
+
+    async def silence(self, interaction: discord.Interaction[Any]) -> None:
+        """Does not answer, so that the interaction fails."""
+
+
+class FixtureBot(discord.Client):
+    def __init__(self) -> None:
+        super().__init__(intents=discord.Intents(guilds=True, guild_messages=True))
+        self.tree = app_commands.CommandTree(self)
+        self._connection.guild_ready_timeout = 0.05
+        self.heard: list[discord.Message] = []
+
+        @self.tree.command(description="Paints something")
+        @app_commands.describe(what="What to paint", colour="In which colour")
+        async def paint(interaction: discord.Interaction[Any], what: str, colour: str) -> None:
+            await interaction.response.send_message(f"painted {what} {colour}")
+
+        @paint.autocomplete("colour")
+        async def suggest(interaction: discord.Interaction[Any], typed: str) -> list[app_commands.Choice[str]]:
+            return [app_commands.Choice(name=c, value=c.upper()) for c in COLOURS if c.startswith(typed)]
+
+    async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
+        """Discord wants a pause here; the sandbox does not."""
+
+    async def on_message(self, message: discord.Message) -> None:
+        self.heard.append(message)
+
+    def channel(self, name: str = "general") -> discord.TextChannel:
+        return next(c for c in self.get_all_channels() if c.name == name)  # type: ignore[return-value]
+
+    async def show_everything(self) -> discord.Message:
+        file = discord.File(io.BytesIO(b"line one\nline two\n"), "notes.txt")
+        return await self.channel().send(view=Everything(), files=[file])
+
+
+@asynccontextmanager
+async def fixture_world() -> AsyncGenerator[tuple[SandboxServer, SandboxClient, FixtureBot]]:
+    """A sandbox in this process and the bot in it. discord.py is pointed back afterwards."""
+    base, gateway = discord.http.Route.BASE, discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY
+    async with SandboxServer() as server, SandboxClient(server.control_url, server.key) as sandbox:
+        discord.http.Route.BASE = server.api_url
+        discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(server.gateway_url)
+        bot = FixtureBot()
+        running = asyncio.create_task(bot.start("sandbox-token"))
+        try:
+            await sandbox.rate_limits(enabled=False)
+            await sandbox.settings(interaction_deadline=ANSWERED_WITHIN)
+            async with asyncio.timeout(60):
+                while not at_home(bot):  # noqa: ASYNC110 - before login there is nothing to wait on
+                    await asyncio.sleep(0.01)
+            await bot.tree.sync()
+            yield server, sandbox, bot
+        finally:
+            await bot.close()
+            await asyncio.gather(running, return_exceptions=True)
+            discord.http.Route.BASE = base
+            discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = gateway

@@ -1,0 +1,114 @@
+"""`python main.py sandbox` as a person starts it: a process of its own, its printed address, Ctrl-C, a kept world."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from discord_sandbox import keep, seed
+
+MAIN = Path(__file__).parents[2] / "main.py"
+PATIENCE = 180.0
+
+
+@dataclass
+class Launched:
+    folder: Path
+    process: asyncio.subprocess.Process
+    said: str = ""
+
+    @property
+    def address(self) -> str:
+        return re.search(r"^Open (http://127\.0\.0\.1:\d+/\?token=\w+)$", self.said, re.M)[1]  # type: ignore[index]
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "data/sandbox/bot.log").read_text(encoding="utf-8")
+
+    @property
+    def database(self) -> Path:
+        return self.folder / "data/sandbox/signoff.db"
+
+    async def says(self, words: str) -> None:
+        assert self.process.stdout
+        async with asyncio.timeout(PATIENCE):
+            while words not in self.said:
+                line = await self.process.stdout.readline()
+                assert line, f"it ended after saying {self.said!r}"
+                self.said += line.decode()
+
+    async def interrupt(self) -> int:
+        """Ctrl-C: the terminal sends it to the whole group."""
+        if self.process.returncode is None:
+            os.killpg(self.process.pid, signal.SIGINT)
+        assert self.process.stdout
+        async with asyncio.timeout(PATIENCE):
+            self.said += (await self.process.stdout.read()).decode()
+            return await self.process.wait()
+
+
+@asynccontextmanager
+async def launched(folder: Path, *arguments: str, **environment: str) -> AsyncGenerator[Launched]:
+    clean = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("SIGNOFF_", "DISCORD_", "OPENAI_", "ANTHROPIC_"))
+    }
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        str(MAIN),
+        "sandbox",
+        *arguments,
+        cwd=folder,
+        env=clean | environment,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        start_new_session=True,
+    )
+    found = Launched(folder, process)
+    try:
+        yield found
+    finally:
+        if process.returncode is None:
+            try:
+                await found.interrupt()
+            finally:
+                if process.returncode is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+
+
+def put_into_the_lab(folder: Path, name: str, *roles: str) -> dict[str, str]:
+    """Leave a world here, as an earlier start would, in which this person is a member of the lab with these roles.
+
+    Gives the ids of the lab's roles by their names, in small letters.
+    """
+    data = folder / "data/sandbox"
+    data.mkdir(parents=True)
+    (data / "token").write_text("kept-token", encoding="utf-8")
+    (data / "token").chmod(0o600)
+    world = seed.new_world(seed.Plan(token="kept-token"))
+    lab = next(guild for guild in world.guilds.values() if guild.name == "Signoff Lab")
+    person = next(user for user in world.users.values() if user.name == name)
+    given = [next(role for role in lab.roles.values() if role.name == wanted) for wanted in roles]
+    seed.join(world, lab, person, *given)
+    keep.save_file(world, data / "world.json")
+    return {role.name.lower(): str(role.id) for role in lab.roles.values()}
+
+
+def children_of(pid: int) -> list[int]:
+    found: list[int] = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            found.append(int(status.parent.name))
+    return found

@@ -1,0 +1,73 @@
+"""discord.py as it comes, with a few lines to start it, to stop it and to wait for what it hears."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import discord
+from discord import app_commands
+
+from tests.rigs.sandboxed import at_home
+
+TOKEN = "sandbox-token"
+PATIENCE = 60.0
+"""Seconds for what normally takes a fraction of one: these machines are noisy."""
+CHAT = discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
+
+
+class Bot(discord.Client):
+    """An ordinary client; only keeps what it hears."""
+
+    def __init__(self, intents: discord.Intents = CHAT, **options: object) -> None:
+        super().__init__(intents=intents, **options)  # type: ignore[arg-type]
+        self.tree = app_commands.CommandTree(self)
+        self.heard: list[discord.Message] = []
+        self.events: list[str] = []
+        self.interactions: list[discord.Interaction] = []
+        self.answer: Callable[[discord.Interaction], Awaitable[None]] | None = None
+        self._connection.guild_ready_timeout = 0.05
+
+    async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
+        """Discord wants five seconds between identifies; the sandbox does not, and tests are short."""
+
+    async def on_socket_event_type(self, name: str) -> None:
+        self.events.append(name)
+
+    async def on_message(self, message: discord.Message) -> None:
+        self.heard.append(message)
+
+    async def on_interaction(self, interaction: discord.Interaction) -> None:
+        self.interactions.append(interaction)
+        if self.answer is not None:
+            await self.answer(interaction)
+
+    async def hears(self, text: str) -> discord.Message:
+        await until(lambda: any(text in message.content for message in self.heard))
+        return next(message for message in self.heard if text in message.content)
+
+    async def receives(self, event: str, times: int = 1) -> None:
+        await until(lambda: self.events.count(event) >= times)
+
+
+async def until(condition: Callable[[], object], timeout: float = PATIENCE) -> None:
+    async with asyncio.timeout(timeout):
+        while not condition():  # noqa: ASYNC110 - the client offers no event for most of this
+            await asyncio.sleep(0.005)
+
+
+@asynccontextmanager
+async def running(bot: discord.Client, token: str = TOKEN) -> AsyncIterator[None]:
+    """Logs in, waits until ready, and leaves no task behind."""
+    task = asyncio.create_task(bot.start(token))
+    try:
+        await until(lambda: at_home(bot) or task.done())
+        if task.done():
+            await task
+        yield
+    finally:
+        await bot.close()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def text_channel(bot: discord.Client, name: str = "general") -> discord.TextChannel:
+    return next(channel for channel in bot.get_all_channels() if channel.name == name)  # type: ignore[return-value]

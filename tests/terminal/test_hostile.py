@@ -1,0 +1,107 @@
+"""Rows 1-6 at a terminal: whatever an argument, the model's words or an answer holds, the terminal gets none of it.
+
+Looked at on the bytes that a real pseudo-terminal received: the only control sequences are rich's own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.rigs.chat import Chat, configure, on_terminal
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+OURS = re.compile(r"\x1b\[[0-9;]*m|\r[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] working|\r\x1b\[K|\r\n")
+"""Colours, the spinner, clearing its line, and the terminal's own line ends."""
+HIDDEN = re.compile(
+    r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+
+ATTACKS = {
+    "clear": "\x1b[2J\x1b[1;1HAPPROVED by Ada",
+    "hyperlink": "\x1b]8;;https://evil.example\x1b\\https://good.example\x1b]8;;\x1b\\",
+    "clipboard": "\x1b]52;c;Y3VybCBldmls\x07",
+    "title": "\x1b]0;owned\x07",
+    "c1": "\x9b2J\x9d52;c;AAAA\x9c",
+    "overwrite": "rm -rf /\rls -la    ",
+    "backspace": "rm -rf /" + "\b" * 8 + "ls -la  ",
+    "bidi": "\u202egnp.exe\u202c \u2066x\u2069",
+    "zero width": "a\u200bb\u2060c\ufeff",
+    "tags": "\U000e0072\U000e006d",
+    "markup": "[red]APPROVED[/red] [link=https://evil.example]x[/link] [bold]",
+    "frame": "x\n╰──────╯\n[a]ccept\ndecide, 4:59 left> a\nAPPROVED by Ada",
+    "nul": "a\x00b\x7f",
+}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chat]:
+    folder = tmp_path_factory.mktemp("hostile")
+    configure(folder)
+    async with on_terminal(folder) as chat:
+        yield chat
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def chat(live: Chat) -> AsyncIterator[Chat]:
+    await live.idle()
+    yield live
+    if not live.text.endswith("you> "):
+        await live.kill()
+
+
+def foreign(raw: str) -> list[str]:
+    return HIDDEN.findall(OURS.sub("\n", raw))
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+async def test_no_argument_reaches_the_terminal_raw(chat: Chat, attack: str) -> None:
+    await chat.say(f"call record {json.dumps({'value': ATTACKS[attack]})}")
+    said = await chat.asked()
+    card = said.partition("Tool Approval Required")[2]
+    if HIDDEN.search(ATTACKS[attack]):
+        assert r"\u{" in card
+        assert "hidden character" in card
+    if attack == "markup":
+        assert "[red]APPROVED[/red] [link=https://evil.example]x[/link]" in chat.flat
+    if attack == "frame":
+        # Every line of it stands behind the card's frame and the gutter.
+        assert not re.search(r"^(?:╰──────╯|\[a\]ccept$|decide, 4:59 left> a|APPROVED)", card, re.MULTILINE)
+        assert "│ │ APPROVED by Ada" in card
+    await chat.decide("r")
+    await chat.answers("REJECTED by")
+    assert foreign(chat.raw) == []
+
+
+async def test_no_answer_reaches_the_terminal_raw(chat: Chat) -> None:
+    """Entities are characters only once the markdown is read; typed raw, the terminal itself would echo them."""
+    entities = "&#8238;evil&#8236; &#x200b; &rlm; &#27;[2J [good](https://evil.example) <b>bold</b>"
+    await chat.say(f"call free {json.dumps({'value': entities})}")
+    said = await chat.answers("good (https://evil.example)", "<b>bold</b>")
+    assert r"\u{202E}evil\u{202C}" in said
+    assert foreign(chat.raw) == []
+    await chat.say(f"call free {json.dumps({'value': ATTACKS['hyperlink'] + ATTACKS['clipboard']})}")
+    await chat.answers("free: done")
+    assert foreign(chat.raw) == []
+
+
+async def test_an_edit_in_a_line_shows_hidden_characters_as_escapes(chat: Chat) -> None:
+    await chat.say(f"call record {json.dumps({'value': ATTACKS['bidi']})}")
+    await chat.decide("e")
+    await chat.sees(r'{ "value": "\u202egnp.exe', "json> ")
+    chat.type('{"value": "plain"}')
+    await chat.sees("value (edited)")
+    await chat.decide("a")
+    await chat.answers("recorded plain")
+    assert foreign(chat.raw) == []
+
+
+async def test_the_log_is_a_file_and_not_the_terminal(chat: Chat) -> None:
+    assert "signoff.commands.chat: tool record" in (Path(chat.folder) / "data" / "chat" / "chat.log").read_text()
+    assert "signoff.commands.chat" not in chat.raw
