@@ -25,7 +25,7 @@ from signoff.approvals.model import Batch, Choice, Remember
 from signoff.config.schema import Config, load_config
 from signoff.errors import ConfigError
 from signoff.store import Store
-from signoff.turns.model import Finished, Paused, Step, TurnState
+from signoff.turns.model import Finished, Step, TurnState, Waiting
 from tests.conftest import ADA, PLACE, HandClock, make_turn
 from tests.rigs.scripted import Answer, Script, calls
 
@@ -88,7 +88,7 @@ class Shop:
         turn = await self.store.run(lambda tx: tx.turn(turn_id))
         assert turn
         step = await self.runner.advance(turn)
-        if isinstance(step, Paused):
+        if isinstance(step, Waiting):
             await self.store.run(lambda tx: self.desk.open(tx, step.batch))
         else:
             await self.store.run(lambda tx: tx.move(turn_id, TurnState.RUNNING, TurnState.DONE))
@@ -101,7 +101,7 @@ class Shop:
 
 
 def batch_of(step: Step) -> Batch:
-    assert isinstance(step, Paused), step
+    assert isinstance(step, Waiting), step
     return step.batch
 
 
@@ -162,7 +162,7 @@ async def test_a_server_of_our_own_is_started_once_and_asked_about_each_time(sho
 async def test_what_only_reads_on_a_trusted_server_does_not_ask_and_the_rest_does(shop: Shop) -> None:
     shop.open(f"[mcp.shop]\ncommand = {shop.command}\ntrusted = true\n")
     assert isinstance(await shop.ask(calls(("shop_list_orders", {})), "two"), Finished)
-    assert isinstance(await shop.ask(calls(("shop_refund", {"order": "A-1"})), "paid"), Paused)
+    assert isinstance(await shop.ask(calls(("shop_refund", {"order": "A-1"})), "paid"), Waiting)
     assert [entry["tool"] for entry in shop.done] == ["list_orders"]
 
 

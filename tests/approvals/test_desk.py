@@ -190,12 +190,12 @@ async def test_a_lost_card_cancels_its_batch(desk: Desk) -> None:
     batch = make_batch()
     future = await opened(desk, batch)
     await desk.store.run(lambda tx: tx.set_card(batch.id, "555"))
-    assert await desk.card_lost("556", "deleted") is None
-    cancelled = await desk.card_lost("555", "the card was deleted")
+    assert await desk.card_deleted("556", "deleted") is None
+    cancelled = await desk.card_deleted("555", "the card was deleted")
     assert cancelled is not None
     assert cancelled.requests[0].state is RequestState.CANCELLED
     assert future.done()
-    assert await desk.card_lost("555", "again") is None
+    assert await desk.card_deleted("555", "again") is None
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ async def test_a_lost_place_cancels_what_was_open_in_it(store: Store, clock: Han
     for batch in (here, elsewhere):
         await opened(Desk(store, clock), batch)
     # Another desk, as after a restart: nothing in memory knows of the card.
-    ended = await Desk(store, clock).place_lost(PLACE.channel, "the thread was deleted")
+    ended = await Desk(store, clock).place_deleted(PLACE.channel, "the thread was deleted")
     assert [batch.id for batch in ended] == [here.id]
     assert ended[0].requests[0].state is RequestState.CANCELLED
 
@@ -263,6 +263,6 @@ async def test_a_click_notes_the_card_that_it_was_made_on(desk: Desk, store: Sto
     # The click may be here before the posting of its card is written down, and the process may end in between.
     batch = make_batch()
     await opened(desk, batch)
-    outcome = await desk.decide(Click(batch.id, Choice.ACCEPT, ADA, PLACE.channel, card="555"))
-    assert outcome.batch.card == "555"
+    outcome = await desk.decide(Click(batch.id, Choice.ACCEPT, ADA, PLACE.channel, card_message="555"))
+    assert outcome.batch.card_message == "555"
     assert [b.id for b in await store.run(lambda tx: tx.unfinished_cards())] == [batch.id]

@@ -25,7 +25,7 @@ from signoff.approvals.model import (
 )
 from signoff.approvals.ports import Revised
 from signoff.store import Store
-from signoff.turns.model import Finished, Paused
+from signoff.turns.model import Finished, Waiting
 from tests.approvals.test_desk import opened
 from tests.conftest import ADA, PLACE, HandClock, make_batch, make_call, make_request
 from tests.gate.test_gate import Bench, batch_of, bench
@@ -148,7 +148,7 @@ async def test_the_admins_are_told_that_an_approver_is_gone(office: Office) -> N
     office.desk.directory = HandDirectory(gone=set(BY_ROLE))
     turn = in_thread(1)
     request = make_request(make_call(place=turn.place), approvers=BY_ROLE)
-    office.runner.script(turn, Paused(make_batch(request, turn=turn.id, place=turn.place)))
+    office.runner.script(turn, Waiting(make_batch(request, turn=turn.id, place=turn.place)))
     await office.take(turn)
     await office.until(lambda: office.front.notices)
     assert BY_ROLE[0] in office.front.notices[0]
@@ -158,21 +158,21 @@ async def test_the_admins_are_told_that_an_approver_is_gone(office: Office) -> N
 async def test_a_card_that_is_deleted_before_it_was_noted_is_cancelled_all_the_same(desk: Desk) -> None:
     batch = make_batch()
     future = await opened(desk, batch)
-    assert await desk.card_lost("77", "the card was deleted") is None
+    assert await desk.card_deleted("77", "the card was deleted") is None
     for other in range(EARLY - 1):  # what else is deleted meanwhile
-        await desk.card_lost(f"other {other}", "the card was deleted")
+        await desk.card_deleted(f"other {other}", "the card was deleted")
     noted = await desk.card_posted(batch.id, "77")
     assert noted
     assert noted.requests[0].state is RequestState.CANCELLED
     assert future.result().settled
-    assert await desk.card_lost("77", "again") is None
+    assert await desk.card_deleted("77", "again") is None
 
 
 async def test_deleted_messages_are_not_kept_in_mind_for_ever(desk: Desk) -> None:
     batch = make_batch()
     await opened(desk, batch)
     for number in range(EARLY + 1):
-        await desk.card_lost(str(number), "the card was deleted")
+        await desk.card_deleted(str(number), "the card was deleted")
     noted = await desk.card_posted(batch.id, "0")
     assert noted
     assert not noted.settled

@@ -88,7 +88,7 @@ async def test_what_is_cancelled_and_what_lost_its_approvers_are_events(desk: De
     await desk.cancel(lost.id, "its channel is gone")
     assert isinstance(desk.directory, HandDirectory)
     desk.directory.gone = set(BY_ROLE)
-    await desk.look_again()
+    await desk.recheck_approvers()
     assert told(events) == [
         ("cancelled", None, "its channel is gone"),
         ("rejected", None, "nobody may decide this request"),

@@ -268,7 +268,7 @@ async def test_nothing_changed_is_said(desk: Desk, editor: Editor) -> None:
 
 
 async def test_a_modal_for_another_place_or_card_is_unknown(desk: Desk, editor: Editor) -> None:
-    batch = make_batch(make_request(make_call()), card="555")
+    batch = make_batch(make_request(make_call()), card_message="555")
     await opened(desk, batch)
     request = batch.requests[0]
     for channel, card in (("elsewhere", None), (PLACE.channel, "556")):

@@ -34,7 +34,7 @@ async def test_what_nobody_can_decide_any_more_is_rejected_and_the_run_goes_on(
     future = await opened(desk, batch)
     directory.gone = set(BY_ROLE)
     clock.at += 60
-    (changed,) = await desk.look_again(BY_ROLE[0])
+    (changed,) = await desk.recheck_approvers(BY_ROLE[0])
     request = (await asyncio.wait_for(future, 1)).requests[0]
     assert (request.state, request.missing) == (RequestState.REJECTED, BY_ROLE)
     assert request.settlement is not None
@@ -51,10 +51,10 @@ async def test_while_others_may_decide_it_stays_open_and_is_told_once(desk: Desk
     batch = make_batch(make_request(approvers=(*BY_ROLE, "manage_server")))
     future = await opened(desk, batch)
     directory.gone = set(BY_ROLE)
-    (changed,) = await desk.look_again()
+    (changed,) = await desk.recheck_approvers()
     assert changed.requests[0].missing == BY_ROLE
     assert await stored(desk, batch) == changed
-    assert await desk.look_again() == []
+    assert await desk.recheck_approvers() == []
     assert await kinds(desk) == ["asked", "approver_gone"]
     assert not future.done()
     await desk.decide(Click(batch.id, Choice.ACCEPT, ADA, PLACE.channel))
@@ -67,7 +67,7 @@ async def test_only_those_who_are_named_are_looked_for(desk: Desk, directory: Ha
     for batch in (one, other):
         await opened(desk, batch)
     directory.gone = {*BY_ROLE, *OTHER}
-    changed = await desk.look_again(BY_ROLE[0])
+    changed = await desk.recheck_approvers(BY_ROLE[0])
     assert [batch.id for batch in changed] == [one.id]
     assert changed[0].settled
     assert changed[0].requests[0].missing == BY_ROLE
@@ -81,7 +81,7 @@ async def test_each_call_of_a_card_is_judged_by_itself(desk: Desk, directory: Ha
     await opened(desk, batch)
     await desk.decide(Click(done.id, Choice.ACCEPT, ADA, PLACE.channel))
     directory.gone = set(BY_ROLE)
-    (changed,) = await desk.look_again()
+    (changed,) = await desk.recheck_approvers()
     states = [RequestState.APPROVED, RequestState.REJECTED, RequestState.PENDING]
     assert [r.state for r in changed.requests] == states
     assert [r.missing for r in changed.requests] == [(), BY_ROLE, ()]
@@ -91,7 +91,7 @@ async def test_what_was_only_held_for_it_goes_on(desk: Desk, directory: HandDire
     batch = make_batch(make_request(approvers=BY_ROLE), make_request(held=True))
     future = await opened(desk, batch)
     directory.gone = set(BY_ROLE)
-    await desk.look_again()
+    await desk.recheck_approvers()
     assert [r.state for r in future.result().requests] == [RequestState.REJECTED, RequestState.APPROVED]
 
 
@@ -103,7 +103,7 @@ async def test_nobody_approves_an_open_card_by_deleting_a_role(
     desk.modes = modes
     future = await opened(desk, make_batch(make_request(approvers=BY_ROLE, kind=kind)))
     directory.gone = set(BY_ROLE)
-    await desk.look_again()
+    await desk.recheck_approvers()
     assert future.result().requests[0].state is RequestState.REJECTED
 
 
@@ -111,14 +111,14 @@ async def test_what_cannot_be_found_out_changes_nothing(desk: Desk, directory: H
     batch = make_batch(make_request(approvers=BY_ROLE))
     await opened(desk, batch)
     directory.gone, directory.fails = set(BY_ROLE), True
-    assert await desk.look_again() == []
+    assert await desk.recheck_approvers() == []
     assert await stored(desk, batch) == batch
 
 
 async def test_nobody_is_looked_for_in_a_direct_conversation(desk: Desk, directory: HandDirectory) -> None:
     place, asker = Place(DIRECT, "1", "1"), replace(MAX, server=DIRECT)
     await opened(desk, make_batch(make_request(approvers=("asker",)), place=place, asker=asker))
-    assert await desk.look_again() == []
+    assert await desk.recheck_approvers() == []
     assert directory.looked_for == []
 
 
@@ -131,5 +131,5 @@ async def test_a_card_of_an_earlier_process_wakes_its_run(
     woken: list[Batch] = []
     later = Desk(store, clock, directory=directory, unattended=woken.append)
     directory.gone = set(BY_ROLE)
-    await later.look_again()
+    await later.recheck_approvers()
     assert [one.id for one in woken] == [batch.id]

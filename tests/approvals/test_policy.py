@@ -170,20 +170,20 @@ async def test_an_added_ask_or_deny_never_loosens(
 
 @given(st.lists(rules, max_size=5), st.lists(rules, max_size=5), arguments, declarations)
 async def test_a_servers_rules_never_loosen_the_operators_floor(
-    floor: list[Rule], server: list[Rule], args: dict[str, Any], declared: Any
+    operator: list[Rule], server: list[Rule], args: dict[str, Any], declared: Any
 ) -> None:
     call = make_call("write_file", args)
-    alone = await Policy(tuple(floor)).decide(call, declared, CONTEXT)
-    assert_not_looser(await Policy(tuple(floor)).decide(call, declared, CONTEXT, Layer(tuple(server))), alone)
+    alone = await Policy(tuple(operator)).decide(call, declared, CONTEXT)
+    assert_not_looser(await Policy(tuple(operator)).decide(call, declared, CONTEXT, Layer(tuple(server))), alone)
 
 
 @given(st.lists(rules | relaxables, max_size=4), st.lists(rules, max_size=4), arguments, declarations)
 async def test_only_what_is_marked_relaxable_gets_looser_and_never_a_deny(
-    floor: list[Rule], server: list[Rule], args: dict[str, Any], declared: Any
+    operator: list[Rule], server: list[Rule], args: dict[str, Any], declared: Any
 ) -> None:
     call = make_call("write_file", args)
-    alone = await Policy(tuple(floor)).decide(call, declared, CONTEXT)
-    both = await Policy(tuple(floor)).decide(call, declared, CONTEXT, Layer(tuple(server)))
+    alone = await Policy(tuple(operator)).decide(call, declared, CONTEXT)
+    both = await Policy(tuple(operator)).decide(call, declared, CONTEXT, Layer(tuple(server)))
     if STRICT[both.verdict] < STRICT[alone.verdict]:
         assert alone.verdict is ASK
         assert alone.relaxable
@@ -192,19 +192,19 @@ async def test_only_what_is_marked_relaxable_gets_looser_and_never_a_deny(
 async def test_it_is_known_where_a_servers_own_rule_asks() -> None:
     """What nobody can decide is never approved on the strength of such a rule."""
     own = Layer((Rule("*", ASK, approvers=("user:2",)),))
-    for floor in (Policy(), Policy((Rule("*", ASK, approvers=("user:1",)),))):
+    for operator in (Policy(), Policy((Rule("*", ASK, approvers=("user:1",)),))):
         call = make_call("write_file", {})
-        assert (await floor.decide(call, None, CONTEXT, own)).by_server
-        assert not (await floor.decide(call, None, CONTEXT)).by_server
-        assert not (await floor.decide(call, None, CONTEXT, Layer((Rule("read_file", ASK),)))).by_server
+        assert (await operator.decide(call, None, CONTEXT, own)).by_server
+        assert not (await operator.decide(call, None, CONTEXT)).by_server
+        assert not (await operator.decide(call, None, CONTEXT, Layer((Rule("read_file", ASK),)))).by_server
 
 
 async def test_a_server_loosens_what_the_operator_marked() -> None:
-    floor = Policy((Rule("write_file", ASK, relaxable=True),))
+    operator = Policy((Rule("write_file", ASK, relaxable=True),))
     own = [Rule("write_file", ALLOW, when={"path": ("notes/*",)})]
     for path, expected in (("notes/a", ALLOW), ("etc/a", ASK)):
         assert (
-            await floor.decide(make_call("write_file", {"path": path}), None, CONTEXT, Layer(tuple(own)))
+            await operator.decide(make_call("write_file", {"path": path}), None, CONTEXT, Layer(tuple(own)))
         ).verdict is expected
     strict = Policy((Rule("write_file", ASK),))
     assert (

@@ -14,9 +14,9 @@ CALL = make_call("write_file", {"path": ["/tmp/a", "/etc/passwd"]})
 
 
 async def test_a_servers_ask_rule_tightens_an_operators_ask_rule() -> None:
-    floor = Policy((Rule("*", ASK, approvers=("manage_server",), timeout=600.0),))
+    operator = Policy((Rule("*", ASK, approvers=("manage_server",), timeout=600.0),))
     own = [Rule("write_file", ASK, approvers=("role:1",), timeout=60.0, quorum=2, four_eyes=True, reason="ours")]
-    ruling = await floor.decide(CALL, None, Context(PLACE, MAX), Layer(tuple(own)))
+    ruling = await operator.decide(CALL, None, Context(PLACE, MAX), Layer(tuple(own)))
     assert ruling.approvers == ("manage_server&role:1",)
     assert (ruling.timeout, ruling.quorum, ruling.four_eyes) == (60.0, 2, True)
     assert ruling.reason == "a rule for * says ask; ours"
@@ -31,9 +31,9 @@ def test_two_asks_together_are_as_strict_as_the_stricter_of_each(turned: bool) -
 
 
 def test_a_deny_is_never_relaxed() -> None:
-    floor = Ruling(DENY, "never", relaxable=True)
-    assert layered(floor, Ruling(ALLOW, "ours")) == floor
-    assert layered(floor, Ruling(ASK, "ours")) == floor
+    operator = Ruling(DENY, "never", relaxable=True)
+    assert layered(operator, Ruling(ALLOW, "ours")) == operator
+    assert layered(operator, Ruling(ASK, "ours")) == operator
 
 
 async def test_an_exception_to_an_allow_rule_holds_if_one_item_of_a_list_matches_it() -> None:

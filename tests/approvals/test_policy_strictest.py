@@ -20,6 +20,6 @@ CALL = make_call("write_file", {"path": "a"})
 @pytest.mark.parametrize("by_server", [False, True], ids=["operator", "server"])
 async def test_of_rules_that_disagree_the_strictest_counts(verdicts: tuple[Verdict, ...], by_server: bool) -> None:
     rules = tuple(Rule("write_*", verdict) for verdict in verdicts)
-    floor, server = (Policy(), Layer(rules)) if by_server else (Policy(rules), None)
+    operator, server = (Policy(), Layer(rules)) if by_server else (Policy(rules), None)
     expected = DENY if DENY in verdicts else ASK
-    assert (await floor.decide(CALL, None, Context(PLACE, MAX), server)).verdict is expected
+    assert (await operator.decide(CALL, None, Context(PLACE, MAX), server)).verdict is expected

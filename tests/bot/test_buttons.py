@@ -25,7 +25,7 @@ async def test_accept_is_answered_with_the_card_itself(rig: Rig, ada: Person) ->
     await until(lambda: rig.desk.final == [batch.id])
     (click,) = rig.desk.calls
     assert (click.target, click.choice, click.channel) == (batch.id, Choice.ACCEPT, batch.place.channel)
-    assert (click.card, click.revision, click.page) == (str(seen.id), 0, 0)
+    assert (click.card_message, click.revision, click.page) == (str(seen.id), 0, 0)
     assert click.actor.manages_server
     assert click.actor.server == rig.server
     assert await rig.sandbox.rest_calls("PATCH") == []
@@ -181,7 +181,7 @@ async def test_a_refused_answer_becomes_a_plain_edit(rig: Rig, ada: Person, code
 
 async def test_a_click_before_the_cards_message_is_stored_still_ends_the_card(rig: Rig, ada: Person) -> None:
     batch, seen = await show(rig, make_batch(await rig.place(), await rig.asker()))
-    rig.desk.open(replace(batch, card=None))
+    rig.desk.open(replace(batch, card_message=None))
     await rig.sandbox.fault("POST", r"/callback", status=404, code=10062)
     await ada.click(seen, "Accept", wait=0.2)
     await ada.wait_for_change(seen, lambda m: "APPROVED" in m.text)

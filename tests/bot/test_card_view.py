@@ -78,7 +78,7 @@ def endings(batch: Batch) -> list[Batch]:
 @given(requests, strings, st.integers(0, 3), st.booleans())
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 async def test_any_card_fits_open_and_settled(found: list[Any], words: str, ending: int, can_attach: bool) -> None:
-    batch = make_batch(PLACE, MAX, *found, words=words)
+    batch = make_batch(PLACE, MAX, *found, model_text=words)
     state = endings(batch)[ending]
     rendered = render(state, batch.opened, can_attach=can_attach)
     within_limits(rendered)
@@ -98,7 +98,7 @@ HEAVY = {
 @pytest.mark.parametrize("kind", list(HEAVY))
 async def test_a_heavy_card_uses_the_room_and_not_more(kind: str, calls: int) -> None:
     """Attack 7: the rest is in the file, whole."""
-    batch = make_batch(PLACE, MAX, *(make_request(HEAVY[kind]) for _ in range(calls)), words="and so on " * 300)
+    batch = make_batch(PLACE, MAX, *(make_request(HEAVY[kind]) for _ in range(calls)), model_text="and so on " * 300)
     for state in endings(batch):
         rendered = render(state, batch.opened)
         within_limits(rendered)
@@ -108,7 +108,7 @@ async def test_a_heavy_card_uses_the_room_and_not_more(kind: str, calls: int) ->
 
 async def test_a_card_whose_own_words_are_many_still_fits() -> None:
     many = [make_request({"n": "1"}, tool="`" * 90, why="*" * 500, message="_" * 900, quorum=3) for _ in range(10)]
-    batch = make_batch(PLACE, MAX, *many, words="`" * 3000)
+    batch = make_batch(PLACE, MAX, *many, model_text="`" * 3000)
     for page in range(batch.pages):
         within_limits(render(batch, 0.0, page=page))
 
@@ -119,7 +119,7 @@ async def test_nothing_quoted_is_ever_outside_of_code(values: list[str], done: b
     """Attacks 1 and 2: the forgery is in blocks, never beside them."""
     args = {f"arg{n}": value for n, value in enumerate(values)}
     request = make_request(args, metadata={"summary": values[0]})
-    batch = make_batch(PLACE, MAX, request, words=values[-1])
+    batch = make_batch(PLACE, MAX, request, model_text=values[-1])
     batch = settled(batch, Choice.ACCEPT, ADA) if done else batch
     for text in texts(render(batch, batch.opened)):
         assert "FORGED" not in shown(text)

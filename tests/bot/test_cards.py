@@ -28,7 +28,7 @@ async def test_no_mention_in_arguments_ever_pings(rig: Rig, ada: Person) -> None
     role = await rig.sandbox.role_id("Approvers")
     hostile = {"text": f"@everyone @here <@{ada.id}> <@&{role}>", f"<@{ada.id}>": "@everyone"}
     request = make_request(hostile, metadata={"summary": "@everyone look"})
-    batch, seen = await show(rig, make_batch(await rig.place(), await rig.asker(), request, words=f"<@{ada.id}>"))
+    batch, seen = await show(rig, make_batch(await rig.place(), await rig.asker(), request, model_text=f"<@{ada.id}>"))
     await rig.client.front_end.refresh_card(batch)
     await ada.click(seen, "Accept")
     await rig.client.front_end.refresh_card(rig.desk.batches[batch.id])

@@ -12,7 +12,7 @@ from discord_sandbox import Person
 from discord_sandbox.sight import SeenMessage
 from signoff.approvals.model import Actor, Batch, Place, RequestState
 from signoff.errors import StoreError
-from signoff.turns.messages import gone_approvers
+from signoff.turns.messages import missing_approvers_notice
 from tests.rigs.bot import Rig, show, until
 from tests.rigs.bot_fakes import make_batch, make_request
 
@@ -132,4 +132,4 @@ NOBODY = {"approvers": ()}
 def test_that_nobody_may_decide_is_said_of_the_calls_that_it_is_true_of(calls: list[Any], words: str) -> None:
     asker = Actor("100", "Max", "1")
     batch = make_batch(Place("1", "10", "10"), asker, *(make_request(**fields) for fields in calls))
-    assert f"role:7 may decide here by a rule, and is gone. {words} Change" in gone_approvers(batch)
+    assert f"role:7 may decide here by a rule, and is gone. {words} Change" in missing_approvers_notice(batch)

@@ -119,7 +119,7 @@ async def test_a_card_is_posted_once_more_and_the_old_one_is_empty(rig: Rig, ada
     before = await ada.see(old)
     assert before is not None
     assert before.buttons, "should it end here, the old one still counts"
-    rig.desk.open(replace(batch, card=posted))
+    rig.desk.open(replace(batch, card_message=posted))
     await rig.client.front_end.retire_card(batch)
     left = await ada.see(old)
     assert left is not None

@@ -94,7 +94,7 @@ async def test_whatever_is_sent_on_a_closed_client_ends_like_a_cancelled_task(
 ) -> None:
     """And above all not as a card that failed: that would cancel its request."""
     turn = await rig.turn(max_)
-    batch = make_batch(turn.place, turn.asker, turn=turn.id, card=turn.message)
+    batch = make_batch(turn.place, turn.asker, turn=turn.id, card_message=turn.message)
     await rig.client.close()
     caplog.clear()
     with pytest.raises(asyncio.CancelledError):

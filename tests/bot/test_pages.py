@@ -51,7 +51,7 @@ def requests(draw: st.DrawFn) -> ApprovalRequest:
 def batches(draw: st.DrawFn) -> Batch:
     found = draw(st.lists(requests(), min_size=1, max_size=11))
     batch = make_batch(
-        PLACE, MAX, *found, words=draw(st.just("") | st.text(max_size=4000)), revision=draw(st.integers(0, 99))
+        PLACE, MAX, *found, model_text=draw(st.just("") | st.text(max_size=4000)), revision=draw(st.integers(0, 99))
     )
     done = draw(st.sets(st.sampled_from(found).map(lambda r: r.id)))
     ended = settled(batch, draw(st.sampled_from([Choice.ACCEPT, Choice.REJECT, None])), ADA, draw(hostile))
@@ -74,7 +74,7 @@ async def test_every_page_of_every_card_fits(batch: Batch, can_attach: bool, pag
 
 async def test_a_full_page_has_room_for_every_button_and_file() -> None:
     found = [make_request({"script": "x\n" * 9000}) for _ in range(12)]
-    rendered = render(make_batch(PLACE, MAX, *found, words="w" * 3000), 0.0, page=1, offers=EVERYTHING)
+    rendered = render(make_batch(PLACE, MAX, *found, model_text="w" * 3000), 0.0, page=1, offers=EVERYTHING)
     within_limits(rendered)
     assert len(list(components(rendered))) == 40
     assert len(rendered.card.files) == 4

@@ -76,7 +76,7 @@ async def test_remember_says_what_it_covers_and_covers_that(full: Rig, ada: Pers
     assert "remembered in this conversation" in public.text
     (grant,) = full.desk.memory.grants
     assert (grant.tool, grant.conversation, grant.choice) == ("delete_file", batch.place.conversation, Choice.ACCEPT)
-    assert full.desk.calls[-1].card is None, "a panel is no card"
+    assert full.desk.calls[-1].card_message is None, "a panel is no card"
     await until(lambda: full.desk.final == [batch.id])
     assert await full.sandbox.pings() == []
 

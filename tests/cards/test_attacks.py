@@ -24,7 +24,7 @@ from tests.rigs.cards import (
 
 def hostile_batch(text: str) -> Batch:
     request = make_request(args={text: text, "x": [text, {text: text}]}, metadata={"summary": text}, tool=text)
-    batch = make_batch(request, words=text, already_ran=(text,), asker=replace(ASKER, name=text))
+    batch = make_batch(request, model_text=text, already_ran=(text,), asker=replace(ASKER, name=text))
     return settle(batch, None, None, text, RequestState.CANCELLED)
 
 
@@ -47,7 +47,7 @@ def test_names_stay_on_one_line() -> None:  # row 1
 
 @pytest.mark.parametrize("text", ["a\u202eb", "a\u200bb", "a\u00adb", "a\u3000b", "\x1b[2Jx", "a\x00", "\ud800"])
 def test_hidden_characters_are_shown_and_warned_about(text: str) -> None:  # rows 4, 6
-    card = card_of(make_batch(make_request(args={"path": text}), words=text))
+    card = card_of(make_batch(make_request(args={"path": text}), model_text=text))
     (quote,) = card.calls[0].quotes
     assert "\\u{" in quote.text
     assert card.calls[0].warnings[0].startswith("argument path: contains 1 hidden character: U+")

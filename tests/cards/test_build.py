@@ -85,7 +85,7 @@ def test_a_settled_card_says_how_it_ended_and_has_no_buttons(batch: Batch, tone:
 
 
 def test_a_settled_card_keeps_its_content_and_its_files() -> None:
-    batch = make_batch(make_request(args={"text": "x\n" * 3000}), make_request(2, {"n": 1}), words="Because.")
+    batch = make_batch(make_request(args={"text": "x\n" * 3000}), make_request(2, {"n": 1}), model_text="Because.")
     before, after = card_of(batch), card_of(settle(batch, Choice.REJECT, note="no"))
     assert before.files == after.files
     assert before.words == after.words
@@ -146,7 +146,7 @@ def test_a_card_says_how_many_of_its_calls_may_have_run() -> None:
 def test_ten_calls_with_thirty_hostile_arguments_fit() -> None:
     args = {f"{i:02}\u202e" + "n" * 200: "\u202e\n`" * 300 for i in range(30)}
     requests = [make_request(i, args, tool="t" * 500, metadata={"summary": "s" * 5000}) for i in range(1, 11)]
-    batch = make_batch(*requests, words="w" * 5000, already_ran=("r" * 90,) * 20)
+    batch = make_batch(*requests, model_text="w" * 5000, already_ran=("r" * 90,) * 20)
     seen: list[str] = []
     for page in range(batch.pages):
         card = fit_card(batch, now=NOW, limit=4000, size=measure, page=page)
@@ -161,7 +161,7 @@ def test_ten_calls_with_thirty_hostile_arguments_fit() -> None:
 
 def test_ten_ordinary_calls_are_shown_whole() -> None:
     requests = [make_request(i, {"path": f"notes/{i}.txt", "content": "hello"}) for i in range(1, 11)]
-    batch = make_batch(*requests, words="I will write ten notes.")
+    batch = make_batch(*requests, model_text="I will write ten notes.")
     for page in range(batch.pages):
         card = fit_card(batch, now=NOW, limit=4000, size=measure, page=page)
         assert card.files == ()
@@ -169,7 +169,7 @@ def test_ten_ordinary_calls_are_shown_whole() -> None:
 
 
 def test_fitting_does_not_depend_on_the_decision() -> None:
-    batch = make_batch(make_request(args={"text": "word " * 3000}), words="x" * 3000)
+    batch = make_batch(make_request(args={"text": "word " * 3000}), model_text="x" * 3000)
     before = fit_card(batch, now=NOW, limit=4000, size=measure)
     after = fit_card(settle(batch), now=NOW + 500, limit=4000, size=measure)
     assert (before.calls, before.files, before.words) == (after.calls, after.files, after.words)

@@ -58,7 +58,7 @@ def batches(draw: st.DrawFn) -> Batch:
         )
         for i in range(count)
     ]
-    batch = make_batch(*requests, words=draw(TEXT), already_ran=tuple(draw(st.lists(TEXT, max_size=9))))
+    batch = make_batch(*requests, model_text=draw(TEXT), already_ran=tuple(draw(st.lists(TEXT, max_size=9))))
     how = draw(st.sampled_from(["open", "accept", "reject", "expired", "cancelled", "mixed"]))
     note = draw(TEXT)
     match how:
@@ -142,7 +142,7 @@ def test_accept_is_offered_only_for_what_is_shown_or_attached(batch: Batch, room
 @settings(deadline=None)
 def test_markup_stays_in_quoted_parts(text: str, room: int) -> None:
     request = make_request(args={text: text}, tool=text, metadata={"summary": text})
-    batch = make_batch(request, words=text, already_ran=(text,))
+    batch = make_batch(request, model_text=text, already_ran=(text,))
     for candidate in (batch, settle(batch, None, None, text, RequestState.CANCELLED)):
         for part in trusted_strings(build_card(candidate, now=NOW, room=room)):
             assert not set(part) & set("\n`#*@[]<>|")

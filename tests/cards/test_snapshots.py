@@ -51,7 +51,7 @@ def test_an_ordinary_card() -> None:
         args={"path": "notes/today.md", "content": "# Today\n\n- buy milk\n- call Ada", "overwrite": False, "tag": "5"},
         metadata={"summary": "Writes notes/today.md (4 lines)"},
     )
-    card = build_card(make_batch(request, words="I will save your list.", already_ran=("glob",)), now=NOW)
+    card = build_card(make_batch(request, model_text="I will save your list.", already_ran=("glob",)), now=NOW)
     assert draw(card) == snapshot("""\
 Tool Approval Required [open]
 Asked by @ada
@@ -113,7 +113,7 @@ file request-01010101.txt
 
 def test_the_file_of_a_hostile_card() -> None:
     args = {"command": "ls \u202e/tmp" + "\n" + "warning: none\x7f", "n": 5}
-    (file,) = build_card(make_batch(make_request(args=args), words="Safe."), now=NOW, room=0).files
+    (file,) = build_card(make_batch(make_request(args=args), model_text="Safe."), now=NOW, room=0).files
     assert file.data.decode("utf-8") == snapshot("""\
 Signoff: one request, whole
 request: "0101010101010101" of "b0b0b0b0b0b0b0b0"

@@ -14,7 +14,7 @@ from tests.rigs.live_bot import PATIENCE, CrashingRig, rig
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 DRIVER = "signoff.turns.driver:Driver"
-SHOWING = "signoff.turns.delivery:Showing"
+SHOWING = "signoff.turns.delivery:Delivery"
 DESK = "signoff.approvals.desk:Desk"
 JOURNAL = "signoff.gate.journal:Journal"
 RUNNER = "signoff.agent.runner:AgentRunner"
@@ -32,7 +32,7 @@ BEFORE_THE_CARD = {
     "thread_opened": "signoff.bot.sending:open_thread:after",
     "turn_claimed": f"{RUNNER}.advance:before",
     "response_saved": "signoff.gate.gate:Gate.after_tool_validate:before",
-    "call_ruled_to_ask": f"{DRIVER}._pause:before",
+    "call_ruled_to_ask": f"{DRIVER}._wait_for_people:before",
     "batch_opened": f"{DESK}.watch:before",
     "card_posted": f"{FRONT}.post_card:after",
     "card_id_stored": f"{SHOWING}.post_card:after",

@@ -10,7 +10,7 @@ from signoff.agent.tools import builtin_tools
 from signoff.approvals.desk import Desk
 from signoff.approvals.model import Choice
 from signoff.store import Store
-from signoff.turns.model import Finished, Paused
+from signoff.turns.model import Finished, Waiting
 from tests.conftest import PLACE, HandClock
 from tests.gate.test_gate import Bench, batch_of
 from tests.rigs.scripted import calls
@@ -63,7 +63,7 @@ async def test_of_two_writes_to_one_file_on_one_card_the_second_is_asked_about_a
     [request] = batch_of(step).requests
     assert request.call.args["content"] != first
     rounds = 0
-    while isinstance(step, Paused):
+    while isinstance(step, Waiting):
         assert file.read_text() == first
         rounds += 1
         assert rounds < 3

@@ -20,7 +20,7 @@ from signoff.approvals.errors import Refused
 from signoff.approvals.model import Choice, RequestKind, RequestState, Ruling, ToolCall, Verdict
 from signoff.approvals.policy import Context, Declaration, Policy, Rule
 from signoff.errors import StoreError, TurnFailed
-from signoff.gate.tool_slots import Floor
+from signoff.gate.tool_slots import ToolSlots
 from signoff.turns.model import Finished, TurnState
 from tests.conftest import ADA, PLACE
 from tests.gate.test_gate import Bench, batch_of, bench, protected
@@ -121,7 +121,7 @@ def hangs_in_a_thread(*args: Any, **named: Any) -> None:
 async def test_a_validator_has_no_longer_than_the_tool(bench: Bench, slow: Any) -> None:
     tool = Tool(bench.box.tool("act"), args_validator=slow)
     async with asyncio.timeout(20):
-        step = await bench.start([calls(("act", {})), "done"], [tool], floor=Floor(0.1))
+        step = await bench.start([calls(("act", {})), "done"], [tool], slots=ToolSlots(0.1))
     assert isinstance(step, Finished)
     assert bench.box.ran == []
     assert "the check of its arguments took longer" in bench.script.results["call_0"]

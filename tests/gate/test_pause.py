@@ -10,9 +10,9 @@ from signoff.approvals.desk import Click
 from signoff.approvals.model import Choice, Ruling, ToolCall, Verdict
 from signoff.approvals.policy import Context, Declaration
 from signoff.gate.journal import Journal
-from signoff.gate.tool_slots import Floor
-from signoff.turns.model import Finished, Paused, TurnState
-from signoff.turns.pausing import Halts
+from signoff.gate.tool_slots import ToolSlots
+from signoff.turns.model import Finished, TurnState, Waiting
+from signoff.turns.pausing import Pausing
 from tests.conftest import ADA, PLACE, SERVER
 from tests.gate.test_gate import Bench, batch_of, bench
 from tests.gate.test_revised_calls import Shelf
@@ -26,7 +26,7 @@ ALLOWED = Ruling(Verdict.ALLOW, "nothing against it")
 
 
 @dataclass
-class WatchedFloor(Floor):
+class WatchedSlots(ToolSlots):
     reached: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def wait_open(self, server: str) -> None:
@@ -37,14 +37,14 @@ class WatchedFloor(Floor):
 class Changing:
     """A policy that pauses the server once it has ruled for the last time before a call, and can be changed."""
 
-    def __init__(self, floor: Floor, pause_after: int) -> None:
-        self.floor, self.left, self.now = floor, pause_after, ALLOWED
+    def __init__(self, slots: ToolSlots, pause_after: int) -> None:
+        self.slots, self.left, self.now = slots, pause_after, ALLOWED
         self.paused = asyncio.Event()
 
     async def decide(self, call: ToolCall, declaration: Declaration, context: Context) -> Ruling:
         self.left -= 1
         if not self.left:
-            self.floor.pause(SERVER)
+            self.slots.pause(SERVER)
             self.paused.set()
         return self.now
 
@@ -54,47 +54,47 @@ async def settle() -> None:
 
 
 async def test_no_model_request_starts_in_a_paused_server(bench: Bench) -> None:
-    floor = WatchedFloor()
-    floor.pause(SERVER)
-    going = asyncio.ensure_future(bench.start(["done"], [], floor=floor))
-    await asyncio.wait_for(floor.reached.wait(), 5)
+    slots = WatchedSlots()
+    slots.pause(SERVER)
+    going = asyncio.ensure_future(bench.start(["done"], [], slots=slots))
+    await asyncio.wait_for(slots.reached.wait(), 5)
     await settle()
     assert bench.script.asked == []
-    floor.resume(SERVER)
+    slots.resume(SERVER)
     assert isinstance(await going, Finished)
 
 
 async def test_no_tool_starts_in_a_paused_server(bench: Bench) -> None:
-    floor = Floor()
-    policy = Changing(floor, pause_after=1)  # while the response is validated
+    slots = ToolSlots()
+    policy = Changing(slots, pause_after=1)  # while the response is validated
     tools = [bench.box.tool("one")]
-    going = asyncio.ensure_future(bench.start([calls(("one", {})), "done"], tools, policy=policy, floor=floor))
+    going = asyncio.ensure_future(bench.start([calls(("one", {})), "done"], tools, policy=policy, slots=slots))
     await policy.paused.wait()
     await settle()
     assert bench.box.ran == []
     assert await bench.store.run(lambda tx: tx.audit_page(SERVER, kind="started")) == []
-    floor.resume(SERVER)
+    slots.resume(SERVER)
     assert isinstance(await going, Finished)
     assert len(bench.box.ran) == 1
 
 
 async def test_a_pause_in_the_moment_of_the_start_withdraws_it(bench: Bench, monkeypatch: Any) -> None:
-    floor, enter = Floor(), Journal.enter
+    slots, enter = ToolSlots(), Journal.enter
 
     async def entered(self: Journal, call: ToolCall, **options: bool) -> Any:
         entry = await enter(self, call, **options)
-        if not bench.box.ran and not floor.is_shut(SERVER) and not paused.is_set():
-            floor.pause(SERVER)
+        if not bench.box.ran and not slots.is_shut(SERVER) and not paused.is_set():
+            slots.pause(SERVER)
             paused.set()
         return entry
 
     paused = asyncio.Event()
     monkeypatch.setattr(Journal, "enter", entered)
-    going = asyncio.ensure_future(bench.start([calls(("one", {})), "done"], [bench.box.tool("one")], floor=floor))
+    going = asyncio.ensure_future(bench.start([calls(("one", {})), "done"], [bench.box.tool("one")], slots=slots))
     await paused.wait()
     await settle()
     assert bench.box.ran == []
-    floor.resume(SERVER)
+    slots.resume(SERVER)
     assert isinstance(await going, Finished)
     assert len(bench.box.ran) == 1
 
@@ -103,14 +103,14 @@ async def test_a_pause_in_the_moment_of_the_start_withdraws_it(bench: Bench, mon
 
 
 async def test_a_rule_made_during_a_pause_holds_for_the_call_that_waited(bench: Bench) -> None:
-    floor = Floor()
-    policy = Changing(floor, pause_after=2)  # the second ruling is the one in front of the call
+    slots = ToolSlots()
+    policy = Changing(slots, pause_after=2)  # the second ruling is the one in front of the call
     tools = [bench.box.tool("one")]
-    going = asyncio.ensure_future(bench.start([calls(("one", {})), "done"], tools, policy=policy, floor=floor))
+    going = asyncio.ensure_future(bench.start([calls(("one", {})), "done"], tools, policy=policy, slots=slots))
     await policy.paused.wait()
     await settle()
     policy.now = Ruling(Verdict.DENY, "not any more")
-    floor.resume(SERVER)
+    slots.resume(SERVER)
     await going
     assert bench.box.ran == []
     assert "not any more" in bench.script.results["call_0"]
@@ -118,15 +118,15 @@ async def test_a_rule_made_during_a_pause_holds_for_the_call_that_waited(bench: 
 
 async def test_an_operand_that_changes_during_a_pause_is_asked_about_again(bench: Bench) -> None:
     """Row 10."""
-    floor, shelf = Floor(), Shelf()
-    step = await bench.start([calls(("put", {"value": "x"})), "done"], [shelf.tool()], floor=floor)
+    slots, shelf = ToolSlots(), Shelf()
+    step = await bench.start([calls(("put", {"value": "x"})), "done"], [shelf.tool()], slots=slots)
     await bench.desk.decide(Click(batch_of(step).id, Choice.ACCEPT, ADA, PLACE.channel))
-    floor.pause(SERVER)
+    slots.pause(SERVER)
     going = asyncio.ensure_future(bench.advance())
     await settle()
     shelf.state = "changed while paused"
-    floor.resume(SERVER)
-    assert isinstance(await going, Paused)
+    slots.resume(SERVER)
+    assert isinstance(await going, Waiting)
     assert shelf.written == []
 
 
@@ -139,8 +139,8 @@ async def test_stop_ends_the_step_that_is_under_way(office: Office) -> None:
     await office.take(turn)
     await office.until_state(turn, TurnState.RUNNING)
     await office.until(lambda: office.runner.advanced)
-    halts = Halts(office.store, office.desk, office.runner, office.driver, office.clock)
-    await halts.stop(ADA)
+    pausing = Pausing(office.store, office.desk, office.runner, office.driver, office.clock)
+    await pausing.stop(ADA)
     await office.until(lambda: not any(office.runner._running.values()))
 
 
@@ -157,11 +157,11 @@ async def test_a_card_is_not_opened_for_a_turn_that_was_stopped_meanwhile(office
         return asked
 
     office.desk.look_for_approvers = look  # type: ignore[method-assign]
-    office.runner.script(turn, Paused(batch))
+    office.runner.script(turn, Waiting(batch))
     await office.take(turn)
     await looking.wait()
-    halts = Halts(office.store, office.desk, office.runner, office.driver, office.clock)
-    await halts.stop(ADA)
+    pausing = Pausing(office.store, office.desk, office.runner, office.driver, office.clock)
+    await pausing.stop(ADA)
     await settle()
     assert await office.state(turn) is TurnState.STOPPED
     assert await office.store.run(lambda tx: tx.batch(batch.id)) is None

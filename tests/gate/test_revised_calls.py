@@ -24,7 +24,7 @@ from signoff.approvals.policy import Policy, Rule
 from signoff.gate.dry_run import Trial
 from signoff.gate.journal import Go
 from signoff.gate.previews import CallInfo, Preview, call_info
-from signoff.turns.model import CallRecord, CallState, Finished, Paused, Step, TurnState
+from signoff.turns.model import CallRecord, CallState, Finished, Step, TurnState, Waiting
 from tests.conftest import ADA, MAX, PLACE, make_turn
 from tests.gate.test_gate import Bench, batch_of, bench, protected
 from tests.rigs.scripted import Script, calls
@@ -159,7 +159,7 @@ async def test_what_has_changed_since_it_was_approved_is_asked_again(bench: Benc
     step = await bench.start([calls(("put", {"value": "x"})), "done"], [shelf.tool()])
     shelf.state = "changed"
     again = await accept(bench, step)
-    assert isinstance(again, Paused)
+    assert isinstance(again, Waiting)
     assert shelf.written == []
     request = again.batch.requests[0]
     assert "no longer as it was" in request.why

@@ -72,7 +72,7 @@ class FakeOrders(Administration):
     def tools(self) -> Sequence[ToolFacts]:
         return self.seen
 
-    def floor(self) -> Sequence[Rule]:
+    def operator_rules(self) -> Sequence[Rule]:
         return self.operator
 
     def mode(self) -> str:
@@ -122,7 +122,9 @@ class FakeOrders(Administration):
         await self._note("repost", batch_id, actor)
         if batch_id in self.fails_on:
             raise self.fails_on[batch_id]
-        self.open = [replace(b, card=f"{int(b.card or 0) + 1}") if b.id == batch_id else b for b in self.open]
+        self.open = [
+            replace(b, card_message=f"{int(b.card_message or 0) + 1}") if b.id == batch_id else b for b in self.open
+        ]
 
     async def audit(
         self,

@@ -82,6 +82,6 @@ class Rig:
 async def show(rig: Rig, batch: Batch) -> tuple[Batch, SeenMessage]:
     """Post a card as the driver does, and look at it as Max."""
     card = await rig.client.front_end.post_card(batch)
-    posted = rig.desk.open(replace(batch, card=card))
+    posted = rig.desk.open(replace(batch, card_message=card))
     max_ = await rig.sandbox.person("Max")
     return posted, await max_.wait_for_message(batch.place.channel, lambda m: str(m.id) == card)

@@ -83,7 +83,7 @@ class MemoryStore:
         return next((b for b in self.batches.values() for r in b.requests if r.id == request_id), None)
 
     def batch_of_card(self, card: str) -> Batch | None:
-        return next((b for b in self.batches.values() if b.card == card), None)
+        return next((b for b in self.batches.values() if b.card_message == card), None)
 
     def open_in(self, channel: str) -> list[Batch]:
         return [b for b in self.batches.values() if b.place.channel == channel and not b.settled]
@@ -113,7 +113,7 @@ class MemoryStore:
         self.batches[batch_id] = replace(self.batches[batch_id], revision=revision)
 
     def set_card(self, batch_id: str, card: str) -> None:
-        self.batches[batch_id] = replace(self.batches[batch_id], card=card)
+        self.batches[batch_id] = replace(self.batches[batch_id], card_message=card)
 
     def set_card_final(self, batch_id: str) -> None:
         self.batches[batch_id] = replace(self.batches[batch_id], card_final=True)
@@ -152,9 +152,9 @@ class RecordingDesk(Desk):
             raise self.fails_with
         return await super().decide(click)
 
-    async def card_lost(self, card: str, reason: str) -> Batch | None:
+    async def card_deleted(self, card: str, reason: str) -> Batch | None:
         self.lost.append((card, reason))
-        return await super().card_lost(card, reason)
+        return await super().card_deleted(card, reason)
 
     async def mark_card_final(self, batch_id: str) -> None:
         self.final.append(batch_id)

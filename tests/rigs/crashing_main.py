@@ -26,10 +26,10 @@ CLICK_GRACE = 0.3
 
 PLACES = (
     "signoff.turns.driver:Driver.submit",
-    "signoff.turns.driver:Driver._pause",
+    "signoff.turns.driver:Driver._wait_for_people",
     "signoff.turns.driver:Driver._end",
-    "signoff.turns.delivery:Showing.post_card",
-    "signoff.turns.delivery:Showing.reply",
+    "signoff.turns.delivery:Delivery.post_card",
+    "signoff.turns.delivery:Delivery.reply",
     "signoff.approvals.desk:Desk.watch",
     "signoff.approvals.desk:Desk.decide",
     "signoff.agent.runner:AgentRunner.advance",

@@ -62,7 +62,7 @@ def a_batch(batch_id: str = "b1", *requests: ApprovalRequest, **changes: Any) ->
         requests=requests or (a_request(f"{batch_id}-q1"),),
         opened=100.0,
         deadline=400.0,
-        words="I will clean up",
+        model_text="I will clean up",
         already_ran=("list_files",),
     )
     return replace(batch, **changes)

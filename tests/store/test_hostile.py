@@ -59,7 +59,9 @@ async def test_hostile_text_in_every_field_comes_back(store: Store, text: str) -
     key = CallKey(text, 1, text)
     call = ToolCall(key=key, tool=text, args={text: [text]}, schema=text, digest=text)
     request = a_request(text, call=call, why=text, approvers=(text,), metadata={text: {text: text}})
-    batch = a_batch(text, request, turn=text, place=place, asker=actor, words=text, already_ran=(text,), card=text)
+    batch = a_batch(
+        text, request, turn=text, place=place, asker=actor, model_text=text, already_ran=(text,), card_message=text
+    )
     turn = a_turn(text, place=place, message=text, text=text, batch=text, reply=text)
     turn = replace(turn, asker=actor)
     record = CallRecord(key, text, text, CallState.DONE, text.encode(errors="surrogatepass"), request=text)
@@ -109,7 +111,7 @@ async def test_json_and_text_round_trip_through_the_database(
     store: Store, args: dict[str, Any], metadata: dict[str, Any], words: str, call_id: str
 ) -> None:
     request = a_request("q", key=CallKey("c", 1, call_id), args=args, metadata=metadata)
-    batch = a_batch("b", request, words=words)
+    batch = a_batch("b", request, model_text=words)
 
     class Undo(Exception):
         pass

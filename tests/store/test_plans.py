@@ -101,7 +101,7 @@ def an_old_round(tx: Tx, n: int) -> None:
     name = f"old{n}"
     for state in (TurnState.DONE, TurnState.FAILED, TurnState.STOPPED):
         tx.insert_turn(a_turn(f"{name}-{state}", conversation="c1", state=state, reply="x", reply_posted=True))
-    tx.insert_batch(a_batch(name, settled(a_request(name)), card=name, card_final=True))
+    tx.insert_batch(a_batch(name, settled(a_request(name)), card_message=name, card_final=True))
     tx.insert_batch(a_batch(f"{name}-by-mode", settled(a_request(f"{name}-by-mode"))))
     tx.put_call(CallRecord(CallKey(name, 3, "call_0"), "shell", "d", CallState.DONE), name, 1.0)
     tx.save_history(name, [HistoryEntry(0, b"x")])
@@ -115,7 +115,7 @@ def somebody_else_waiting(tx: Tx, n: int) -> None:
     name = f"else{n}"
     tx.insert_turn(a_turn(name, asker=name, state=TurnState.WAITING, batch=name))
     tx.insert_turn(a_turn(f"{name}-next", asker=name, conversation=f"c-{name}"))
-    tx.insert_batch(a_batch(name, a_request(name), card=name))
+    tx.insert_batch(a_batch(name, a_request(name), card_message=name))
 
 
 def filled(path: Path, rounds: int, others: int = 0) -> SqliteDatabase:
@@ -125,7 +125,7 @@ def filled(path: Path, rounds: int, others: int = 0) -> SqliteDatabase:
     db.begin()
     tx.insert_turn(a_turn())
     tx.insert_turn(a_turn("waiting", state=TurnState.WAITING, batch="b1"))
-    tx.insert_batch(a_batch(card=None))
+    tx.insert_batch(a_batch(card_message=None))
     for n in range(rounds):
         an_old_round(tx, n)
     for n in range(others):

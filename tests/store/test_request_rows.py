@@ -27,7 +27,7 @@ async def test_a_batch_comes_back_as_it_was_by_id_request_and_card(store: Store)
     assert await store.run(lambda tx: tx.batch_of_request("q1")) == batch
     assert await store.run(lambda tx: tx.batch_of_card("m1")) is None
     await store.run(lambda tx: tx.set_card("b1", "m1"))
-    assert await store.run(lambda tx: tx.batch_of_card("m1")) == replace(batch, card="m1")
+    assert await store.run(lambda tx: tx.batch_of_card("m1")) == replace(batch, card_message="m1")
     for missing in ("", "b2", "q1' OR '1'='1"):
         assert await store.run(lambda tx, missing=missing: tx.batch(missing)) is None
         assert await store.run(lambda tx, missing=missing: tx.batch_of_request(missing)) is None
@@ -68,7 +68,7 @@ async def test_a_batch_that_is_there_is_left_as_it_is(store: Store) -> None:
     request = settled(batch.requests[0])
     await store.run(lambda tx: tx.insert_batch(batch))
     await store.run(lambda tx: tx.settle(request))
-    await store.run(lambda tx: tx.insert_batch(replace(batch, words="other", requests=(a_request("new"),))))
+    await store.run(lambda tx: tx.insert_batch(replace(batch, model_text="other", requests=(a_request("new"),))))
     assert await store.run(lambda tx: tx.batch("b1")) == replace(batch, requests=(request,))
 
 

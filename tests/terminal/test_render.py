@@ -40,7 +40,7 @@ def test_a_card_has_its_parts_in_order() -> None:
     request = make_request(
         make_call("delete_file", {"path": "a.txt"}), message="look twice", metadata={"summary": "bye"}
     )
-    text = drawn(draw_card(build_card(make_batch(request, words="I would delete it"), now=NOW), NOW))
+    text = drawn(draw_card(build_card(make_batch(request, model_text="I would delete it"), now=NOW), NOW))
     wanted = ["Tool Approval Required", "Asked by Max", "May decide: members with Manage Server"]
     wanted += ["Rejected automatically in 5:00", "delete_file", "Why: the tool is declared", "Note: look twice"]
     wanted += ["Tool's words", "bye", "path", "a.txt", "Model's words", "not checked", "I would delete it", "Request "]

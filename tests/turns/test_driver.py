@@ -19,7 +19,7 @@ from signoff.store import Store
 from signoff.turns import delivery as delivery_module
 from signoff.turns import driver as driver_module
 from signoff.turns.driver import Driver, QueueLimits
-from signoff.turns.model import Finished, HistoryEntry, Paused, Step, Turn, TurnState
+from signoff.turns.model import Finished, HistoryEntry, Step, Turn, TurnState, Waiting
 from signoff.turns.ports import FrontEnd, Runner
 from tests.conftest import ADA, MAX, OLGA, SERVER, HandClock, make_batch, make_request, make_turn
 
@@ -173,12 +173,12 @@ class Office:
 
     async def asked(self, turn: Turn, batch: Batch) -> None:
         """Take a turn whose first step opens this batch, up to its card."""
-        self.runner.script(turn, Paused(batch))
+        self.runner.script(turn, Waiting(batch))
         await self.take(turn)
         await self.until_state(turn, TurnState.WAITING)
 
         async def has_card() -> bool:
-            return (await self.batch(batch)).card is not None
+            return (await self.batch(batch)).card_message is not None
 
         await self.until_true(has_card)
 
@@ -342,7 +342,7 @@ async def test_a_store_that_fails_leaves_nothing_held(store: Store, clock: HandC
 async def test_a_decision_takes_the_turn_to_its_next_step(office: Office) -> None:
     turn = in_thread(1)
     first, second = batch_of(turn), batch_of(turn)
-    office.runner.script(turn, Paused(first), Paused(second), Finished("the answer", (HistoryEntry(0, b"[]"),)))
+    office.runner.script(turn, Waiting(first), Waiting(second), Finished("the answer", (HistoryEntry(0, b"[]"),)))
     await office.take(turn)
     for number, batch in enumerate((first, second), start=1):
         await office.until(lambda number=number: len(office.front.cards) == number)
@@ -376,7 +376,7 @@ async def test_the_reply_is_posted_for_the_rounds_that_there_were(office: Office
 async def test_a_batch_that_a_mode_settles_needs_no_card(store: Store, clock: HandClock) -> None:
     office = Office(store, clock, modes=Modes("auto_deny"))
     turn = in_thread(1)
-    office.runner.script(turn, Paused(batch_of(turn)), FINISH)
+    office.runner.script(turn, Waiting(batch_of(turn)), FINISH)
     await office.take(turn)
     await office.until_state(turn, TurnState.DONE)
     assert office.front.cards == []
@@ -429,7 +429,7 @@ async def test_a_card_that_cannot_be_posted_cancels_and_is_said(office: Office) 
     turn = in_thread(1)
     batch = batch_of(turn)
     office.front.failures["post_card"].append(CardFailed("the thread is locked"))
-    office.runner.script(turn, Paused(batch), FINISH)
+    office.runner.script(turn, Waiting(batch), FINISH)
     await office.take(turn)
     await office.until(lambda: office.front.replies == [(turn.id, "the answer")])
     assert (await office.batch(batch)).requests[0].state is RequestState.CANCELLED
@@ -443,7 +443,7 @@ async def test_a_card_that_is_there_only_after_its_deadline_shows_that(office: O
     turn = in_thread(1)
     batch = batch_of(turn)
     office.front.posting = asyncio.Event()
-    office.runner.script(turn, Paused(batch), FINISH)
+    office.runner.script(turn, Waiting(batch), FINISH)
     await office.take(turn)
     await office.until(lambda: office.front.cards)
     office.clock.at = batch.deadline
@@ -452,7 +452,7 @@ async def test_a_card_that_is_there_only_after_its_deadline_shows_that(office: O
     office.front.posting.set()
     await office.until(lambda: office.front.refreshed)
     assert office.front.refreshed[-1].requests[0].state is RequestState.EXPIRED
-    assert office.front.refreshed[-1].card
+    assert office.front.refreshed[-1].card_message
 
 
 async def test_a_card_whose_last_change_failed_is_changed_later(office: Office) -> None:
@@ -525,7 +525,7 @@ async def test_a_failing_subscriber_or_notice_ends_nothing(office: Office) -> No
     batch = batch_of(turn)
     office.front.failures["post_card"].append(CardFailed("gone"))
     office.front.failures["notice"].append(ConnectionError("gone as well"))
-    office.runner.script(turn, Paused(batch), FINISH)
+    office.runner.script(turn, Waiting(batch), FINISH)
     await office.take(turn)
     await office.until(lambda: office.front.replies)
     assert await office.state(turn) is TurnState.DONE
@@ -643,7 +643,7 @@ async def test_the_sweeper_survives_a_store_that_fails_once(office: Office, monk
     await office.until(lambda: not failures)
     turn = in_thread(1)
     batch = batch_of(turn, deadline=office.clock.at)
-    office.runner.script(turn, Paused(batch), FINISH)
+    office.runner.script(turn, Waiting(batch), FINISH)
     await office.take(turn)
     await office.until_state(turn, TurnState.DONE)
 
@@ -684,7 +684,7 @@ async def test_a_front_end_that_is_closed_costs_neither_card_nor_reply(
     batch = batch_of(asking)
     for what in ("post_card", "reply"):
         office.front.failures[what].append(asyncio.CancelledError())
-    office.runner.script(asking, Paused(batch))
+    office.runner.script(asking, Waiting(batch))
     await office.take(asking)
     await office.take(answered)
     await office.until(lambda: not any(office.front.failures.values()))

@@ -19,14 +19,14 @@ from signoff.errors import StoreError
 from signoff.store import Store
 from signoff.turns import driver as driver_module
 from signoff.turns import messages
-from signoff.turns.model import HistoryEntry, Paused, Turn, TurnState
-from signoff.turns.pausing import Halts
+from signoff.turns.model import HistoryEntry, Turn, TurnState, Waiting
+from signoff.turns.pausing import Pausing
 from tests.conftest import ADA, HandClock
 from tests.rigs.scripted import Box, Script, calls
 from tests.turns.test_driver import Office, batch_of, hurry, in_thread, office
-from tests.turns.test_pausing import halts
+from tests.turns.test_pausing import pausing
 
-__all__ = ["halts", "hurry", "office"]
+__all__ = ["hurry", "office", "pausing"]
 
 LOCKED = StoreError("The database failed and nothing of this step was kept: another program holds the database.")
 
@@ -100,8 +100,8 @@ async def test_a_store_that_takes_nothing_is_said_once_and_the_turn_ends_when_it
 async def test_what_a_step_came_to_is_reached_again_if_it_could_not_be_kept(office: Office, failures: Failures) -> None:
     turn = in_thread(1)
     batch = batch_of(turn)
-    failures.left = Counter({"Driver._pause": 1, "Driver._end": 1})
-    office.runner.script(turn, Paused(batch), Paused(batch))
+    failures.left = Counter({"Driver._wait_for_people": 1, "Driver._end": 1})
+    office.runner.script(turn, Waiting(batch), Waiting(batch))
     await office.take(turn)
     await office.until(lambda: office.front.cards == [batch.id])
     await office.desk.decide(Click(batch.id, Choice.ACCEPT, ADA, turn.place.channel))
@@ -192,10 +192,10 @@ async def put_off(office: Office, monkeypatch: pytest.MonkeyPatch) -> Turn:
 
 
 async def test_a_turn_that_waits_for_its_next_attempt_can_be_stopped(
-    office: Office, halts: Halts, monkeypatch: pytest.MonkeyPatch
+    office: Office, pausing: Pausing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turn = await put_off(office, monkeypatch)
-    assert await halts.stop(ADA, turn.place.conversation) == 1
+    assert await pausing.stop(ADA, turn.place.conversation) == 1
     await office.until(lambda: office.front.replies)
     assert await office.state(turn) is TurnState.STOPPED
     assert office.driver._steps == {}
@@ -235,7 +235,7 @@ async def test_a_card_that_cannot_be_made_at_all_cancels_and_is_said(
     turn = in_thread(1)
     batch = batch_of(turn)
     office.front.failures["post_card"].append(RuntimeError("a secret in here"))
-    office.runner.script(turn, Paused(batch))
+    office.runner.script(turn, Waiting(batch))
     await office.take(turn)
     await office.until(lambda: office.front.replies == [(turn.id, "the answer")])
     assert (await office.batch(batch)).requests[0].state is RequestState.CANCELLED
@@ -250,7 +250,7 @@ async def test_a_card_that_nobody_sees_is_cancelled_though_the_store_failed_once
     batch = batch_of(turn)
     failures.left["Desk.cancel"] = 1
     office.front.failures["post_card"].append(RuntimeError("no"))
-    office.runner.script(turn, Paused(batch))
+    office.runner.script(turn, Waiting(batch))
     await office.take(turn)
     await office.until(lambda: office.front.replies)
     assert len(office.front.notices) == 1
@@ -292,7 +292,7 @@ async def test_a_card_whose_end_cannot_be_shown_is_one_line_with_its_reason(
 
 async def test_a_reply_that_was_posted_but_not_noted_is_noted_later(office: Office, failures: Failures) -> None:
     turn = in_thread(1)
-    failures.left["Showing.reply"] = 1
+    failures.left["Delivery.reply"] = 1
     await office.take(turn)
 
     async def noted() -> bool:
@@ -314,7 +314,7 @@ async def test_a_card_that_is_posted_again_counts_before_the_old_one_is_emptied(
 
     async def retire_card(shown: Batch) -> None:
         await office.desk.decide(Click(batch.id, Choice.ACCEPT, ADA, turn.place.channel, later))
-        emptied.append(shown.card)
+        emptied.append(shown.card_message)
 
     office.front.retire_card = retire_card  # type: ignore[method-assign]
     assert await office.driver.repost(batch.id)
@@ -329,14 +329,14 @@ async def test_the_new_card_counts_whatever_becomes_of_the_old_one(office: Offic
     await office.asked(turn, batch)
     office.front.failures["retire_card"].append(ending)
     await asyncio.wait({asyncio.ensure_future(office.driver.repost(batch.id))})
-    assert (await office.batch(batch)).card == f"later card of {batch.id}"
+    assert (await office.batch(batch)).card_message == f"later card of {batch.id}"
 
 
 async def test_a_card_is_not_posted_again_while_it_is_posted(office: Office) -> None:
     turn = in_thread(1)
     batch = batch_of(turn)
     office.front.posting = asyncio.Event()
-    office.runner.script(turn, Paused(batch))
+    office.runner.script(turn, Waiting(batch))
     await office.take(turn)
     await office.until(lambda: office.front.cards)
     with pytest.raises(Refused, match="only just being posted"):
@@ -344,7 +344,7 @@ async def test_a_card_is_not_posted_again_while_it_is_posted(office: Office) -> 
     office.front.posting.set()
 
     async def noted() -> bool:
-        return (await office.batch(batch)).card is not None
+        return (await office.batch(batch)).card_message is not None
 
     await office.until_true(noted)
     assert office.front.cards == [batch.id]

@@ -11,28 +11,28 @@ from signoff.approvals.desk import Click
 from signoff.approvals.errors import AlreadySettled, Refused
 from signoff.approvals.model import Actor, Choice, RequestState
 from signoff.store import Store
-from signoff.turns.model import Paused, Turn, TurnState
-from signoff.turns.pausing import Halts
+from signoff.turns.model import Turn, TurnState, Waiting
+from signoff.turns.pausing import Pausing
 from tests.conftest import ADA, MAX, SERVER, HandClock
 from tests.turns.test_driver import FINISH, Office, batch_of, in_thread, office
 
 __all__ = ["office"]
 
 
-def halts_of(office: Office) -> Halts:
-    return Halts(office.store, office.desk, office.runner, office.driver, office.clock)
+def halts_of(office: Office) -> Pausing:
+    return Pausing(office.store, office.desk, office.runner, office.driver, office.clock)
 
 
 @pytest.fixture
-def halts(office: Office) -> Halts:
+def pausing(office: Office) -> Pausing:
     return halts_of(office)
 
 
-async def test_a_pause_cancels_open_cards_and_holds_their_runs_until_resumed(office: Office, halts: Halts) -> None:
+async def test_a_pause_cancels_open_cards_and_holds_their_runs_until_resumed(office: Office, pausing: Pausing) -> None:
     turn = in_thread(1)
     batch = batch_of(turn)
     await office.asked(turn, batch)
-    assert await halts.pause(ADA) == 1
+    assert await pausing.pause(ADA) == 1
     await office.until(lambda: office.front.refreshed)
     request = office.front.refreshed[0].requests[0]
     assert request.state is RequestState.CANCELLED
@@ -43,37 +43,37 @@ async def test_a_pause_cancels_open_cards_and_holds_their_runs_until_resumed(off
     await asyncio.sleep(0.05)
     assert await office.state(turn) is TurnState.WAITING
     assert office.runner.advanced == [turn.id]
-    assert await halts.resume(ADA)
+    assert await pausing.resume(ADA)
     await office.until_state(turn, TurnState.DONE)
-    assert not await halts.resume(ADA)
+    assert not await pausing.resume(ADA)
 
 
-async def test_what_is_asked_in_a_paused_server_is_queued_and_comes_back(office: Office, halts: Halts) -> None:
-    await halts.pause(ADA)
+async def test_what_is_asked_in_a_paused_server_is_queued_and_comes_back(office: Office, pausing: Pausing) -> None:
+    await pausing.pause(ADA)
     turn = in_thread(1)
     admission = await office.driver.submit(turn)
     assert (admission.kind, "Ada has paused me" in admission.text) == ("queued", True)
     await office.driver.go(turn.id)
     await asyncio.sleep(0.05)
     assert await office.state(turn) is TurnState.QUEUED
-    await halts.resume(ADA)
+    await pausing.resume(ADA)
     await office.until_state(turn, TurnState.DONE)
 
 
-async def test_another_server_goes_on(office: Office, halts: Halts) -> None:
-    await halts.pause(replace(ADA, server="900000000000000002"))
+async def test_another_server_goes_on(office: Office, pausing: Pausing) -> None:
+    await pausing.pause(replace(ADA, server="900000000000000002"))
     turn = in_thread(1)
     await office.take(turn)
     await office.until_state(turn, TurnState.DONE)
 
 
-async def test_a_run_that_wants_a_card_in_a_paused_server_gets_it_cancelled(office: Office, halts: Halts) -> None:
+async def test_a_run_that_wants_a_card_in_a_paused_server_gets_it_cancelled(office: Office, pausing: Pausing) -> None:
     turn, going = in_thread(1), asyncio.Event()
     batch = batch_of(turn)
-    office.runner.script(turn, going, Paused(batch))
+    office.runner.script(turn, going, Waiting(batch))
     await office.take(turn)
     await office.until_state(turn, TurnState.RUNNING)
-    await halts.pause(ADA)
+    await pausing.pause(ADA)
     going.set()
     await office.until_state(turn, TurnState.WAITING)
     stored = await office.batch(batch)
@@ -99,7 +99,7 @@ async def test_a_pause_outlives_the_process(store: Store, clock: HandClock) -> N
     await second.driver.stop(0)
 
 
-async def test_stop_ends_running_waiting_and_queued_runs_of_a_conversation(office: Office, halts: Halts) -> None:
+async def test_stop_ends_running_waiting_and_queued_runs_of_a_conversation(office: Office, pausing: Pausing) -> None:
     waiting, running, other = in_thread(1), in_thread(2), in_thread(3)
     batch = batch_of(waiting)
     await office.asked(waiting, batch)
@@ -111,11 +111,11 @@ async def test_stop_ends_running_waiting_and_queued_runs_of_a_conversation(offic
         await office.until_state(turn, TurnState.RUNNING)
     queued = replace(in_thread(4), place=running.place)
     await office.take(queued)
-    assert await halts.stop(ADA, running.place.conversation) == 2
+    assert await pausing.stop(ADA, running.place.conversation) == 2
     assert await office.state(running) is TurnState.STOPPED
     assert await office.state(queued) is TurnState.STOPPED
     assert await office.state(other) is TurnState.RUNNING
-    assert await halts.stop(ADA) == 2
+    assert await pausing.stop(ADA) == 2
     assert await office.state(waiting) is TurnState.STOPPED
     stored = await office.batch(batch)
     assert stored.requests[0].state is RequestState.CANCELLED
@@ -128,30 +128,30 @@ async def test_stop_ends_running_waiting_and_queued_runs_of_a_conversation(offic
     assert await office.state(other) is TurnState.STOPPED
 
 
-async def test_the_next_one_starts_after_a_stop(office: Office, halts: Halts) -> None:
+async def test_the_next_one_starts_after_a_stop(office: Office, pausing: Pausing) -> None:
     turn, never = in_thread(1), asyncio.Event()
     office.runner.script(turn, never, FINISH)
     await office.take(turn)
     await office.until_state(turn, TurnState.RUNNING)
-    await halts.stop(ADA, turn.place.conversation)
+    await pausing.stop(ADA, turn.place.conversation)
     after = replace(in_thread(2), place=turn.place)
     await office.take(after)
     await office.until_state(after, TurnState.DONE)
 
 
 @pytest.mark.parametrize("actor", [MAX, replace(ADA, is_bot=True)], ids=["member", "bot"])
-async def test_only_those_who_manage_the_server_may(office: Office, halts: Halts, actor: Actor) -> None:
+async def test_only_those_who_manage_the_server_may(office: Office, pausing: Pausing, actor: Actor) -> None:
     turn = in_thread(1)
     batch = batch_of(turn)
     await office.asked(turn, batch)
-    for order in (halts.pause, halts.resume, halts.stop):
+    for order in (pausing.pause, pausing.resume, pausing.stop):
         with pytest.raises(Refused):
             await order(actor)
     assert not (await office.batch(batch)).settled
     assert office.runner.paused == set()
 
 
-async def test_ten_runs_and_ten_cards_are_paused_and_come_back(office: Office, halts: Halts) -> None:
+async def test_ten_runs_and_ten_cards_are_paused_and_come_back(office: Office, pausing: Pausing) -> None:
     waiting = [replace(in_thread(n), asker=replace(MAX, id=f"20{n}")) for n in range(10)]
     running = [replace(in_thread(n), asker=replace(MAX, id=f"20{n}")) for n in range(10, 20)]
     batches = [batch_of(turn) for turn in waiting]
@@ -164,25 +164,25 @@ async def test_ten_runs_and_ten_cards_are_paused_and_come_back(office: Office, h
         await office.until_state(turn, TurnState.RUNNING)
     queued = in_thread(30)
     before = list(office.runner.advanced)
-    assert await halts.pause(ADA) == 10
+    assert await pausing.pause(ADA) == 10
     await office.take(queued)
     await office.until(lambda: len(office.front.refreshed) == 10)
     assert all(batch.requests[0].state is RequestState.CANCELLED for batch in office.front.refreshed)
     assert office.runner.advanced == before
-    await halts.resume(ADA)
+    await pausing.resume(ADA)
     going.set()
     for turn in (*waiting, *running, queued):
         await office.until_state(turn, TurnState.DONE)
 
 
-async def test_the_switch_is_on_record(office: Office, halts: Halts) -> None:
+async def test_the_switch_is_on_record(office: Office, pausing: Pausing) -> None:
     turn, never = in_thread(1), asyncio.Event()
     office.runner.script(turn, never, FINISH)
     await office.take(turn)
     await office.until_state(turn, TurnState.RUNNING)
-    await halts.pause(ADA)
-    await halts.resume(ADA)
-    await halts.stop(ADA)
+    await pausing.pause(ADA)
+    await pausing.resume(ADA)
+    await pausing.stop(ADA)
     rows = await office.store.run(lambda tx: tx.audit_page(SERVER))
     assert [(row.kind, row.actor) for row in reversed(rows)] == [
         ("paused", ADA.id),
@@ -215,12 +215,14 @@ async def test_an_open_card_is_posted_once_more(office: Office) -> None:
     batch = batch_of(turn)
     await office.asked(turn, batch)
     assert await office.driver.repost(batch.id)
-    assert (await office.batch(batch)).card == f"later card of {batch.id}"
-    await office.desk.decide(Click(batch.id, Choice.ACCEPT, ADA, turn.place.channel, card=f"later card of {batch.id}"))
+    assert (await office.batch(batch)).card_message == f"later card of {batch.id}"
+    await office.desk.decide(
+        Click(batch.id, Choice.ACCEPT, ADA, turn.place.channel, card_message=f"later card of {batch.id}")
+    )
     assert not await office.driver.repost(batch.id)
 
 
-async def test_a_stopped_run_is_shown_as_stopped(office: Office, halts: Halts) -> None:
+async def test_a_stopped_run_is_shown_as_stopped(office: Office, pausing: Pausing) -> None:
     """For then what is said are our words, which quote somebody, and not the agent's."""
     turn, states = in_thread(1), list[TurnState]()
 
@@ -229,6 +231,6 @@ async def test_a_stopped_run_is_shown_as_stopped(office: Office, halts: Halts) -
 
     office.front.reply = reply  # type: ignore[method-assign]
     await office.asked(turn, batch_of(turn))
-    await halts.stop(ADA)
+    await pausing.stop(ADA)
     await office.until(lambda: states)
     assert states == [TurnState.STOPPED]

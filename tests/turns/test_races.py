@@ -12,24 +12,24 @@ from signoff.approvals.desk import Click
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Batch, Choice, Remember, RequestState
 from signoff.errors import StoreError
-from signoff.turns.model import Paused, TurnState
-from signoff.turns.pausing import Halts
+from signoff.turns.model import TurnState, Waiting
+from signoff.turns.pausing import Pausing
 from tests.conftest import ADA, SERVER, make_batch, make_call, make_request
 from tests.turns.test_driver import Office, batch_of, in_thread, office
-from tests.turns.test_pausing import halts
+from tests.turns.test_pausing import pausing
 
-__all__ = ["halts", "office"]
+__all__ = ["office", "pausing"]
 
 
-async def test_a_pause_that_crosses_a_resume_holds(office: Office, halts: Halts) -> None:
-    await halts.pause(ADA)
-    await asyncio.gather(halts.resume(ADA), halts.pause(ADA))
+async def test_a_pause_that_crosses_a_resume_holds(office: Office, pausing: Pausing) -> None:
+    await pausing.pause(ADA)
+    await asyncio.gather(pausing.resume(ADA), pausing.pause(ADA))
     assert await office.store.run(lambda tx: tx.pause_of(SERVER)) is not None
     assert office.runner.paused == {SERVER}
 
 
 async def test_a_pause_that_could_not_be_stored_holds_until_somebody_resumes(
-    office: Office, halts: Halts, monkeypatch: pytest.MonkeyPatch
+    office: Office, pausing: Pausing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def broken(work: Callable[[Any], Any]) -> Any:
         raise StoreError("the disk is full")
@@ -37,16 +37,16 @@ async def test_a_pause_that_could_not_be_stored_holds_until_somebody_resumes(
     with monkeypatch.context() as patch:
         patch.setattr(office.store, "run", broken)
         with pytest.raises(StoreError):
-            await halts.pause(ADA)
+            await pausing.pause(ADA)
     assert office.runner.paused == {SERVER}
-    await halts.resume(ADA)
+    await pausing.resume(ADA)
     assert office.runner.paused == set()
 
 
 async def test_a_late_wake_for_an_old_batch_does_not_run_a_turn_that_waits_for_another(office: Office) -> None:
     turn = in_thread(1)
     first, second = batch_of(turn), batch_of(turn)
-    office.runner.script(turn, Paused(first), Paused(second))
+    office.runner.script(turn, Waiting(first), Waiting(second))
     await office.take(turn)
     await office.until_state(turn, TurnState.WAITING)
     await office.desk.decide(Click(first.id, Choice.ACCEPT, ADA, turn.place.channel))
@@ -65,7 +65,7 @@ async def test_a_late_wake_for_an_old_batch_does_not_run_a_turn_that_waits_for_a
 async def test_a_step_that_cannot_be_written_ends_its_turn_and_says_so(office: Office) -> None:
     turn = in_thread(1)
     request = make_request(make_call(place=turn.place), metadata={"x": object()})
-    office.runner.script(turn, Paused(make_batch(request, turn=turn.id, place=turn.place)))
+    office.runner.script(turn, Waiting(make_batch(request, turn=turn.id, place=turn.place)))
     await office.take(turn)
     await office.until_state(turn, TurnState.FAILED)
     await office.until(lambda: office.front.replies)
@@ -73,7 +73,7 @@ async def test_a_step_that_cannot_be_written_ends_its_turn_and_says_so(office: O
 
 
 async def test_a_grant_revoked_while_its_call_is_held_by_a_pause_does_not_let_it_run(
-    office: Office, halts: Halts
+    office: Office, pausing: Pausing
 ) -> None:
     office.desk.grants = GrantTerms(Remember.ALWAYS)
     turn, other = in_thread(1), in_thread(2)
@@ -83,15 +83,15 @@ async def test_a_grant_revoked_while_its_call_is_held_by_a_pause_does_not_let_it
     await office.until_state(turn, TurnState.DONE)
     going = asyncio.Event()
     covered = batch_of(other)
-    office.runner.script(other, going, Paused(covered))
+    office.runner.script(other, going, Waiting(covered))
     await office.take(other)
     await office.until_state(other, TurnState.RUNNING)
-    await halts.pause(ADA)
+    await pausing.pause(ADA)
     going.set()
     await office.until_state(other, TurnState.WAITING)
     (grant,) = await office.desk.standing_grants(SERVER)
     await office.desk.revoke(grant.id, ADA)
-    await halts.resume(ADA)
+    await pausing.resume(ADA)
     await office.until_state(other, TurnState.DONE)
     assert (await office.batch(covered)).requests[0].state is RequestState.CANCELLED
 
@@ -138,20 +138,20 @@ async def test_a_card_that_is_settled_while_it_is_posted_again_shows_its_end(
     await office.until(lambda: office.front.refreshed)
     posted.set()
     await reposting
-    await office.until(lambda: office.front.refreshed[-1].card == "later card")
+    await office.until(lambda: office.front.refreshed[-1].card_message == "later card")
 
 
-async def test_a_card_that_is_on_its_way_when_its_turn_is_stopped_shows_that(office: Office, halts: Halts) -> None:
+async def test_a_card_that_is_on_its_way_when_its_turn_is_stopped_shows_that(office: Office, pausing: Pausing) -> None:
     turn = in_thread(1)
     batch = batch_of(turn)
     office.front.posting = asyncio.Event()
-    office.runner.script(turn, Paused(batch))
+    office.runner.script(turn, Waiting(batch))
     await office.take(turn)
     await office.until(lambda: office.front.cards)
-    await halts.stop(ADA)
+    await pausing.stop(ADA)
     office.front.posting.set()
     await office.until(lambda: office.front.refreshed)
-    assert office.front.refreshed[-1].card == f"card of {batch.id}"
+    assert office.front.refreshed[-1].card_message == f"card of {batch.id}"
 
 
 async def test_a_decided_turn_goes_on_though_the_store_failed_once(

@@ -75,7 +75,7 @@ def build_batch(
         requests=asked,
         opened=now,
         deadline=now + seconds,
-        words=words,
+        model_text=words,
         already_ran=ran,
         remind_at=now + seconds - reminder if reminder < seconds else None,
         ping=any(ruling.ping for ruling in rulings),

@@ -30,9 +30,9 @@ from signoff.errors import SignoffError, TurnFailed
 from signoff.gate.dry_run import Trial
 from signoff.gate.gate import Gate, Judge
 from signoff.gate.journal import Journal
-from signoff.gate.tool_slots import Floor
+from signoff.gate.tool_slots import ToolSlots
 from signoff.gate.transcript import said, text_of
-from signoff.turns.model import Finished, HistoryEntry, Paused, Step, Turn
+from signoff.turns.model import Finished, HistoryEntry, Step, Turn, Waiting
 from signoff.turns.ports import TurnStore, TurnTx
 
 
@@ -53,17 +53,17 @@ class AgentRunner:
     terms: Terms = field(default_factory=Terms)
     hold: bool = True
     limits: Limits = field(default_factory=Limits)
-    floor: Floor = field(default_factory=Floor)
+    slots: ToolSlots = field(default_factory=ToolSlots)
     mask: Callable[[JsonObject], JsonObject] = lambda args: args
 
     async def quiesce(self, seconds: float) -> None:
-        await self.floor.clear(seconds)
+        await self.slots.clear(seconds)
 
     def pause(self, server: str) -> None:
-        self.floor.pause(server)
+        self.slots.pause(server)
 
     def resume(self, server: str) -> None:
-        self.floor.resume(server)
+        self.slots.resume(server)
 
     async def advance(self, turn: Turn) -> Step:
         history = await self._history(turn.place.conversation)
@@ -76,7 +76,7 @@ class AgentRunner:
             self.policy,
             journal,
             turn,
-            self.floor,
+            self.slots,
             self.hold,
             self.limits.calls_per_response,
             responses=_responses(history),
@@ -90,7 +90,7 @@ class AgentRunner:
             await self._close(turn, "Not run: the turn ended with an error.")
             raise TurnFailed(explain(error, model_requests=self.limits.model_requests)) from error
         if isinstance(result.output, DeferredToolRequests):
-            return Paused(self._batch(result, gate, turn))
+            return Waiting(self._batch(result, gate, turn))
         return Finished(str(result.output), saver.unsaved())
 
     async def _run(

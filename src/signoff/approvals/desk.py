@@ -47,7 +47,7 @@ class Click:
     choice: Choice
     actor: Actor
     channel: str
-    card: str | None = None
+    card_message: str | None = None
     """The message that was clicked: the click may be here before its posting was noted."""
     note: str = ""
     remember: Remember = Remember.NONE
@@ -135,15 +135,15 @@ class Desk:
         batch = tx.batch(target) or tx.batch_of_request(target)
         if batch is None or batch.place.channel != channel or batch.place.server != actor.server:
             raise UnknownRequest("Unknown request.")
-        if card and batch.card not in (None, card):
+        if card and batch.card_message not in (None, card):
             raise UnknownRequest("Unknown request.")
-        if card and batch.card is None:
+        if card and batch.card_message is None:
             tx.set_card(batch.id, card)
-            batch = replace(batch, card=card)
+            batch = replace(batch, card_message=card)
         return batch
 
     def _take(self, tx: DeskTx, click: Click, seen: Mapping[str, Actor | None], now: float) -> Outcome:
-        batch = self.locate(tx, click.target, click.actor, click.channel, click.card)
+        batch = self.locate(tx, click.target, click.actor, click.channel, click.card_message)
         located = [r for r in batch.pending if click.target in (batch.id, r.id)]
         if not located:
             return Outcome(batch, late=True)
@@ -252,7 +252,7 @@ class Desk:
         reason = self._lost_early.pop(card, "")
         return (await self.cancel(batch_id, reason) if reason else None) or batch
 
-    async def card_lost(self, card: str, reason: str) -> Batch | None:
+    async def card_deleted(self, card: str, reason: str) -> Batch | None:
         """The message that showed a card is gone: nobody can answer it any more."""
         batch = await self.store.run(lambda tx: tx.batch_of_card(card))
         if batch is None:
@@ -261,13 +261,13 @@ class Desk:
                 del self._lost_early[oldest]
         return await self.cancel(batch.id, reason) if batch else None
 
-    async def place_lost(self, channel: str, reason: str) -> Sequence[Batch]:
+    async def place_deleted(self, channel: str, reason: str) -> Sequence[Batch]:
         """The channel or thread of cards is gone, whichever process posted them."""
         found = await self.store.run(lambda tx: tx.open_in(channel))
         ended = [await self.cancel(batch.id, reason) for batch in found]
         return [batch for batch in ended if batch]
 
-    async def look_again(self, naming: str = "") -> Sequence[Batch]:
+    async def recheck_approvers(self, naming: str = "") -> Sequence[Batch]:
         """Look whether those who may decide what is open are still there; `naming` only a role or a person, if given.
 
         What nobody can decide any more is settled, as it would be if it were asked now. The batches that have changed.

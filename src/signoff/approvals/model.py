@@ -259,12 +259,12 @@ class Batch:
     requests: tuple[ApprovalRequest, ...]
     opened: float
     deadline: float
-    words: str = ""
+    model_text: str = ""
     """What the model said beside its calls: untrusted."""
     already_ran: tuple[str, ...] = ()
     """Tools of the same response that had run before the card was made."""
-    card: str | None = None
-    """The message that shows the card, once it is posted."""
+    card_message: str | None = None
+    """The id of the message that shows the card, once it is posted."""
     card_final: bool = False
     """Whether that message shows the settled state."""
     revision: int = 0

@@ -99,10 +99,10 @@ class Policy:
         self, call: ToolCall, declaration: Declaration, context: Context, server: Layer | None = None
     ) -> Ruling:
         """The ruling on one call. Exceptions of a predicate pass to the caller, who must not run the call."""
-        floor = self._layer.ruling(call) or await self._declared(call, declaration, context)
-        floor = self._with_terms(floor) if floor.verdict is Verdict.ASK else floor
+        operator = self._layer.ruling(call) or await self._declared(call, declaration, context)
+        operator = self._with_terms(operator) if operator.verdict is Verdict.ASK else operator
         own = server.ruling(call) if server else None
-        return layered(floor, own) if own else floor
+        return layered(operator, own) if own else operator
 
     def _with_terms(self, ruling: Ruling) -> Ruling:
         approvers = self.approvers if ruling.approvers is None else ruling.approvers
@@ -157,14 +157,14 @@ class Layer:
         return {}
 
 
-def layered(floor: Ruling, own: Ruling) -> Ruling:
+def layered(operator: Ruling, own: Ruling) -> Ruling:
     """The operator's ruling and a server's: the stricter, both together where both ask, the looser only if it may."""
-    difference = STRICTNESS[own.verdict] - STRICTNESS[floor.verdict]
-    if difference > 0 or (difference < 0 and floor.relaxable and floor.verdict is Verdict.ASK):
+    difference = STRICTNESS[own.verdict] - STRICTNESS[operator.verdict]
+    if difference > 0 or (difference < 0 and operator.relaxable and operator.verdict is Verdict.ASK):
         return replace(own, by_server=True)
     if difference or own.verdict is not Verdict.ASK:
-        return floor
-    return replace(together([floor, own]), by_server=True)
+        return operator
+    return replace(together([operator, own]), by_server=True)
 
 
 def together(rulings: Sequence[Ruling]) -> Ruling:

@@ -41,7 +41,7 @@ class ServerRule:
 class Rulebook:
     """The operator's policy and the rules of every server, as one policy."""
 
-    floor: Policy
+    operator: Policy
     store: RequestStore
     clock: Clock
     _known: dict[str, tuple[tuple[ServerRule, ...], Layer]] = field(
@@ -51,7 +51,7 @@ class Rulebook:
     async def decide(self, call: ToolCall, declaration: Declaration, context: Context) -> Ruling:
         server = context.place.server
         await self.of(server)
-        return await self.floor.decide(call, declaration, context, self._known[server][1])
+        return await self.operator.decide(call, declaration, context, self._known[server][1])
 
     async def of(self, server: str) -> tuple[ServerRule, ...]:
         if server not in self._known:

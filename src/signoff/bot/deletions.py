@@ -37,18 +37,20 @@ class LostCards:
 
     async def messages(self, channel: int, messages: Iterable[int]) -> None:
         for message in messages:
-            for batch in await self._cancelled(self._desk.card_lost(str(message), "the card was deleted")):
+            for batch in await self._cancelled(self._desk.card_deleted(str(message), "the card was deleted")):
                 await self._say(batch, str(channel), said(batch, "The approval card"))
 
     async def thread(self, thread: int, parent: int) -> None:
         self._gone.note(str(thread))
-        for batch in await self._cancelled(self._desk.place_lost(str(thread), "the thread with the card was deleted")):
+        for batch in await self._cancelled(
+            self._desk.place_deleted(str(thread), "the thread with the card was deleted")
+        ):
             await self._say(batch, str(parent), said(batch, "The thread with the approval card"))
 
     async def channel(self, channel: int) -> None:
         self._gone.note(str(channel))
         for batch in await self._cancelled(
-            self._desk.place_lost(str(channel), "the channel with the card was deleted")
+            self._desk.place_deleted(str(channel), "the channel with the card was deleted")
         ):
             await self._whisper(batch, said(batch, "The channel with the approval card"))
 

@@ -55,7 +55,7 @@ class DiscordFrontEnd:
 
     async def repost_card(self, batch: Batch) -> str:
         """Repeated for the same old card, it posts nothing new."""
-        return await self._post(batch, nonce("card", batch.turn, batch.id, "instead of", batch.card))
+        return await self._post(batch, nonce("card", batch.turn, batch.id, "instead of", batch.card_message))
 
     async def remind(self, batch: Batch) -> None:
         """Nothing depends on it, so a reminder that cannot be posted is only logged."""
@@ -69,7 +69,9 @@ class DiscordFrontEnd:
         )
         key = nonce("reminder", batch.id)
         try:
-            await sending.send(self._client, batch.place.channel, text, key=key, answers=batch.card, pings=mentions)
+            await sending.send(
+                self._client, batch.place.channel, text, key=key, answers=batch.card_message, pings=mentions
+            )
         except Failure as error:
             log.warning("no reminder of %s: %s", batch.id, error)
 
@@ -186,17 +188,17 @@ class DiscordFrontEnd:
 
     async def _change(self, batch: Batch, edit: Callable[[str], Awaitable[None]]) -> None:
         """Edit the card, also in a thread that has been archived; nothing happens if the card is gone."""
-        if batch.card is None:
+        if batch.card_message is None:
             return
         try:
             try:
-                await edit(batch.card)
+                await edit(batch.card_message)
             except discord.HTTPException as error:
                 if error.code != ARCHIVED:
                     raise
                 # Nothing can be edited in an archived thread; opened again, it archives itself in time.
                 await sending.unarchive(self._client, batch.place.channel)
-                await edit(batch.card)
+                await edit(batch.card_message)
         except discord.HTTPException as error:
             if error.code not in (UNKNOWN_CHANNEL, UNKNOWN_MESSAGE):
                 raise NotDelivered(sending.reason(error)) from error

@@ -16,7 +16,7 @@ from signoff.bot.ports import Desk
 from signoff.bot.responses import Refresh
 from signoff.bot.sending import Failure, nonce
 from signoff.errors import SignoffError
-from signoff.turns.messages import gone_approvers
+from signoff.turns.messages import missing_approvers_notice
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ class LostApprovers:
     async def look(self, naming: str = "") -> None:
         """Whether everybody is still there, or those whom the deletion of one role concerns."""
         try:
-            changed = await self._desk.look_again(naming)
+            changed = await self._desk.recheck_approvers(naming)
         except Exception:
             # Nothing is open to anybody by that: who is gone cannot click, and the deadline ends what is left.
             log.exception("could not look whether those who may decide are still there")
@@ -54,9 +54,9 @@ class LostApprovers:
             log.warning("the card of %s does not show who is gone: %s", batch.id, error)
 
     async def _say(self, batch: Batch) -> None:
-        words = gone_approvers(batch)
+        words = missing_approvers_notice(batch)
         key = nonce("gone", batch.id, words)
         try:
-            await sending.send(self._client, batch.place.channel, words, key=key, answers=batch.card)
+            await sending.send(self._client, batch.place.channel, words, key=key, answers=batch.card_message)
         except Failure as error:
             log.warning("could not say in %s that an approver is gone: %s", batch.place.channel, error)

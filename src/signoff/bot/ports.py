@@ -21,15 +21,15 @@ class Desk(Protocol):
         """The batch as it stands; nothing is decided. Raises UnknownRequest."""
         ...
 
-    async def card_lost(self, card: str, reason: str) -> Batch | None:
+    async def card_deleted(self, card: str, reason: str) -> Batch | None:
         """Cancel what the message showed; None if it showed nothing that was still open."""
         ...
 
-    async def place_lost(self, channel: str, reason: str) -> Sequence[Batch]:
+    async def place_deleted(self, channel: str, reason: str) -> Sequence[Batch]:
         """Cancel what was still open in a channel or thread that is gone."""
         ...
 
-    async def look_again(self, naming: str = "") -> Sequence[Batch]:
+    async def recheck_approvers(self, naming: str = "") -> Sequence[Batch]:
         """Look whether those who may decide are still there, and end what nobody can decide: what has changed."""
         ...
 

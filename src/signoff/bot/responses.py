@@ -143,7 +143,7 @@ class Answers:
             log.warning("the batch %s could not be read again: %s", batch.id, error)
             latest = batch
         # A click may come before the store has heard which message the card became.
-        return replace(latest, card=latest.card or visit.card)
+        return replace(latest, card_message=latest.card_message or visit.card)
 
     async def _draw(self, interaction: discord.Interaction[Any], batch: Batch, page: int) -> None:
         try:

@@ -107,7 +107,7 @@ def _fitting(batch: Batch, page: Page, now: float, room: int, limit: int, size: 
 
 def _compose(batch: Batch, page: Page, now: float, room: int) -> Card:
     wants = [sum(value.wants for value in draft.values) for draft in page.drafts]
-    *given, for_words = share([*wants, len(visible(batch.words).text)], max(room, 0))
+    *given, for_words = share([*wants, len(visible(batch.model_text).text)], max(room, 0))
     quoted = [quote_values(draft.values, part) for draft, part in zip(page.drafts, given, strict=True)]
     words, words_whole = quote_words(batch, page, for_words)
 

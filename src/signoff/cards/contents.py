@@ -79,7 +79,7 @@ def draft_calls(batch: Batch) -> list[Draft]:
     drafts = [_draft_call(batch, request) for request in batch.requests]
     texts = sum(len(value.text) for draft in drafts for value in draft.values)
     names = sum(len(name) for request in batch.requests for name in request.call.args)
-    if texts + names + len(batch.words) > MOST:
+    if texts + names + len(batch.model_text) > MOST:
         raise CardFailed(f"The calls are too long to be put to anyone: over {MOST} characters.")
     return drafts
 

@@ -38,8 +38,8 @@ def request_file(batch: Batch, request: ApprovalRequest, found: Sequence[Finding
     ]
     if request.summary:
         lines.append(f"tool's words: {_ascii(request.summary)}")
-    if batch.words:
-        lines.append(f"model's words: {_ascii(batch.words)}")
+    if batch.model_text:
+        lines.append(f"model's words: {_ascii(batch.model_text)}")
     if request.edit:
         lines.append(f"edited by: {_ascii(request.edit.by.name)} ({_ascii(request.edit.by.id)})")
         lines.append(f"arguments before the edit, which do not run: {_ascii(dict(request.edit.original))}")

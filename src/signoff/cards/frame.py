@@ -67,16 +67,18 @@ def _offers_remember(batch: Batch, page: Page, actions: Sequence[Action]) -> boo
 
 
 def quote_words(batch: Batch, page: Page, room: int) -> tuple[Quote | None, bool]:
-    if not batch.words:
+    if not batch.model_text:
         return None, True
-    value = Value(MODELS_WORDS, batch.words)
+    value = Value(MODELS_WORDS, batch.model_text)
     text, whole = beginning(value, room)
     notes = ["not checked"]
     if not whole:
-        notes.append(f"{len(batch.words)} characters in all, the others in {file_name(batch, page.drafts[0].request)}")
-    if findings_in("", [batch.words]):
+        notes.append(
+            f"{len(batch.model_text)} characters in all, the others in {file_name(batch, page.drafts[0].request)}"
+        )
+    if findings_in("", [batch.model_text]):
         notes.append("odd characters")
-    if page.offers.masker and (masks := note_of(batch.words)):
+    if page.offers.masker and (masks := note_of(batch.model_text)):
         notes.append(masks)
     return Quote(MODELS_WORDS, text, "; ".join(notes)), whole
 

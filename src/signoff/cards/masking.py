@@ -21,7 +21,7 @@ _IMITATED = re.compile(r"(?i)\\u\{2039\}\s{0,8}masked")
 def mask_batch(batch: Batch, masker: Masker) -> Batch:
     """Raises ValueError if arguments could not be told apart once masked."""
     requests = tuple(mask_request(request, masker) for request in batch.requests)
-    return replace(batch, requests=requests, words=masker.mask_foreign(batch.words))
+    return replace(batch, requests=requests, model_text=masker.mask_foreign(batch.model_text))
 
 
 def masks_of(request: ApprovalRequest) -> list[Finding]:

@@ -24,7 +24,7 @@ from signoff.errors import SettingsError, StoreUnavailable
 from signoff.settings import Settings
 from signoff.store import Store
 from signoff.store.url import sqlite_path
-from signoff.terminal.card_session import Counter
+from signoff.terminal.card_session import CardSession
 from signoff.terminal.console import Device
 from signoff.terminal.front_end import TerminalFrontEnd
 from signoff.terminal.keyboard import Keyboard, standard_input
@@ -67,7 +67,7 @@ async def run_chat(settings: Settings, config: Config, *, go_on: bool = False) -
         front = TerminalFrontEnd(screen, offers, clock.now)
         driver = Driver(store, core.desk, core.runner, front, clock, queue_limits(config), core.retention)
         actor = whoever_sits_here(DIRECT)
-        counter = Counter(device, front, core.desk, core.editor, actor, offers, clock.now)
+        counter = CardSession(device, front, core.desk, core.editor, actor, offers, clock.now)
         core.desk.subscribers.append(counter.heard)
         place = await _place(store, go_on)
         session = Session(device, front, counter, driver, actor, place, clock.now)
@@ -94,7 +94,7 @@ async def _take_up(store: Store, driver: Driver) -> Sequence[str]:
     turns, cards = await store.run(work)
     await driver.recover()
     for batch in cards:
-        if batch.card:  # one that was never shown is posted by the recovery itself
+        if batch.card_message:  # one that was never shown is posted by the recovery itself
             await driver.repost(batch.id)
     return [turn.id for turn in turns]
 

@@ -20,7 +20,7 @@ from signoff.settings import Settings
 from signoff.store import Store
 from signoff.turns.administration import Administration
 from signoff.turns.driver import Driver
-from signoff.turns.pausing import Halts
+from signoff.turns.pausing import Pausing
 
 log = logging.getLogger(__name__)
 
@@ -39,8 +39,8 @@ async def run_discord(settings: Settings, config: Config) -> None:
         client = SignoffClient(_access(config))
         core = await Core.build(config, brain, store, clock, DiscordDirectory(client))
         driver = Driver(store, core.desk, core.runner, client.front_end, clock, queue_limits(config), core.retention)
-        halts = Halts(store, core.desk, core.runner, driver, clock)
-        admin = Administration(lambda: brain.tools, core.rulebook, core.desk, driver, halts, core.runner, store)
+        pausing = Pausing(store, core.desk, core.runner, driver, clock)
+        admin = Administration(lambda: brain.tools, core.rulebook, core.desk, driver, pausing, core.runner, store)
         offers = Offers(grants=core.desk.grants, masker=core.masker)
         client.serve(core.desk, driver, orders=admin, editor=core.editor, offers=offers)
         core.desk.subscribers.append(LogChannels(client, config.audit.log_channels))

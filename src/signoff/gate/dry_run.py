@@ -24,7 +24,7 @@ from signoff.approvals.ports import Revised
 from signoff.gate.gate import Gate, Judge
 from signoff.gate.journal import Journal
 from signoff.gate.previews import Preview
-from signoff.gate.tool_slots import Floor
+from signoff.gate.tool_slots import ToolSlots
 from signoff.gate.toolsets import CallTool
 from signoff.turns.model import Turn
 
@@ -41,7 +41,7 @@ class Trial:
         """The call as it would be put to people. Raises Refused if the tool does not take it."""
         turn = Turn("trial", self.place, "", self.asker, "", 0.0)
         # The journal is for calls that run, and none does.
-        gate = TrialGate(self.policy, cast(Journal, None), turn, Floor(), heard=self.heard)
+        gate = TrialGate(self.policy, cast(Journal, None), turn, ToolSlots(), heard=self.heard)
         try:
             result = await self.agent.run(
                 "trial", model=_calling(tool, args), output_type=[str, DeferredToolRequests], capabilities=[gate]

@@ -40,7 +40,7 @@ from signoff.gate.declarations import declaration, is_read_only
 from signoff.gate.journal import Ask, Go, Journal, Replay, Settled
 from signoff.gate.pending_call import Attempt, Draft, Refusal
 from signoff.gate.previews import CallInfo, Preview, preview
-from signoff.gate.tool_slots import Floor, ToolOverran
+from signoff.gate.tool_slots import ToolOverran, ToolSlots
 from signoff.gate.toolsets import CallTool, GatedToolset, Seal, source_of
 from signoff.gate.transcript import response_of, said
 from signoff.gate.wording import ASKED, CHANGED, CUT_OFF, HELD, INTERRUPTED, NOT_AVAILABLE, told, with_note
@@ -60,7 +60,7 @@ class Gate(AbstractCapability[Any]):
     policy: Judge
     journal: Journal
     turn: Turn
-    floor: Floor
+    slots: ToolSlots
     hold: bool = True
     calls_per_response: int = 10
     heard: Sequence[Said] | None = None
@@ -90,7 +90,7 @@ class Gate(AbstractCapability[Any]):
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        await self.floor.wait_open(self.turn.place.server)
+        await self.slots.wait_open(self.turn.place.server)
         return request_context
 
     async def after_model_request(
@@ -147,7 +147,7 @@ class Gate(AbstractCapability[Any]):
         call, tool_def = attempt.call, attempt.tool_def
         while True:
             # First: what is ruled and looked at before a pause is out of date after it.
-            await self.floor.wait_open(self.turn.place.server)
+            await self.slots.wait_open(self.turn.place.server)
             ruling = await self._rule(call, attempt.ctx)
             if ruling.verdict is Verdict.DENY:
                 return Refusal(f"Not allowed: {ruling.reason}. The call was not run.")
@@ -171,7 +171,7 @@ class Gate(AbstractCapability[Any]):
                 case Replay() as entry:
                     return self._replay(call, entry)
                 case Go(request):
-                    if not self.floor.is_shut(self.turn.place.server):
+                    if not self.slots.is_shut(self.turn.place.server):
                         return await self._go(replace(attempt, call=call), ruling, request)
                     await self.journal.withdraw(call)  # the server was paused in this very moment
 
@@ -204,7 +204,7 @@ class Gate(AbstractCapability[Any]):
 
     async def _run(self, call: ToolCall, run: Callable[[], Awaitable[Any]]) -> Any:
         try:
-            async with self.floor.occupy():
+            async with self.slots.occupy():
                 with contained():
                     result = await run()
         except ApprovalRequired:
@@ -270,12 +270,12 @@ class Gate(AbstractCapability[Any]):
         """A validator that asks would defer its call before the gate: that is noted. Once approved, it looks again."""
         what, key = "the check of its arguments", self._key(ctx.tool_call_id or "")
         try:
-            await self.floor.in_time(what, answered(validate, ctx, **args))
+            await self.slots.in_time(what, answered(validate, ctx, **args))
         except ApprovalRequired as raised:
             self._asked_early[key] = to_jsonable_python(raised.metadata or {}, fallback=str)
             if approved:
                 with suppress(ApprovalRequired):
-                    await self.floor.in_time(what, answered(validate, replace(ctx, tool_call_approved=True), **args))
+                    await self.slots.in_time(what, answered(validate, replace(ctx, tool_call_approved=True), **args))
 
     def _must_wait(self, call: ToolCall) -> bool:
         """Whether another call of the same response has to ask."""
@@ -288,14 +288,14 @@ class Gate(AbstractCapability[Any]):
         declared = declaration(self.declared[call.tool].tool_def)
         heard = said(ctx.messages) if self.heard is None and callable(declared) else self.heard or ()
         context = Context(self.turn.place, self.turn.asker, heard)
-        ruling = await self.floor.in_time("its condition", self.policy.decide(call, declared, context))
+        ruling = await self.slots.in_time("its condition", self.policy.decide(call, declared, context))
         if ruling.verdict is Verdict.ALLOW and call.key in self._asked_early:
             return replace(ruling, verdict=Verdict.ASK, reason=ASKED)
         return ruling
 
     async def _preview(self, tool_def: ToolDefinition, ctx: RunContext[Any], args: dict[str, Any]) -> Preview:
         try:
-            return await self.floor.in_time("its preview", preview(tool_def, ctx, args))
+            return await self.slots.in_time("its preview", preview(tool_def, ctx, args))
         except (ModelRetry, ToolFailed):
             raise
         except Exception as error:

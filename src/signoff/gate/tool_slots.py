@@ -20,7 +20,7 @@ class ToolOverran(Exception):
 
 
 @dataclass
-class Floor:
+class ToolSlots:
     seconds_per_tool: float = 120.0
     running: int = 0
     _closing: bool = False

@@ -38,7 +38,7 @@ NOT_YOU = "You may not decide this{}: it expires by itself. Ctrl-C leaves; the c
 
 
 @dataclass
-class Counter:
+class CardSession:
     device: Device
     front: TerminalFrontEnd
     desk: Desk

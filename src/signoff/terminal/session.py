@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from signoff.approvals.model import Actor, Batch, Place
-from signoff.terminal.card_session import Counter
+from signoff.terminal.card_session import CardSession
 from signoff.terminal.console import Device
 from signoff.terminal.front_end import TerminalFrontEnd
 from signoff.terminal.keyboard import Ended
@@ -28,7 +28,7 @@ EARLIER = "From an earlier session, which ended before this did:"
 class Session:
     device: Device
     front: TerminalFrontEnd
-    counter: Counter
+    counter: CardSession
     intake: Intake
     actor: Actor
     place: Place

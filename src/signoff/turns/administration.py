@@ -17,7 +17,7 @@ from signoff.approvals.model import Actor, Batch, JsonObject, Pause, Place, Ruli
 from signoff.approvals.policy import Rule
 from signoff.approvals.server_rules import Rulebook, ServerRule, must_manage
 from signoff.turns.driver import Driver
-from signoff.turns.pausing import Halts
+from signoff.turns.pausing import Pausing
 from signoff.turns.ports import TurnStore
 
 
@@ -47,7 +47,7 @@ class Administration:
         rulebook: Rulebook,
         desk: Desk,
         driver: Driver,
-        halts: Halts,
+        pausing: Pausing,
         tester: Tester,
         store: TurnStore,
     ) -> None:
@@ -56,15 +56,15 @@ class Administration:
         self._rulebook = rulebook
         self._desk = desk
         self._driver = driver
-        self._halts = halts
+        self._pausing = pausing
         self._tester = tester
         self._store = store
 
     def tools(self) -> Sequence[ToolFacts]:
         return self._tools()
 
-    def floor(self) -> Sequence[Rule]:
-        return self._rulebook.floor.rules
+    def operator_rules(self) -> Sequence[Rule]:
+        return self._rulebook.operator.rules
 
     def mode(self) -> str:
         return self._desk.modes.mode
@@ -119,10 +119,10 @@ class Administration:
         return await self._store.run(lambda tx: tx.pause_of(server))
 
     async def pause(self, actor: Actor) -> int:
-        return await self._halts.pause(actor)
+        return await self._pausing.pause(actor)
 
     async def resume(self, actor: Actor) -> bool:
-        return await self._halts.resume(actor)
+        return await self._pausing.resume(actor)
 
     async def stop(self, actor: Actor, conversation: str | None = None) -> int:
-        return await self._halts.stop(actor, conversation)
+        return await self._pausing.stop(actor, conversation)

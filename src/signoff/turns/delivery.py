@@ -28,7 +28,7 @@ DELAYS = (0.0, 1.0, 5.0, 60.0, 600.0, 3600.0)
 
 
 @dataclass(frozen=True)
-class Showing:
+class Delivery:
     store: TurnStore
     desk: Desk
     front: FrontEnd
@@ -52,12 +52,12 @@ class Showing:
         batch = await self.store.run(lambda tx: tx.batch(batch_id))
         if batch is None or batch.settled:
             return False
-        if batch.card is None:
+        if batch.card_message is None:
             raise Refused("This card is only just being posted.")
         card = await self.front.repost_card(batch)
         # Noted first: from then on the new one counts, whatever becomes of the old one.
         current = await self.desk.card_posted(batch_id, card)
-        if card != batch.card:
+        if card != batch.card_message:
             try:
                 await self.front.retire_card(batch)
             except Exception:
@@ -84,7 +84,7 @@ class Showing:
 
         async def work() -> None:
             current = await self.store.run(lambda tx: tx.batch(batch.id))
-            if current and current.card and not current.card_final:
+            if current and current.card_message and not current.card_final:
                 await self.front.refresh_card(current)
                 await self.desk.mark_card_final(batch.id)
 

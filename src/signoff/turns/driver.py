@@ -20,8 +20,8 @@ from signoff.approvals.ports import Clock
 from signoff.approvals.retention import Retention
 from signoff.errors import StoreError, TurnFailed
 from signoff.turns import messages
-from signoff.turns.delivery import Showing
-from signoff.turns.model import Admission, Finished, HistoryEntry, Paused, Turn, TurnState
+from signoff.turns.delivery import Delivery
+from signoff.turns.model import Admission, Finished, HistoryEntry, Turn, TurnState, Waiting
 from signoff.turns.ports import FrontEnd, Runner, TurnStore, TurnTx
 from signoff.turns.queue import QueueLimits
 
@@ -46,7 +46,7 @@ class Driver:
     clock: Clock
     limits: QueueLimits = field(default_factory=QueueLimits)
     retention: Retention | None = None
-    _showing: Showing = field(init=False)
+    _delivery: Delivery = field(init=False)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
     _steps: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, "asyncio.Task[None]"])
     """The step that each running turn is in."""
@@ -56,7 +56,7 @@ class Driver:
     _stopping: bool = False
 
     def __post_init__(self) -> None:
-        self._showing = Showing(self.store, self.desk, self.front)
+        self._delivery = Delivery(self.store, self.desk, self.front)
         self.desk.unattended = self._settled
 
     # Taking turns in
@@ -124,8 +124,8 @@ class Driver:
             match step:
                 case Finished():
                     await self._end(turn, TurnState.DONE, step.text, step.history)
-                case Paused():
-                    await self._pause(turn, step)
+                case Waiting():
+                    await self._wait_for_people(turn, step)
         except StoreError:
             raise
         except TurnFailed as failure:
@@ -143,11 +143,11 @@ class Driver:
             except StoreError as error:
                 log.error("the end of turn %s is not stored yet: %s", turn.id, error)
             if not told:
-                await self._showing.say(turn, messages.STORE_FAILS)
+                await self._delivery.say(turn, messages.STORE_FAILS)
                 told = True
             await asyncio.sleep(END_EVERY)
 
-    async def _pause(self, turn: Turn, step: Paused) -> None:
+    async def _wait_for_people(self, turn: Turn, step: Waiting) -> None:
         asked = await self.desk.look_for_approvers(step.batch)
 
         def work(tx: TurnTx) -> Batch | None:
@@ -164,9 +164,9 @@ class Driver:
         self.desk.watch(batch).add_done_callback(lambda future: self._settled(future.result()))
         self._new_deadline.set()
         if not batch.settled:
-            self._spawn(self._showing.post_card(batch))
-        if gone := messages.gone_approvers(batch):
-            await self._showing.say(turn, gone)
+            self._spawn(self._delivery.post_card(batch))
+        if gone := messages.missing_approvers_notice(batch):
+            await self._delivery.say(turn, gone)
 
     async def _end(self, turn: Turn, state: TurnState, text: str, history: tuple[HistoryEntry, ...] = ()) -> None:
         def work(tx: TurnTx) -> Turn | None:
@@ -177,13 +177,13 @@ class Driver:
             return tx.turn(turn.id)
 
         if ended := await self.store.run(work):
-            await self._showing.reply(ended, text)
+            await self._delivery.reply(ended, text)
             await self._start_queued()
 
     # Going on after a decision
 
     def _settled(self, batch: Batch) -> None:
-        self._spawn(self._showing.finish_card(batch))
+        self._spawn(self._delivery.finish_card(batch))
         self._spawn(self._continue(batch.turn))
 
     async def _continue(self, turn_id: str) -> None:
@@ -197,7 +197,7 @@ class Driver:
         if not self._stopping and (turn := await self.store.run(claim)):
             self._step(turn)
 
-    # For `halts` and for orders
+    # For `pausing` and for orders
 
     async def take_up(self, turns: Sequence[Turn]) -> None:
         """Go on with what was decided while nothing might start, and with the queue."""
@@ -210,12 +210,12 @@ class Driver:
         for turn in turns:
             if step := self._steps.get(turn.id):
                 step.cancel()
-            self._spawn(self._showing.reply(replace(turn, state=TurnState.STOPPED), text))
+            self._spawn(self._delivery.reply(replace(turn, state=TurnState.STOPPED), text))
         await self._start_queued()
 
     async def repost(self, batch_id: str) -> bool:
         """Post an open card once more, at the end of its channel. False if it is no longer open; may raise Refused."""
-        return await self._showing.repost(batch_id)
+        return await self._delivery.repost(batch_id)
 
     # Start, deadlines, stop
 
@@ -241,9 +241,9 @@ class Driver:
         for turn in decided:
             self._spawn(self._continue(turn.id))
         for batch in cards:
-            self._spawn(self._showing.finish_card(batch) if batch.settled else self._showing.post_card(batch))
+            self._spawn(self._delivery.finish_card(batch) if batch.settled else self._delivery.post_card(batch))
         for turn in replies:
-            self._spawn(self._showing.reply(turn, turn.reply or ""))
+            self._spawn(self._delivery.reply(turn, turn.reply or ""))
         self._spawn(self._sweep())
         await self._start_queued()
 
@@ -254,7 +254,7 @@ class Driver:
             try:
                 await self.desk.expire_due()
                 for batch in await self.desk.take_reminders():
-                    self._spawn(self._showing.remind(batch))
+                    self._spawn(self._delivery.remind(batch))
                 for turn in await self.store.run(lambda tx: tx.resumable()):
                     self._spawn(self._continue(turn.id))  # whose waking has failed
                 await self._start_queued()  # likewise

@@ -21,7 +21,7 @@ def not_asked(why: str) -> str:
     return f"I could not ask for approval: {why}. What needed it was not run."
 
 
-def gone_approvers(batch: Batch) -> str:
+def missing_approvers_notice(batch: Batch) -> str:
     """What the admins are told where a role or a person who may decide is gone; empty if nobody is."""
     gone = sorted({spec for request in batch.requests for spec in request.missing})
     if not gone:

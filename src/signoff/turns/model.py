@@ -118,10 +118,10 @@ class Finished:
 
 
 @dataclass(frozen=True, slots=True)
-class Paused:
+class Waiting:
     """The run needs people: a batch to open."""
 
     batch: Batch
 
 
-Step = Finished | Paused
+Step = Finished | Waiting

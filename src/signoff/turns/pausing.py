@@ -19,7 +19,7 @@ from signoff.turns.ports import Runner, TurnStore, TurnTx
 
 
 @dataclass(frozen=True)
-class Halts:
+class Pausing:
     store: TurnStore
     desk: Desk
     runner: Runner

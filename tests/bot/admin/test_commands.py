@@ -127,7 +127,7 @@ async def test_policy_shows_the_floor_the_rules_and_the_tools(admin: AdminRig) -
     ):
         assert words in text
     admin.orders.pauses[admin.server] = Pause(admin.server, admin.actor(admin.max), NOW)
-    assert f"**Paused** by <@{admin.max.id}>" in private(await admin.run("policy"))
+    assert f"**Waiting** by <@{admin.max.id}>" in private(await admin.run("policy"))
 
 
 async def test_test_says_what_would_happen(admin: AdminRig) -> None:
@@ -175,7 +175,9 @@ async def test_grants_are_listed_masked_and_revoked(admin: AdminRig) -> None:
 async def test_pending_posts_the_cards_again_and_links_to_the_new_ones(admin: AdminRig) -> None:
     place = Place(admin.server, "777", "777")
     asker = admin.actor(admin.max)
-    first, second, third = (make_batch(place, asker, card=str(n), deadline=NOW + 900 - n) for n in (100, 200, 300))
+    first, second, third = (
+        make_batch(place, asker, card_message=str(n), deadline=NOW + 900 - n) for n in (100, 200, 300)
+    )
     admin.orders.open += [first, second, third]
     admin.orders.fails_on = {second.id: CardFailed("the channel is gone"), third.id: RuntimeError("secret words")}
     text = private(await admin.run("pending"))
@@ -192,7 +194,7 @@ async def test_pending_posts_the_cards_again_and_links_to_the_new_ones(admin: Ad
 
 async def test_pending_does_not_flood(admin: AdminRig) -> None:
     place = Place(admin.server, "777", "777")
-    admin.orders.open += [make_batch(place, admin.actor(admin.max), card=str(1000 * n)) for n in range(1, 13)]
+    admin.orders.open += [make_batch(place, admin.actor(admin.max), card_message=str(1000 * n)) for n in range(1, 13)]
     text = private(await admin.run("pending"))
     assert len(admin.orders.told("repost")) == 10
     assert text.count("too many at once") == 2

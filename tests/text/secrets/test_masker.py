@@ -231,7 +231,7 @@ def secret_batch(secret: str) -> Batch:
     args = {"url": f"https://u:{secret}@h/", "env": {"DEEP": [f"API_KEY={secret}"]}, "long": f"x\n{secret}\n" * 300}
     args |= {"password": secret, secret: 1}
     request = make_request(args=args, metadata={"summary": f"uses {secret}"}, preview=f"+token = {secret}")
-    return make_batch(request, words=f"With {secret} it works.")
+    return make_batch(request, model_text=f"With {secret} it works.")
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -90,11 +90,11 @@ def server_rule_line(one: ServerRule) -> str:
 
 
 def policy_text(
-    floor: Sequence[Rule], own: Sequence[ServerRule], tools: Sequence[ToolFacts], pause: Pause | None
+    operator_rules: Sequence[Rule], own: Sequence[ServerRule], tools: Sequence[ToolFacts], pause: Pause | None
 ) -> str:
-    lines = [f"**Paused** by {who(pause.by)} {when(pause.at)}: nothing starts here.", ""] if pause else []
+    lines = [f"**Waiting** by {who(pause.by)} {when(pause.at)}: nothing starts here.", ""] if pause else []
     lines += ["**The operator's rules**: this server may add to them, and loosen only what is relaxable."]
-    lines += [f"- {rule_line(rule)}" for rule in floor] or ["None: each tool's own declaration counts."]
+    lines += [f"- {rule_line(rule)}" for rule in operator_rules] or ["None: each tool's own declaration counts."]
     lines += ["", "**This server's rules**"]
     lines += [f"- {server_rule_line(one)}" for one in own] or ["None. Add one with /signoff protect."]
     lines += ["", "**Tools**, by the operator's rules and what they declare"]
@@ -160,8 +160,12 @@ def pending_text(batches: Sequence[Batch], notes: dict[str, str]) -> str:
     for batch in batches:
         tools = ", ".join(quoted(tool, 64) for tool in dict.fromkeys(r.call.tool for r in batch.pending))
         place = batch.place
-        link = f"https://discord.com/channels/{place.server}/{place.channel}/{batch.card}"
-        where = link if batch.card and batch.card.isdecimal() else f"in {_channel(place.channel)}, not posted yet"
+        link = f"https://discord.com/channels/{place.server}/{place.channel}/{batch.card_message}"
+        where = (
+            link
+            if batch.card_message and batch.card_message.isdecimal()
+            else f"in {_channel(place.channel)}, not posted yet"
+        )
         note = f" ({notes[batch.id]})" if batch.id in notes else ""
         lines.append(f"- {where} {tools} for {who(batch.asker)}, ends {when(batch.deadline)}{note}")
     return "\n".join(lines)

@@ -88,7 +88,7 @@ def build_rule(asked: Asked) -> Rule:
     )
 
 
-def remarks(rule: Rule, tools: Sequence[ToolFacts], floor: Sequence[Rule]) -> list[str]:
+def remarks(rule: Rule, tools: Sequence[ToolFacts], operator_rules: Sequence[Rule]) -> list[str]:
     """What is not wrong and yet good to know, in trusted words."""
     known = [tool for tool in tools if rule.names(tool.name)]
     said: list[str] = []
@@ -99,7 +99,7 @@ def remarks(rule: Rule, tools: Sequence[ToolFacts], floor: Sequence[Rule]) -> li
             said.append("No matching tool has one of these arguments at the moment, and what is absent never matches.")
             break
     names = [tool.name for tool in known] or [rule.tool]
-    asking = [one for one in floor if one.verdict is Verdict.ASK and any(map(one.names, names))]
+    asking = [one for one in operator_rules if one.verdict is Verdict.ASK and any(map(one.names, names))]
     if rule.verdict is Verdict.ALLOW:
         useful = any(one.relaxable for one in asking)
         said.append(RELAXABLE if useful else f"{RELAXABLE} {NONE_RELAXABLE}")

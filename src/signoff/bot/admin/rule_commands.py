@@ -85,7 +85,7 @@ def add_rule_commands(group: app_commands.Group, orders: Administration, suggest
         )
         rule = build_rule(asked)
         made = await in_time(interaction, orders.protect(rule, actor))
-        notes = [f"-# {note}" for note in remarks(rule, orders.tools(), orders.floor())]
+        notes = [f"-# {note}" for note in remarks(rule, orders.tools(), orders.operator_rules())]
         said = [f"Rule {listing.quoted(made.id)}: {listing.rule_line(made.rule)}", listing.effect(made.rule), *notes]
         await tell(interaction, "\n".join(said), name="rule")
 
@@ -104,7 +104,7 @@ def add_rule_commands(group: app_commands.Group, orders: Administration, suggest
 
         async def look() -> str:
             own, pause = await orders.rules(actor.server), await orders.paused(actor.server)
-            return listing.policy_text(orders.floor(), own, orders.tools(), pause)
+            return listing.policy_text(orders.operator_rules(), own, orders.tools(), pause)
 
         await tell(interaction, await in_time(interaction, look()), name="policy")
 

@@ -64,7 +64,7 @@ def add_work_commands(
         actor = admin_of(interaction)
         cancelled = await in_time(interaction, orders.pause(actor))
         cards = "No card was open" if not cancelled else f"{cancelled} open card{_s(cancelled)} cancelled"
-        await tell(interaction, f"Paused. {cards}; nothing new starts in this server until /signoff resume.")
+        await tell(interaction, f"Waiting. {cards}; nothing new starts in this server until /signoff resume.")
 
     @group.command(description="Let runs start again after /signoff pause")
     async def resume(interaction: Interaction) -> None:
