@@ -242,7 +242,7 @@ async def test_a_listener_of_a_plugin_is_told_every_decision(tmp_path: Path, sto
     (event,) = listener.__globals__["heard"]
     assert (event["event"], event["tool"], event["by"]) == ("tool_approval", "delete_file", ADA.id)
     assert event["approved"] is True
-    assert (event["arguments"], event["how"]) == ({"path": "<a.txt>"}, "<fine>")
+    assert (event["arguments"], event["how"], event["note"]) == ({"path": "<a.txt>"}, "ui", "<fine>")
 
 
 @pytest.mark.parametrize("wrong", ["on_tool_approval = 5", "async def on_tool_approval(event): ..."])

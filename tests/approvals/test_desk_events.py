@@ -33,7 +33,7 @@ def desk(store: Store, clock: HandClock, events: Events) -> Desk:
 
 
 def told(events: Events) -> list[tuple[str, str | None, str]]:
-    return [(event["state"], event["by"], event["how"]) for event in events]
+    return [(event["state"], event["by"], event["note"] or event["state"]) for event in events]
 
 
 @pytest.mark.parametrize(
@@ -63,6 +63,7 @@ async def test_what_a_grant_settles_is_an_event_of_its_own(desk: Desk, events: E
     assert person == ("approved", ADA.id, "approved")
     assert grant[:2] == ("approved", None)
     assert grant[2].startswith("remembered: grant ")
+    assert [event["how"] for event in events] == ["ui", "memory"]
 
 
 async def test_a_deadline_is_an_event_whether_the_clock_or_a_late_click_finds_it(
@@ -93,6 +94,7 @@ async def test_what_is_cancelled_and_what_lost_its_approvers_are_events(desk: De
         ("cancelled", None, "its channel is gone"),
         ("rejected", None, "nobody may decide this request"),
     ]
+    assert [event["how"] for event in events] == ["cancelled", "no_approver"]
 
 
 async def test_a_slow_or_broken_listener_holds_up_no_decision_and_misses_none(

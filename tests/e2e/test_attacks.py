@@ -564,7 +564,7 @@ async def test_duplicate_call_ids_are_refused(live: Rig) -> None:
 async def test_a_hundred_calls_in_one_response_run_nothing(live: Rig, last: str) -> None:
     """19."""
     asked = await live.ask(";".join(["call tick"] * 99 + [last]))
-    await live.sees(asked.id, "100 calls in one answer", "10 are allowed")
+    await live.sees(asked.id, "100 calls in one response", "10 are allowed")
     assert "tick" not in live.trace
     assert "record the hundredth" not in live.trace
     assert not [m for m in await live.people["Ada"].messages(asked.id) if m.buttons]

@@ -298,7 +298,7 @@ async def test_every_decision_is_an_event_for_plugins(live: Rig) -> None:
     (event,) = told()
     lines = (live.folder / "events.jsonl").read_text(encoding="utf-8").splitlines()
     assert (event["event"], event["tool"], event["approved"]) == ("tool_approval", "record", True)
-    assert (event["by"], event["how"]) == (str(live.people["Olga"].id), "approved")
+    assert (event["by"], event["how"]) == (str(live.people["Olga"].id), "ui")
     assert not [secret for secret in (NAMED, SHAPED, OWN) if secret in "\n".join(lines)]
 
 

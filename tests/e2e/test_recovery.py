@@ -149,7 +149,7 @@ async def test_each_call_that_may_have_run_is_decided_by_itself_and_the_model_is
     reply = await live.sees(story.batch.id, "This is how it went")
     assert "recorded sibling" in reply.text
     assert "glanced g" in reply.text
-    assert "Ada says that it did run" in reply.text
+    assert "Ada says that it ran" in reply.text
     assert "stuck: done: stuck again" in reply.text
     assert "it may have run. Nobody wanted it repeated" in reply.text
     await live.closed(card, "CONFIRMED as run by", "RUN AGAIN approved by", "SKIPPED by")

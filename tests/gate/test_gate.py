@@ -328,7 +328,7 @@ async def test_a_hundred_calls_run_nothing_and_the_model_is_told(bench: Bench) -
     assert isinstance(step, Finished)
     assert bench.box.ran == []
     assert set(bench.script.results.values()) != set()
-    assert all("100 calls in one answer" in words for words in bench.script.results.values())
+    assert all("100 calls in one response" in words for words in bench.script.results.values())
 
 
 async def test_a_failing_policy_runs_nothing_and_says_so(bench: Bench) -> None:
@@ -373,7 +373,7 @@ async def test_a_tool_of_the_provider_that_another_capability_adds_is_refused_to
             request_context.model_request_parameters = replace(parameters, native_tools=[WebSearchTool()])
             return request_context
 
-    with pytest.raises(TurnFailed, match="go round every approval"):
+    with pytest.raises(TurnFailed, match="bypass every approval"):
         await bench.start(["done"], [], capabilities=[Adding()])
     assert bench.script.asked == []
 
@@ -447,7 +447,7 @@ async def interrupted(bench: Bench, step: Step) -> None:
 
 @pytest.mark.parametrize(
     ("choice", "runs", "words"),
-    [(Choice.RERUN, 1, "danger did x"), (Choice.RAN, 0, "Ada says that it did run"), (Choice.SKIP, 0, "may have run")],
+    [(Choice.RERUN, 1, "danger did x"), (Choice.RAN, 0, "Ada says that it ran"), (Choice.SKIP, 0, "may have run")],
 )
 async def test_a_call_that_was_interrupted_asks_what_to_do(bench: Bench, choice: Choice, runs: int, words: str) -> None:
     step = await bench.start([calls(("danger", {"value": "x"})), "done"], [protected(bench.box)])
@@ -552,11 +552,25 @@ async def test_a_call_that_only_waited_beside_one_settled_without_people_is_not_
         assert ran == [5000]
 
 
-async def test_a_person_who_accepts_a_call_that_only_waited_is_not_asked_twice(bench: Bench) -> None:
+async def test_a_held_call_whose_tool_asks_is_put_on_a_card_with_the_tools_words(bench: Bench) -> None:
+    """Attack 36: one Accept for another call must not run it unseen."""
     ran: list[int] = []
     step = await bench.start([BESIDE, "done"], [protected(bench.box), resizing(ran)])
+    step = await bench.decide(step, Choice.ACCEPT)
+    (request,) = batch_of(step).requests
+    assert (request.call.tool, request.summary, request.held) == ("resize", "a large disk costs money", False)
+    assert ran == []
     assert isinstance(await bench.decide(step, Choice.ACCEPT), Finished)
     assert ran == [5000]
+
+
+async def test_a_tool_that_repeats_what_its_approver_has_read_is_ended(bench: Bench) -> None:
+    def nag(value: str) -> str:
+        raise ApprovalRequired(metadata={"reason": "the same"})
+
+    step = await bench.start([calls(("nag", {"value": "x"})), "done"], [Tool(nag)])
+    assert isinstance(await bench.decide(step, Choice.ACCEPT), Finished)
+    assert "asks again although it was approved" in bench.script.results["call_0"]
 
 
 async def test_a_tool_that_asks_again_although_it_was_approved_is_ended(bench: Bench) -> None:

@@ -15,7 +15,7 @@ from signoff.approvals.errors import Refused
 from signoff.approvals.model import Choice, Edit
 from signoff.approvals.policy import Policy
 from signoff.cards.masking import mask_batch
-from signoff.gate.dry_run import Trial
+from signoff.gate.dry_run import DryRun
 from signoff.store import Store
 from signoff.text.secrets.masker import Masker
 from tests.conftest import ADA, MAX, PLACE, make_batch, make_request
@@ -79,7 +79,7 @@ def test_the_arguments_before_an_edit_are_masked_too() -> None:
 
 async def test_a_call_of_a_tool_that_has_changed_since_cannot_be_edited(bench: Bench) -> None:
     agent = Agent(TestModel(), tools=[Tool(bench.box.tool("danger"), requires_approval=True)])
-    trial = Trial(agent, Policy(), PLACE, MAX)
+    trial = DryRun(agent, Policy(), PLACE, MAX)
     call = (await trial.call("danger", {"value": "x"})).call
     assert (await trial.call("danger", {"value": "y"}, call)).call.args["value"] == "y"
     with pytest.raises(Refused, match="has changed"):

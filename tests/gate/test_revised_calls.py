@@ -21,9 +21,9 @@ from signoff.approvals.edits import Editor
 from signoff.approvals.errors import Refused
 from signoff.approvals.model import CallKey, Choice, RequestKind, RequestState, Verdict
 from signoff.approvals.policy import Policy, Rule
-from signoff.gate.dry_run import Trial
-from signoff.gate.journal import Go
-from signoff.gate.previews import CallInfo, Preview, call_info
+from signoff.gate.book import Go
+from signoff.gate.dry_run import DryRun
+from signoff.gate.pending_call import CallInfo, Preview, call_info
 from signoff.turns.model import CallRecord, CallState, Finished, Step, TurnState, Waiting
 from tests.conftest import ADA, MAX, PLACE, make_turn
 from tests.gate.test_gate import Bench, batch_of, bench, protected
@@ -250,7 +250,7 @@ async def test_the_same_tool_from_another_source_is_another_tool(bench: Bench) -
 
     async def schema(toolset: str) -> str:
         agent = Agent(TestModel(), toolsets=[FunctionToolset([protected(bench.box)], id=toolset)])
-        return (await Trial(agent, Policy(), PLACE, MAX).call("danger", {"value": "x"})).call.schema
+        return (await DryRun(agent, Policy(), PLACE, MAX).call("danger", {"value": "x"})).call.schema
 
     assert await schema("server a") == await schema("server a")
     assert await schema("server a") != await schema("server b")
@@ -267,7 +267,7 @@ async def test_the_same_tool_with_another_schema_is_another_tool() -> None:
 
     async def schema(function: Any) -> str:
         agent = Agent(TestModel(), tools=[Tool(function, name="danger")])
-        return (await Trial(agent, Policy(), PLACE, MAX).call("danger", {"value": "x"})).call.schema
+        return (await DryRun(agent, Policy(), PLACE, MAX).call("danger", {"value": "x"})).call.schema
 
     assert await schema(narrow) == await schema(narrow)
     assert await schema(narrow) != await schema(wide)

@@ -14,8 +14,8 @@ from signoff.approvals.approvers import may_decide
 from signoff.approvals.model import Ruling, Terms, Verdict
 from signoff.approvals.policy import Policy, Rule
 from signoff.config.schema import parse_config
-from signoff.gate.dry_run import Trial
-from signoff.gate.previews import Preview
+from signoff.gate.dry_run import DryRun
+from signoff.gate.pending_call import Preview
 from tests.conftest import ADA, MAX, PLACE, make_batch, make_request
 from tests.gate.test_gate import Bench, batch_of, bench, protected
 from tests.gate.test_revised_calls import accept
@@ -75,7 +75,7 @@ async def test_the_same_tool_with_other_parameters_is_another_tool() -> None:
 
     async def schema(function: Any) -> str:
         agent = Agent(TestModel(), tools=[Tool(function, name="send", requires_approval=True)])
-        return (await Trial(agent, Policy(), PLACE, MAX).call("send", {"to": "a"})).call.schema
+        return (await DryRun(agent, Policy(), PLACE, MAX).call("send", {"to": "a"})).call.schema
 
     def before(to: str) -> str:
         return to

@@ -112,7 +112,7 @@ async def test_with_nobody_to_ask_calls_are_rejected_with_a_warning(caplog: pyte
     for results in (collect_approvals_sync(pending), await collect_approvals(pending)):
         denied = results.approvals["call_0"]
         assert isinstance(denied, ToolDenied)
-        assert "not a person" in denied.message
+        assert "not by a person" in denied.message
     assert caplog.text.count("nobody is there to approve a: rejected") == 2
 
 
@@ -159,7 +159,7 @@ async def test_a_ui_that_fails_or_answers_nonsense_rejects_that_call_only(
     results = await both(deferred(("a", {}), ("b", {})), [answer, True], memory=memory)
     denied = results.approvals["call_0"]
     assert isinstance(denied, ToolDenied)
-    assert "not a person" in denied.message
+    assert "not by a person" in denied.message
     assert results.approvals["call_1"] == ToolApproved()
     assert caplog.text.count("the UI failed at the request about a") == 2
     assert memory.list() == ()

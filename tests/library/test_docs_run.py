@@ -12,7 +12,8 @@ from typing import get_args
 import pytest
 
 import signoff
-from signoff.library.decider import ApprovalMode, How
+from signoff.gate.inline import How
+from signoff.library.decider import ApprovalMode
 
 PAGE = (Path(__file__).parents[2] / "docs" / "library.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)

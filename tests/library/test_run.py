@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from pydantic_ai import Agent, ApprovalRequired, DeferredToolRequests, ModelRetry, RunContext, Tool
 from pydantic_ai.capabilities import ProcessHistory
 from pydantic_ai.exceptions import UsageLimitExceeded
+from pydantic_ai.messages import ToolReturnPart
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import UsageLimits
 
@@ -90,10 +91,10 @@ async def test_all_calls_of_a_response_are_decided_before_one_runs() -> None:
         "done",
         tools=[protected(box), box.tool("safe")],
     )
-    ui = ScriptedUI([look, look, False])
+    ui = ScriptedUI([look, False])
     await run_with_approval(agent, "go", ui=ui)
     assert sorted(box.ran) == [("danger", "a", None), ("safe", "default", None)]
-    assert [request.held for request in ui.asked].count(True) == 1
+    assert [request.call.tool for request in ui.asked] == ["danger", "danger"]
     assert sorted(script.results) == ["call_0", "call_1", "call_2"]
 
 
@@ -122,14 +123,10 @@ async def test_a_held_call_whose_tool_asks_by_itself_is_asked_about_with_its_met
         box.ran.append(("picky",))
         return "ok"
 
-    ui = ScriptedUI([True, True, False])
+    ui = ScriptedUI([True, False])
     agent, script = play(calls(("danger", {}), ("picky", {})), "done", tools=[protected(box), picky])
     await run_with_approval(agent, "go", ui=ui)
-    assert [(request.call.tool, request.summary) for request in ui.asked] == [
-        ("danger", ""),
-        ("picky", ""),
-        ("picky", "picky"),
-    ]
+    assert [(request.call.tool, request.summary) for request in ui.asked] == [("danger", ""), ("picky", "picky")]
     assert box.ran == [("danger", "default", None)]
     assert script.results["call_1"].startswith("Rejected by user")
 
@@ -189,24 +186,33 @@ async def test_a_call_does_not_wait_beside_one_that_is_not_available() -> None:
 
 
 async def test_a_call_waits_if_one_of_the_others_is_asked_about() -> None:
-    box, ui = Box(), ScriptedUI([False, False])
+    box, ui = Box(), ScriptedUI([False])
     agent, _ = play(
         calls(("danger", {}), ("danger", {"value": "x"}), ("safe", {})),
         "done",
         tools=[protected(box), box.tool("safe")],
     )
     await run_with_approval(agent, "go", ui=ui, memory=await remembering(REMEMBER))
-    assert [(request.call.args["value"], request.held) for request in ui.asked] == [("x", False), ("default", True)]
-    assert [tool for tool, *_ in box.ran] == ["danger"]
+    assert [(request.call.args["value"], request.held) for request in ui.asked] == [("x", False)]
+    assert sorted(tool for tool, *_ in box.ran) == ["danger", "safe"]
 
 
-async def test_a_remembered_reject_counts_for_a_call_that_would_not_have_to_wait() -> None:
-    box = Box()
-    memory = await remembering(ApprovalDecision(False, remember="session"), "safe")
-    agent, script = play(calls(("danger", {}), ("safe", {})), "done", tools=[protected(box), box.tool("safe")])
-    await run_with_approval(agent, "go", mode="auto_deny", memory=memory)
+@pytest.mark.parametrize("beside", [(), (("final_result", {"response": 1}),)])
+@pytest.mark.parametrize("first", ["danger", "safe"])
+async def test_a_held_call_is_not_run_if_nothing_of_its_response_was_accepted(first: str, beside: Any) -> None:
+    box, ui = Box(), ScriptedUI([False])
+    names = ("danger", "safe") if first == "danger" else ("safe", "danger")
+    agent, _ = play(
+        calls(*((name, {}) for name in names), *beside),
+        calls(("final_result", {"response": 1})),
+        tools=[protected(box), box.tool("safe")],
+        output_type=int,
+    )
+    result = await asyncio.wait_for(run_with_approval(agent, "go", ui=ui), 20)
+    assert [request.call.tool for request in ui.asked] == ["danger"]
     assert box.ran == []
-    assert "wanted this decision remembered" in script.results["call_1"]
+    parts = [part for message in result.all_messages() for part in message.parts if isinstance(part, ToolReturnPart)]
+    assert any(part.tool_name == "safe" and "you may call it again" in str(part.content) for part in parts)
 
 
 @pytest.mark.parametrize("options", [{"mode": "auto_deny"}, {"ui": ScriptedUI([False])}, {}])

@@ -24,14 +24,14 @@ def protected(box: Box) -> Tool[Any]:
     return Tool(box.tool("danger"), requires_approval=True)
 
 
-def half(value: int) -> int:
-    return value // 2
+def at_most_fifty(value: int) -> int:
+    return min(value, 50)
 
 
 async def test_the_approver_sees_the_validated_arguments() -> None:
     ran: list[int] = []
 
-    def pay(amount: Annotated[int, AfterValidator(half)], currency: str = "EUR") -> str:
+    def pay(amount: Annotated[int, AfterValidator(at_most_fifty)], currency: str = "EUR") -> str:
         ran.append(amount)
         return "paid"
 
@@ -49,7 +49,7 @@ def drift(_: int) -> int:
     return next(_drift)
 
 
-async def test_arguments_that_come_out_differently_after_the_approval_are_refused() -> None:
+async def test_arguments_that_come_out_differently_each_time_are_refused() -> None:
     ran: list[int] = []
 
     def pay(amount: Annotated[int, AfterValidator(drift)]) -> str:
@@ -59,9 +59,9 @@ async def test_arguments_that_come_out_differently_after_the_approval_are_refuse
     ui = ScriptedUI([True])
     agent, script = play(calls(("pay", {"amount": 1})), "done", tools=[Tool(pay, requires_approval=True)])
     await run_with_approval(agent, "go", ui=ui)
-    assert len(ui.asked) == 1
+    assert ui.asked == []
     assert ran == []
-    assert "not those that were approved" in script.results["call_0"]
+    assert "validating them a second time gives other arguments" in script.results["call_0"]
 
 
 @dataclass
@@ -168,7 +168,7 @@ async def test_a_tool_that_never_stops_asking_is_not_asked_about_for_ever() -> N
     agent, script = play(calls(("nag", {})), "done", tools=[nag])
     assert (await run_with_approval(agent, "go", ui=ui)).output == "done"
     assert len(ui.asked) == 1
-    assert "asks for approval again" in script.results["call_0"]
+    assert "asks again although it was approved" in script.results["call_0"]
 
 
 async def test_a_tool_that_would_run_elsewhere_is_not_available() -> None:
@@ -208,7 +208,7 @@ async def test_arguments_that_cannot_be_shown_do_not_run() -> None:
 
 async def test_tools_that_the_provider_executes_are_refused_unless_allowed() -> None:
     agent, _ = play("done", tools=[], capabilities=[NativeTool(WebSearchTool())])
-    with pytest.raises(UserError, match="go round every approval"):
+    with pytest.raises(UserError, match="bypass every approval"):
         await run_with_approval(agent, "go")
     assert (await run_with_approval(agent, "go", native_tools="allow")).output == "done"
 
@@ -325,7 +325,7 @@ async def test_a_deny_rule_wins_over_everything(mode: Any) -> None:
     await run_with_approval(agent, "go", ui=ui, mode=mode, policy=policy, on_event=events.append)
     assert ran == []
     assert ui.asked == []
-    assert script.results == {"call_0": "Not allowed: the call was not run. Reason: house rule"}
+    assert script.results == {"call_0": "Not allowed: house rule. The call was not run."}
     assert [(event["approved"], event["by"], event["how"]) for event in events] == [(False, None, "policy")]
 
 

@@ -13,7 +13,7 @@ from pydantic_ai.usage import RunUsage
 
 from signoff.agent.tools.files import FileTools
 from signoff.approvals.model import DIRECT, Actor, Place
-from signoff.gate.previews import CallInfo, Preview, preview
+from signoff.gate.pending_call import CallInfo, Preview, preview
 
 SERVER = "100200300400500600"
 

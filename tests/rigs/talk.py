@@ -8,9 +8,12 @@ from pydantic_ai import Agent, DeferredToolRequests, ToolDefinition
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.toolsets import ExternalToolset
 
+from signoff.approvals.approvers import ASKER
 from signoff.approvals.digest import bind
 from signoff.approvals.model import ApprovalRequest, CallKey, ToolCall
-from signoff.library.requests import LOCAL, build_request
+from signoff.gate.inline import LOCAL
+from signoff.gate.pending_call import PendingCall
+from signoff.library.collect import DEFERRED
 from tests.rigs.scripted import Answer, Script
 
 
@@ -28,7 +31,8 @@ def deferred(*parts: tuple[str, Any], calls: tuple[str, ...] = (), **metadata: d
 
 
 def request(tool: str = "delete", /, **args: Any) -> ApprovalRequest:
-    return build_request(bind(ToolCall(CallKey("", 0, "call_0"), tool, args, ""), LOCAL), None)
+    call = bind(ToolCall(CallKey("", 0, "call_0"), tool, args, ""), LOCAL)
+    return PendingCall(call, DEFERRED).request(DEFERRED, (ASKER,))
 
 
 def external(name: str) -> ExternalToolset[Any]:

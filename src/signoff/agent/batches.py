@@ -1,4 +1,4 @@
-"""Between the framework's words and ours: deferred calls become a batch, settlements become what the model is told.
+"""The calls that a run deferred become one batch: a request each, one deadline, one card.
 
 Resuming needs no `DeferredToolResults`: a history that ends in open calls is run again, and the gate answers each call
 from the journal and the desk. See docs/decisions/001.
@@ -7,26 +7,14 @@ from the journal and the desk. See docs/decisions/001.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from pydantic_ai import DeferredToolRequests
-from pydantic_ai.messages import (
-    ModelMessage,
-    ModelRequest,
-    ModelResponse,
-    ToolCallPart,
-    ToolReturnPart,
-)
 
 from signoff.approvals.approvers import effective
-from signoff.approvals.model import ApprovalRequest, Batch, Terms
+from signoff.approvals.model import Batch, Terms
 from signoff.errors import TurnFailed
-from signoff.turns.model import CallRecord, CallState, Turn
-
-if TYPE_CHECKING:
-    from signoff.gate.gate import Gate
+from signoff.gate.gate import Gate
+from signoff.turns.model import Turn
 
 
 def build_batch(
@@ -39,27 +27,13 @@ def build_batch(
     terms: Terms,
 ) -> Batch:
     """One batch with a request for every deferred call, in the order in which the model made them."""
-    drafts = [gate.drafts.get(call.tool_call_id) for call in requests.approvals]
-    if requests.calls or None in drafts:
+    pending = [gate.pending(call.tool_call_id) for call in requests.approvals]
+    if requests.calls or None in pending:
         raise TurnFailed("A tool call was deferred past the gate. Nothing further was run. Please tell the operator.")
-    rulings = [terms.fill(draft.ruling) for draft in drafts if draft]
+    rulings = [terms.fill(call.ruling) for call in pending if call]
     asked = tuple(
-        ApprovalRequest(
-            id=secrets.token_hex(8),
-            call=draft.call,
-            why=ruling.reason,
-            approvers=effective(ruling.approvers or (), turn.place),
-            kind=draft.kind,
-            metadata=draft.metadata,
-            quorum=ruling.quorum,
-            four_eyes=ruling.four_eyes,
-            message=ruling.message,
-            preview=draft.preview,
-            edit=draft.edit and replace(draft.edit, voided=()),
-            held=ruling.held,
-            by_server=ruling.by_server,
-        )
-        for draft, ruling in zip(filter(None, drafts), rulings, strict=True)
+        call.request(ruling, effective(ruling.approvers or (), turn.place))
+        for call, ruling in zip(filter(None, pending), rulings, strict=True)
     )
     # The strictest timeout of the calls that ask holds for the card: it has one deadline.
     asking = [ruling for ruling in rulings if not ruling.held] or rulings
@@ -80,25 +54,3 @@ def build_batch(
         remind_at=now + seconds - reminder if reminder < seconds else None,
         ping=any(ruling.ping for ruling in rulings),
     )
-
-
-def close_open_calls(
-    messages: Sequence[ModelMessage], words: str, record: Callable[[str], CallRecord | None]
-) -> ModelRequest | None:
-    """Answers for calls that will never be answered otherwise, so that the conversation can go on."""
-    parts = [_closing(call, words, record(call.tool_call_id)) for call in open_calls(messages)]
-    return ModelRequest(parts=parts) if parts else None
-
-
-def open_calls(messages: Sequence[ModelMessage]) -> Sequence[ToolCallPart]:
-    last = messages[-1] if messages else None
-    return last.tool_calls if isinstance(last, ModelResponse) else ()
-
-
-def _closing(call: ToolCallPart, words: str, record: CallRecord | None) -> ToolReturnPart:
-    content = words
-    if record and record.state is CallState.STARTED:
-        content = "The turn ended with an error during this call: it may have run."
-    elif record:
-        content = f"The turn ended with an error; before that the call was {record.state}: {record.words}"
-    return ToolReturnPart(call.tool_name, content, call.tool_call_id, outcome="failed")

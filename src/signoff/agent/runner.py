@@ -9,30 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
-from typing import Any, cast
+from typing import Any
 
-from pydantic_ai import AgentRunResult, AgentRunResultEvent, CallToolsNode, DeferredToolRequests, RunContext
+from pydantic_ai import AgentRunResult, AgentRunResultEvent, DeferredToolRequests
 from pydantic_ai.agent import AbstractAgent
-from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRequest, ModelResponse, UserPromptPart
-from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.usage import UsageLimits
 
-from signoff.agent.batches import build_batch, close_open_calls, open_calls
+from signoff.agent.batches import build_batch
 from signoff.agent.failures import explain
-from signoff.agent.writable import writable
+from signoff.agent.history import (
+    Saver,
+    close_open_calls,
+    entry_of,
+    load_messages,
+    open_calls,
+    requests_made,
+    responses_in,
+)
 from signoff.approvals.containment import contained
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, JsonObject, Place, Ruling, Terms
 from signoff.approvals.policy import Policy
 from signoff.approvals.ports import Clock, Revised
 from signoff.errors import SignoffError, TurnFailed
-from signoff.gate.dry_run import Trial
+from signoff.gate.dry_run import DryRun
 from signoff.gate.gate import Gate, Judge
 from signoff.gate.journal import Journal
 from signoff.gate.tool_slots import ToolSlots
 from signoff.gate.transcript import said, text_of
-from signoff.turns.model import Finished, HistoryEntry, Step, Turn, Waiting
+from signoff.turns.model import Finished, Step, Turn, Waiting
 from signoff.turns.ports import TurnStore, TurnTx
 
 
@@ -75,11 +80,12 @@ class AgentRunner:
         gate = Gate(
             self.policy,
             journal,
-            turn,
+            turn.place,
+            turn.asker,
             self.slots,
             self.hold,
             self.limits.calls_per_response,
-            responses=_responses(history),
+            responses=responses_in(history),
         )
         try:
             with contained():
@@ -96,7 +102,7 @@ class AgentRunner:
     async def _run(
         self, turn: Turn, history: list[ModelMessage], gate: Gate, saver: Saver
     ) -> AgentRunResult[str | DeferredToolRequests]:
-        requests_left = self.limits.model_requests - (_requests_made(history) if turn.prompted else 0)
+        requests_left = self.limits.model_requests - (requests_made(history) if turn.prompted else 0)
         async with self.agent.run_stream_events(
             None if turn.prompted else turn.text,
             output_type=[str, DeferredToolRequests],
@@ -112,17 +118,17 @@ class AgentRunner:
 
     async def revise(self, batch: Batch, request: ApprovalRequest, args: JsonObject) -> Revised:
         heard = said(await self._history(batch.place.conversation))
-        trial = Trial(self.agent, self.policy, batch.place, batch.asker, heard)
-        return await trial.call(request.call.tool, args, request.call)
+        dry_run = DryRun(self.agent, self.policy, batch.place, batch.asker, heard)
+        return await dry_run.call(request.call.tool, args, request.call)
 
     async def test(self, tool: str, args: JsonObject, place: Place, actor: Actor) -> Ruling:
         """What would become of such a call, without any of its effects."""
         heard = said(await self._history(place.conversation))
-        return (await Trial(self.agent, self.policy, place, actor, heard).call(tool, args)).ruling
+        return (await DryRun(self.agent, self.policy, place, actor, heard).call(tool, args)).ruling
 
     async def _history(self, conversation: str) -> list[ModelMessage]:
         entries = await self.store.run(lambda tx: tx.history(conversation))
-        return [message for entry in entries for message in ModelMessagesTypeAdapter.validate_json(entry.body)]
+        return load_messages(entries)
 
     def _batch(self, result: AgentRunResult[Any], gate: Gate, turn: Turn) -> Any:
         words = next(text_of(m) for m in reversed(result.all_messages()) if isinstance(m, ModelResponse))
@@ -133,75 +139,12 @@ class AgentRunner:
 
         def work(tx: TurnTx) -> None:
             entries = tx.history(turn.place.conversation)
-            history = [message for entry in entries for message in ModelMessagesTypeAdapter.validate_json(entry.body)]
+            history = load_messages(entries)
             if closing := close_open_calls(history, words, lambda call_id: tx.call(_key(turn, history, call_id))):
-                tx.save_history(turn.place.conversation, [_entry(len(history), closing)])
+                tx.save_history(turn.place.conversation, [entry_of(len(history), closing)])
 
         await self.store.run(work)
 
 
-@dataclass
-class Saver(AbstractCapability[Any]):
-    """Writes what is new in the conversation when a response with tool calls is about to be acted on.
-
-    It keeps the conversation itself: an agent that shortens its history replaces what the run knows of it.
-    """
-
-    store: TurnStore
-    turn: Turn
-    history: list[ModelMessage]
-    saved: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.history = list(self.history)
-        self.saved = len(self.history)
-
-    async def after_model_request(
-        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
-    ) -> ModelResponse:
-        # What was asked since the last answer, as the run asked it: after a crash it may have been asked before.
-        asked = [*takewhile(lambda message: isinstance(message, ModelRequest), reversed(ctx.messages))]
-        while self.history and isinstance(self.history[-1], ModelRequest):
-            self.history.pop()
-        self.saved = min(self.saved, len(self.history))
-        response = writable(response)
-        self.history += [*reversed(asked), response]
-        return response
-
-    async def before_node_run(self, ctx: RunContext[Any], *, node: Any) -> Any:
-        if isinstance(node, CallToolsNode) and node.model_response.tool_calls:
-            entries = self.unsaved()
-            if entries:
-                await self.store.run(lambda tx: self._write(tx, entries))
-                self.saved = entries[-1].position + 1
-        return cast(Any, node)
-
-    def unsaved(self) -> tuple[HistoryEntry, ...]:
-        return tuple(_entry(position, self.history[position]) for position in range(self.saved, len(self.history)))
-
-    def _write(self, tx: TurnTx, entries: Sequence[HistoryEntry]) -> None:
-        tx.save_history(self.turn.place.conversation, entries)
-        tx.set_prompted(self.turn.id)
-
-
-def _entry(position: int, message: ModelMessage) -> HistoryEntry:
-    return HistoryEntry(position, ModelMessagesTypeAdapter.dump_json([message]))
-
-
 def _key(turn: Turn, history: Sequence[ModelMessage], call_id: str) -> CallKey:
-    return CallKey(turn.place.conversation, _responses(history), call_id)
-
-
-def _responses(history: Sequence[ModelMessage]) -> int:
-    return sum(isinstance(message, ModelResponse) for message in history)
-
-
-def _requests_made(history: Sequence[ModelMessage]) -> int:
-    """Model responses since the newest prompt."""
-    count = 0
-    for message in reversed(history):
-        if isinstance(message, ModelResponse):
-            count += 1
-        elif any(isinstance(part, UserPromptPart) for part in message.parts):
-            break
-    return count
+    return CallKey(turn.place.conversation, responses_in(history), call_id)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from signoff.approvals.model import ApprovalRequest, Batch, JsonObject, RequestState
+from signoff.approvals.model import ApprovalRequest, Batch, JsonObject, Place, RequestState
 from signoff.approvals.ports import Subscriber
 
 log = logging.getLogger(__name__)
@@ -18,7 +18,7 @@ Mask = Callable[[JsonObject], JsonObject]
 
 def announce(subscribers: Iterable[Subscriber], batch: Batch, settled: Sequence[ApprovalRequest], mask: Mask) -> None:
     for request in settled:
-        event = tool_approval(batch, request, mask)
+        event = tool_approval(batch.place, request, mask)
         for subscriber in subscribers:
             try:
                 subscriber(event)
@@ -42,20 +42,42 @@ def aside(subscriber: Subscriber) -> Subscriber:
     return later
 
 
-def tool_approval(batch: Batch, request: ApprovalRequest, mask: Mask) -> dict[str, Any]:
-    settlement = request.settlement
+def tool_approval(
+    place: Place, request: ApprovalRequest, mask: Mask = lambda args: args, *, how: str = "", note: str | None = None
+) -> dict[str, Any]:
+    """The event about one settled request, the same for bot, terminal and library.
+
+    `arguments` are the model's, `override_args` those that a person put in their place. `how` is one word, see `_how`.
+    """
+    end, edit = request.settlement, request.edit
+    note = note if note is not None else end.note if end else ""
     return {
         "event": "tool_approval",
         "tool": request.call.tool,
-        "arguments": dict(mask(request.call.args)),
+        "arguments": dict(mask(edit.original if edit else request.call.args)),
+        "override_args": dict(mask(request.call.args)) if edit else None,
         "approved": request.state is RequestState.APPROVED,
         "state": str(request.state),
-        "by": settlement.by.id if settlement and settlement.by else None,
-        "how": (masked_note(settlement.note, mask) if settlement else "") or str(request.state),
+        "by": end.by.id if end and end.by else None,
+        "how": how or _how(request),
+        "note": masked_note(note, mask),
         "request": request.id,
-        "server": batch.place.server,
-        "conversation": batch.place.conversation,
+        "server": place.server,
+        "conversation": place.conversation,
     }
+
+
+def _how(request: ApprovalRequest) -> str:
+    """`ui`: a person; `memory`: a grant; `mode`, `no_approver`, `held`; else the state: `expired` or `cancelled`."""
+    end = request.settlement
+    if end is None or end.choice is None:
+        return str(request.state)
+    if end.by:
+        return "ui"
+    if request.held:
+        return "held"
+    beginnings = {"mode ": "mode", "remembered": "memory", "nobody": "no_approver"}
+    return next((word for start, word in beginnings.items() if end.note.startswith(start)), str(request.state))
 
 
 def masked_note(note: str, mask: Mask) -> str:

@@ -243,6 +243,12 @@ class ApprovalRequest:
         return ""
 
     @property
+    def shown_preview(self) -> str:
+        """The tool's preview, and the diff that it raised with `ApprovalRequired` if that says more."""
+        raised = str(self.metadata.get("diff") or self.metadata.get("preview") or "")
+        return "\n\n".join(dict.fromkeys(text for text in (self.preview, raised) if text))
+
+    @property
     def called(self) -> str:
         """The digest of the call as the model made it."""
         return self.edit.original_digest if self.edit else self.call.digest

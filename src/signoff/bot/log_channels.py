@@ -46,7 +46,7 @@ class LogChannels:
 
 def worded(event: dict[str, Any]) -> str:
     by = f"<@{event['by']}>" if event["by"] else "nobody"
-    how = "" if event["how"] == event["state"] else f" ({quoting.escape(clip(str(event['how']), 200)[0])})"
+    how = f" ({quoting.escape(clip(str(event['note']), 200)[0])})" if event["note"] else ""
     arguments, whole = clip(json.dumps(event["arguments"], ensure_ascii=False), ARGUMENTS)
     tail = "" if not whole else " (cut here; the record has all of it)"
     head = (

@@ -1,52 +1,93 @@
-"""A call's validated arguments as the JSON that people see, that rules match and that a decision is bound to.
+"""The arguments of a call as people and rules see them, and as the tool gets them: both come from one JSON text.
 
-Nothing that the tool gets may be missing from it, or one yes would cover many calls: fields that a model leaves out
-of its own JSON are in here, and what hides its value or can be read only once is refused. The same arguments give the
-same JSON in every process.
+`fix` dumps the validated arguments, validates that JSON with the tool's own validator, and hands the *second* result
+to the tool. So nothing can reach a tool that the card and the rules did not see. If dumping the second result gives
+other JSON, the call is refused.
 """
 
 from __future__ import annotations
 
+import base64
 import dataclasses
-from collections.abc import Iterator, Mapping
-from typing import Any, cast
+import json
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any, Literal, cast
 
-from pydantic import BaseModel, RootModel, Secret, SecretBytes, SecretStr
+from pydantic import AliasChoices, BaseModel, RootModel, Secret, SecretBytes, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_ai.toolsets import FunctionToolset, ToolsetTool, WrapperToolset
 from pydantic_ai.toolsets.abstract import AbstractToolset
 from pydantic_core import to_jsonable_python
 
-from signoff.approvals.digest import canonical
+from signoff.approvals.digest import canonical, fingerprint
+
+BytesMode = Literal["utf8", "base64"]
 
 
-def shown(tool: ToolsetTool[Any], args: dict[str, Any]) -> dict[str, Any]:
-    """The arguments under the names that the tool's schema has. Raises ValueError for what cannot be shown whole."""
-    found = as_json(args)
-    # A function with one model for all of its arguments is offered to the model without that wrapping.
-    inner = found.get(_only_argument(tool))
-    return cast("dict[str, Any]", inner) if isinstance(inner, dict) else found
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Arguments that survive the way to JSON and back unchanged."""
+
+    json: dict[str, Any]
+    """What people see, rules match and digests bind. Nested keys are sorted, so their order is always the shown one."""
+    args: dict[str, Any]
+    """What the tool gets: `json`, validated."""
 
 
-def as_json(value: Any) -> Any:
+def fix(tool: ToolsetTool[Any], args: dict[str, Any], context: Any = None) -> Fixed:
+    """Tie what is shown to what runs. Raises ValueError if that is not possible."""
+    problem = ""
+    tried: list[str] = []
+    for mode in cast("tuple[BytesMode, ...]", ("utf8", "base64")):
+        text = _dump(tool, args, mode)
+        if text is None or text in tried:
+            continue
+        tried.append(text)
+        shown = _in_order(tool, json.loads(text))
+        try:
+            again = tool.args_validator.validate_json(json.dumps(shown), context=context)
+        except ValidationError as error:
+            problem = f"the tool does not accept them as JSON: {first_problem(error)}"
+            continue
+        if _dump(tool, again, mode) == text:
+            return Fixed(shown, again)
+        problem = "validating them a second time gives other arguments"
+    raise ValueError(problem or "bytes that are not text")
+
+
+def as_json(value: Any, mode: BytesMode = "base64") -> Any:
+    """The value as plain JSON. Raises ValueError for values that hide something or can be read only once."""
     if isinstance(value, SecretStr | SecretBytes | Secret):
         raise ValueError(f"{type(cast(object, value)).__name__} hides its value; take plain text, which cards mask")
     if isinstance(value, Iterator):
         raise ValueError("an iterator can be read only once; take a list")
+    if isinstance(value, bytes | bytearray):
+        return value.decode() if mode == "utf8" else base64.urlsafe_b64encode(value).decode()
     if isinstance(value, RootModel):
-        return as_json(cast("RootModel[Any]", value).root)
+        return as_json(cast("RootModel[Any]", value).root, mode)
     if isinstance(value, BaseModel):
         fields = {_name(name, field): getattr(value, name) for name, field in type(value).model_fields.items()}
-        return as_json(fields | (value.model_extra or {}))
+        return as_json(fields | (value.model_extra or {}), mode)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: as_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        known: dict[str, FieldInfo] = getattr(type(value), "__pydantic_fields__", {})
+        names = {field.name: field.name for field in dataclasses.fields(value)}
+        names |= {name: _name(name, field) for name, field in known.items()}
+        return {shown: as_json(getattr(value, name), mode) for name, shown in names.items()}
     if isinstance(value, Mapping):
-        return _object(cast("Mapping[Any, Any]", value))
-    if isinstance(value, set | frozenset):
-        return sorted((as_json(item) for item in cast("set[Any]", value)), key=canonical)
-    if isinstance(value, list | tuple):
-        return [as_json(item) for item in cast("list[Any]", value)]
-    return to_jsonable_python(value, bytes_mode="base64", inf_nan_mode="constants")
+        return _object(cast("Mapping[Any, Any]", value), mode)
+    if isinstance(value, AbstractSet):
+        return sorted((as_json(item, mode) for item in cast("AbstractSet[Any]", value)), key=canonical)
+    if isinstance(value, list | tuple | deque) or (isinstance(value, Sequence) and not isinstance(value, str | range)):
+        return [as_json(item, mode) for item in cast("Sequence[Any]", value)]
+    return to_jsonable_python(value, inf_nan_mode="constants")
+
+
+def seal_of(args: dict[str, Any]) -> str:
+    """A fingerprint of arguments on their way from the gate to the tool."""
+    return fingerprint(as_json(args))
 
 
 def innermost(tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
@@ -63,16 +104,36 @@ def origin_of(tool: ToolsetTool[Any]) -> AbstractToolset[Any]:
     return toolset
 
 
-def _object(value: Mapping[Any, Any]) -> dict[str, Any]:
+def _dump(tool: ToolsetTool[Any], args: dict[str, Any], mode: BytesMode) -> str | None:
+    """Canonical JSON under the names that the tool's schema has; None if bytes are not text in this mode."""
+    try:
+        dumped = as_json(args, mode)
+    except UnicodeDecodeError:
+        return None
+    # A function with one model for all of its arguments is offered to the model without that wrapping.
+    inner = dumped.get(_only_argument(tool))
+    return canonical(inner if isinstance(inner, dict) else dumped)
+
+
+def _in_order(tool: ToolsetTool[Any], args: dict[str, Any]) -> dict[str, Any]:
+    """The tool's own order first, then the rest by name: an order that the model cannot choose."""
+    own = [name for name in tool.tool_def.parameters_json_schema.get("properties", {}) if name in args]
+    return {name: args[name] for name in [*own, *(name for name in args if name not in own)]}
+
+
+def _object(value: Mapping[Any, Any], mode: BytesMode) -> dict[str, Any]:
     # Keys that are no text become text, and two of them may become the same one.
-    found = {str(key if isinstance(key, str) else as_json(key)): as_json(item) for key, item in value.items()}
-    if len(found) != len(value):
+    texts = {str(key if isinstance(key, str) else as_json(key, mode)): as_json(v, mode) for key, v in value.items()}
+    if len(texts) != len(value):
         raise ValueError("two keys of one table are written alike")
-    return found
+    return texts
 
 
 def _name(name: str, field: FieldInfo) -> str:
+    """The name under which the tool's schema takes the field."""
     alias = field.validation_alias or field.alias
+    if isinstance(alias, AliasChoices):
+        alias = next((choice for choice in alias.choices if isinstance(choice, str)), None)
     return alias if isinstance(alias, str) else name
 
 
@@ -81,3 +142,9 @@ def _only_argument(tool: ToolsetTool[Any]) -> str | None:
     name = getattr(inner, "original_name", None) or inner.tool_def.name
     known = origin.tools.get(name) if isinstance(origin, FunctionToolset) else None
     return known.function_schema.single_arg_name if known else None
+
+
+def first_problem(error: ValidationError) -> str:
+    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    where = ".".join(str(part) for part in problem["loc"])
+    return f"{where}: {problem['msg']}" if where else problem["msg"]

@@ -2,7 +2,8 @@
 
 `requires_approval=True` asks always. `metadata={"approval": ...}` takes `"always_require"`, `"never_require"` or a
 predicate `f(args, context) -> bool`, sync or async, that is true where the call must ask.
-`metadata={"read_only": True}` promises that running the call twice does no harm. A tool of an MCP server asks, unless
+`metadata={"read_only": True}` promises that running the call twice does no harm, `metadata={"independent": True}` that
+the order in which calls start does not matter. A tool of an MCP server asks, unless
 the toolset around it declares otherwise: what the server says of itself is no promise.
 """
 
@@ -41,6 +42,11 @@ def declaration(tool_def: ToolDefinition) -> Declaration:
 
 def is_read_only(tool_def: ToolDefinition) -> bool:
     return (tool_def.metadata or {}).get("read_only") is True
+
+
+def is_independent(tool_def: ToolDefinition) -> bool:
+    """Whether the order in which this tool's calls start does not matter."""
+    return (tool_def.metadata or {}).get("independent") is True
 
 
 def asking_if_mcp(tool: ToolsetTool[Any], origin: AbstractToolset[Any]) -> ToolsetTool[Any]:

@@ -1,6 +1,6 @@
-"""A call on trial: validated, ruled and previewed by the real agent and the real gate, and never run.
+"""Try a call without running it: the real agent and the real gate validate, rule and preview it.
 
-The agent is run with a model of ours that makes this one call, and a gate that stops every call behind its ruling. So
+The agent runs with a model of ours that makes this one call, and a gate that stops every call after its ruling. So
 hooks, toolsets and validators judge other arguments exactly as they would judge the model's.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 from pydantic_ai import ApprovalRequired, DeferredToolRequests, RunContext, ToolDefinition
 from pydantic_ai.agent import AbstractAgent
@@ -21,16 +21,14 @@ from signoff.approvals.errors import Refused
 from signoff.approvals.model import Actor, JsonObject, Place, ToolCall, Verdict
 from signoff.approvals.policy import Said
 from signoff.approvals.ports import Revised
+from signoff.gate.book import MemoryBook
 from signoff.gate.gate import Gate, Judge
-from signoff.gate.journal import Journal
-from signoff.gate.previews import Preview
+from signoff.gate.pending_call import CallTool, Preview
 from signoff.gate.tool_slots import ToolSlots
-from signoff.gate.toolsets import CallTool
-from signoff.turns.model import Turn
 
 
 @dataclass(frozen=True)
-class Trial:
+class DryRun:
     agent: AbstractAgent[Any, Any]
     policy: Judge
     place: Place
@@ -39,40 +37,38 @@ class Trial:
 
     async def call(self, tool: str, args: JsonObject, instead_of: ToolCall | None = None) -> Revised:
         """The call as it would be put to people. Raises Refused if the tool does not take it."""
-        turn = Turn("trial", self.place, "", self.asker, "", 0.0)
-        # The journal is for calls that run, and none does.
-        gate = TrialGate(self.policy, cast(Journal, None), turn, ToolSlots(), heard=self.heard)
+        gate = DryRunGate(self.policy, MemoryBook(), self.place, self.asker, ToolSlots(), heard=self.heard)
         try:
             result = await self.agent.run(
-                "trial", model=_calling(tool, args), output_type=[str, DeferredToolRequests], capabilities=[gate]
+                "dry run", model=_calling(tool, args), output_type=[str, DeferredToolRequests], capabilities=[gate]
             )
         except Exception as error:
             raise Refused(f"This could not be tried: {type(error).__name__}: {error}") from error
-        if gate.found is None:
+        if gate.tried is None:
             raise Refused(f"The tool does not take this: {_answer(result.all_messages())}")
         if instead_of is None:
-            return gate.found
-        if gate.found.call.schema != instead_of.schema:
+            return gate.tried
+        if gate.tried.call.schema != instead_of.schema:
             raise Refused("The tool has changed since this card was made, so its call cannot be edited.")
-        return replace(gate.found, call=bind(replace(gate.found.call, key=instead_of.key), self.place))
+        return replace(gate.tried, call=bind(replace(gate.tried.call, key=instead_of.key), self.place))
 
 
 @dataclass
-class TrialGate(Gate):
+class DryRunGate(Gate):
     """Rules and previews like the gate, and stops there."""
 
-    found: Revised | None = None
+    tried: Revised | None = None
 
     async def check(self, ctx: RunContext[Any], validate: Callable[..., Any], args: dict[str, Any]) -> None:
-        """What the tool would refuse once it is approved is refused here already."""
+        """Refuse here already what the tool would refuse once it is approved."""
         await self._check(ctx, validate, args, approved=True)
 
     async def admit(self, ctx: RunContext[Any], tool_def: ToolDefinition, args: dict[str, Any], run: CallTool) -> Any:
         attempt = self._attempt(ctx, tool_def.name, args, run)
         ruling = await self._rule(attempt.call, attempt.ctx)
         denied = ruling.verdict is Verdict.DENY
-        shown = Preview("") if denied else await self._preview(attempt.tool_def, attempt.ctx, args)
-        self.found = Revised(replace(attempt.call, operands=shown.operands), ruling, shown.text)
+        view = Preview("") if denied else await self._preview(attempt.tool_def, attempt.ctx, attempt.args)
+        self.tried = Revised(replace(attempt.call, operands=view.operands), ruling, view.text)
         raise ApprovalRequired
 
 
@@ -82,7 +78,7 @@ def _calling(tool: str, args: JsonObject) -> FunctionModel:
     def once(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         if len(messages) > 1:
             return ModelResponse(parts=[TextPart("done")])
-        return ModelResponse(parts=[ToolCallPart(tool, json.dumps(dict(args)), "trial")])
+        return ModelResponse(parts=[ToolCallPart(tool, json.dumps(dict(args)), "dry run")])
 
     return FunctionModel(once)
 

@@ -1,15 +1,16 @@
 """The gate: every tool call of every kind passes here, with the arguments that would really be used.
 
 It is the outermost layer around all toolsets, so no hook of another capability runs behind it; an innermost seal
-refuses the call if a layer in between changed the arguments after all (see `layers`). It trusts the desk's decision for
-the call's digest and nothing else: the framework's own "approved" flag is neither read nor believed.
+refuses the call if a layer in between changed the arguments after all (see `toolsets`). It trusts a decision about the
+call's digest and nothing else: the framework's own "approved" flag is neither read nor believed. A call that must ask
+ends the run with a deferral; `inline` asks inside the run instead.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -25,9 +26,11 @@ from pydantic_core import to_jsonable_python
 from signoff.approvals.containment import answered, contained
 from signoff.approvals.digest import bind, fingerprint
 from signoff.approvals.model import (
+    Actor,
     ApprovalRequest,
     CallKey,
     JsonObject,
+    Place,
     RequestKind,
     RequestState,
     Ruling,
@@ -35,48 +38,60 @@ from signoff.approvals.model import (
     Verdict,
 )
 from signoff.approvals.policy import Context, Declaration, Said
-from signoff.gate.arguments import as_json, shown
-from signoff.gate.declarations import declaration, is_read_only
-from signoff.gate.journal import Ask, Go, Journal, Replay, Settled
-from signoff.gate.pending_call import Attempt, Draft, Refusal
-from signoff.gate.previews import CallInfo, Preview, preview
+from signoff.gate import wording
+from signoff.gate.arguments import Fixed, fix, seal_of
+from signoff.gate.book import Ask, CallBook, Go, Replay, Settled
+from signoff.gate.declarations import declaration, is_independent, is_read_only
+from signoff.gate.order import StartOrder
+from signoff.gate.pending_call import Attempt, CallInfo, CallTool, PendingCall, Preview, preview
 from signoff.gate.tool_slots import ToolOverran, ToolSlots
-from signoff.gate.toolsets import CallTool, GatedToolset, Seal, source_of
+from signoff.gate.toolsets import GatedToolset, Seal, source_of
 from signoff.gate.transcript import response_of, said
-from signoff.gate.wording import ASKED, CHANGED, CUT_OFF, HELD, INTERRUPTED, NOT_AVAILABLE, told, with_note
-from signoff.turns.model import CallState, Turn
+from signoff.turns.model import CallState
 
 
 class Judge(Protocol):
-    """The policy as the gate needs it. Whatever it raises means that the call does not run."""
+    """The policy as the gate needs it. If it raises, the call does not run."""
 
     async def decide(self, call: ToolCall, declaration: Declaration, context: Context) -> Ruling: ...
 
 
+class Refusal(ToolDenied):
+    """Said of this attempt alone: it leaves open whether an earlier attempt has run."""
+
+
 @dataclass
 class Gate(AbstractCapability[Any]):
-    """One per run step of a turn: it remembers what this response's calls were ruled to be."""
+    """One per run step: it remembers the rulings on the calls of each response."""
 
     policy: Judge
-    journal: Journal
-    turn: Turn
+    book: CallBook
+    place: Place
+    asker: Actor
     slots: ToolSlots
     hold: bool = True
     calls_per_response: int = 10
+    contains_failures: bool = True
+    """Whether a tool's exception becomes a failed result, instead of ending the run."""
+    native_allowed: bool = False
     heard: Sequence[Said] | None = None
     """The conversation, where it is not that of the run itself."""
-    drafts: dict[str, Draft] = field(default_factory=dict[str, Draft])
-    ran: dict[CallKey, str] = field(default_factory=dict[CallKey, str])
-    declared: dict[str, ToolsetTool[Any]] = field(default_factory=dict[str, "ToolsetTool[Any]"])
-    """The tools of this step as their toolsets declare them."""
-    admitted: dict[str, str] = field(default_factory=dict[str, str])
-    """Fingerprints of the arguments that were let in, for the seal."""
     responses: int = 0
-    """How many answers of the model the conversation has: an agent may shorten what a run sees of it."""
-    native_allowed = False
-    _rulings: dict[CallKey, Ruling] = field(default_factory=dict[CallKey, Ruling])
+    """How many responses the conversation has: an agent may shorten what a run sees of it."""
+    ran: dict[CallKey, str] = field(default_factory=dict[CallKey, str])
+    """Each call that ran -> its tool."""
+    admitted: dict[str, str] = field(default_factory=dict[str, str])
+    """Call id -> fingerprint of the arguments that were let in, for the seal."""
+    _tools: dict[str, ToolsetTool[Any]] = field(default_factory=dict[str, "ToolsetTool[Any]"])
+    """Tool name -> the tool as its toolset declares it."""
+    _seen: dict[CallKey, tuple[ToolCall, Ruling]] = field(default_factory=dict[CallKey, tuple[ToolCall, Ruling]])
+    """Each validated call, and the ruling on it."""
+    _pending: dict[CallKey, PendingCall] = field(default_factory=dict[CallKey, PendingCall])
     _asked_early: dict[CallKey, JsonObject] = field(default_factory=dict[CallKey, JsonObject])
-    """Calls whose tool asked while their arguments were validated, with its words."""
+    """Each call whose tool asked while its arguments were validated -> the tool's words."""
+    _order: StartOrder = field(default_factory=StartOrder)
+
+    # What the framework calls, in this order: see docs/architecture.md
 
     def get_ordering(self) -> CapabilityOrdering:
         return CapabilityOrdering(position="outermost")
@@ -87,10 +102,13 @@ class Gate(AbstractCapability[Any]):
     def seal(self) -> Seal:
         return Seal(self)
 
+    def declare(self, tools: Mapping[str, ToolsetTool[Any]]) -> None:
+        self._tools.update(tools)
+
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        await self.slots.wait_open(self.turn.place.server)
+        await self.slots.wait_open(self.place.server)
         return request_context
 
     async def after_model_request(
@@ -99,23 +117,13 @@ class Gate(AbstractCapability[Any]):
         self.responses += 1
         return response
 
-    async def after_tool_validate(
-        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
-    ) -> dict[str, Any]:
-        # All calls of a response are validated before any runs, so that the batch is known when the first one runs.
-        described = self._describe(tool_def.name, args, call.tool_call_id)
-        self._rulings[described.key] = await self._rule(described, ctx)
-        return args
-
-    def declare(self, tools: Mapping[str, ToolsetTool[Any]]) -> None:
-        self.declared.update(tools)
-
     async def check(self, ctx: RunContext[Any], validate: Callable[..., Any], args: dict[str, Any]) -> None:
-        record, request = await self.journal.met(self._key(ctx.tool_call_id or ""))
+        """Let the tool's own validator look at the arguments, unless nothing is left to check."""
+        record, request = await self.book.met(self._key(ctx.tool_call_id))
         if (record and record.ended) or (request and not _may_still_run(request)):
-            return  # nothing is left to check: the world may be as it is because the call has run
+            return  # the world may be as it is because the call has run
         if request and request.edit:
-            return  # what the person wrote is checked instead, at `_edited`
+            return  # the person's own arguments are checked instead, in `_edited`
         try:
             await self._check(ctx, validate, args, approved=_said_yes(request))
         except (ModelRetry, ToolFailed) as failure:
@@ -123,108 +131,155 @@ class Gate(AbstractCapability[Any]):
                 raise
             # It was cut off, and may have made the world as it is. People are asked first if it is to run again.
             if _said_yes(request):
-                raise ToolFailed(f"{CUT_OFF} {failure.message}") from failure
+                raise ToolFailed(f"{wording.CUT_OFF} {failure.message}") from failure
+
+    async def after_tool_validate(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
+    ) -> dict[str, Any]:
+        # All calls of a response are validated before any runs, so the first one that runs knows of the others.
+        described = self._describe(ctx, tool_def.name, args, call.tool_call_id)[0]
+        self._seen[described.key] = described, await self._rule(described, ctx)
+        return args
+
+    async def wrap_tool_validate(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
+    ) -> dict[str, Any]:
+        validated = await handler(args)
+        if not is_independent(tool_def):
+            self._order.expect(self._key(call.tool_call_id))
+        return validated
+
+    async def wrap_tool_execute(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
+    ) -> Any:
+        try:
+            return await handler(args)
+        finally:
+            self._order.passed(self._key(call.tool_call_id))
 
     async def admit(self, ctx: RunContext[Any], tool_def: ToolDefinition, args: dict[str, Any], run: CallTool) -> Any:
         """Let one call run, make it wait, or answer in its place."""
         attempt = self._attempt(ctx, tool_def.name, args, run)
-        record, request = await self.journal.met(attempt.call.key)
+        record, request = await self.book.met(attempt.call.key)
         if record and record.ended:
             return self._replay(attempt.call, Replay(record))
         try:
             if request and request.edit and request.called == attempt.call.digest and _may_still_run(request):
                 attempt = await self._edited(attempt, request)
-            answer = await self._admit(attempt)
+            else:
+                await self._check_fixed(attempt, args, approved=_said_yes(request))
+            result = await self._admit(attempt, decided=request is not None)
         except (ModelRetry, ToolFailed) as failure:
             if record is None:
                 raise
-            raise ToolFailed(f"{CUT_OFF} {failure.message}") from failure
-        if record and isinstance(answer, Refusal):
-            return ToolDenied(f"{CUT_OFF} {answer.message}")
-        return answer
+            raise ToolFailed(f"{wording.CUT_OFF} {failure.message}") from failure
+        if record and isinstance(result, Refusal):
+            return ToolDenied(f"{wording.CUT_OFF} {result.message}")
+        return result
 
-    async def _admit(self, attempt: Attempt) -> Any:
+    # One call
+
+    async def _admit(self, attempt: Attempt, *, decided: bool) -> Any:
         call, tool_def = attempt.call, attempt.tool_def
         while True:
-            # First: what is ruled and looked at before a pause is out of date after it.
-            await self.slots.wait_open(self.turn.place.server)
+            # First, because a ruling or a preview from before a pause is out of date after it.
+            await self.slots.wait_open(self.place.server)
             ruling = await self._rule(call, attempt.ctx)
             if ruling.verdict is Verdict.DENY:
-                return Refusal(f"Not allowed: {ruling.reason}. The call was not run.")
-            if ruling.verdict is Verdict.ALLOW and self.hold and self._must_wait(call):
-                ruling = replace(ruling, verdict=Verdict.ASK, reason=HELD, held=True)
+                return self._denied(call, ruling)
+            if ruling.verdict is Verdict.ALLOW and self.hold and self._is_held(call):
+                ruling = replace(ruling, verdict=Verdict.ASK, reason=wording.HELD, held=True)
             asks = ruling.verdict is Verdict.ASK
             view = await self._preview(tool_def, attempt.ctx, attempt.args) if asks else Preview("")
             call = replace(call, operands=view.operands)
-            match await self.journal.enter(call, asks=asks, read_only=is_read_only(tool_def)):
+            if decided or not asks:
+                await self._wait_for_turn(attempt)
+            match await self.book.enter(call, asks=asks, read_only=is_read_only(tool_def)):
                 case Ask(RequestKind.MAY_HAVE_RUN as kind):
-                    ruling = replace(ruling, reason=INTERRUPTED, held=False)
-                    raise self._draft(Draft(call, ruling, kind, preview=view.text, edit=attempt.edit))
+                    ruling = replace(ruling, reason=wording.INTERRUPTED, held=False)
+                    pending = PendingCall(call, ruling, kind, preview=view.text, edit=attempt.edit)
+                    attempt, decided = await self._ask(attempt, pending), True
                 case Ask(again=again):
-                    ruling = replace(ruling, reason=CHANGED, held=False) if again else ruling
+                    ruling = replace(ruling, reason=wording.CHANGED, held=False) if again else ruling
                     words = self._asked_early.get(call.key, {})
-                    raise self._draft(Draft(call, ruling, metadata=words, preview=view.text, edit=attempt.edit))
-                case Settled(request, changed=True):
-                    return Refusal(told(request, changed=True))
+                    pending = PendingCall(call, ruling, metadata=words, preview=view.text, edit=attempt.edit)
+                    attempt, decided = await self._ask(attempt, pending), True
+                case Settled(changed=True):
+                    return Refusal(wording.OTHER_ARGUMENTS)
                 case Settled(request):
-                    return ToolDenied(told(request))
+                    return ToolDenied(wording.told(request))
                 case Replay() as entry:
                     return self._replay(call, entry)
                 case Go(request):
-                    if not self.slots.is_shut(self.turn.place.server):
-                        return await self._go(replace(attempt, call=call), ruling, request)
-                    await self.journal.withdraw(call)  # the server was paused in this very moment
+                    if self.slots.is_shut(self.place.server):
+                        await self.book.withdraw(call)  # the server was paused in this very moment
+                        continue
+                    try:
+                        return await self._go(replace(attempt, call=call), request)
+                    except ApprovalRequired as raised:
+                        pending = await self._asked_by_tool(replace(attempt, call=call), ruling, request, raised)
+                        attempt, decided = await self._ask(attempt, pending), True
+            call = attempt.call
 
-    async def _go(self, attempt: Attempt, ruling: Ruling, request: ApprovalRequest | None) -> Any:
+    async def _ask(self, attempt: Attempt, pending: PendingCall) -> Attempt:
+        """Put the call to people: the run ends here until they have decided. `inline` asks and returns the attempt."""
+        self._pending[pending.call.key] = pending
+        raise ApprovalRequired
+
+    def pending(self, call_id: str) -> PendingCall | None:
+        """The call of the newest response that people have to decide about."""
+        return self._pending.get(self._key(call_id))
+
+    async def _go(self, attempt: Attempt, request: ApprovalRequest | None) -> Any:
         call, args = attempt.call, attempt.args
-        self.admitted[call.key.call_id] = fingerprint(as_json(args))
-        info = CallInfo(self.turn.place, self.turn.asker, request.call.operands if request else {})
-        approved = _said_yes(request)
-        ctx = replace(attempt.ctx, tool_call_approved=approved, tool_call_metadata=info)
-
-        async def noted() -> Any:
-            result = await attempt.run(ctx, args)
-            if request is None or request.edit is None:
-                return result
-            return with_note(result, f"{request.edit.by.name} changed the arguments of this call before it ran")
-
-        try:
-            return await self._run(call, noted)
-        except ApprovalRequired as raised:
-            # What it would do is looked at anew: it may be asking because that has changed.
-            view = await self._preview(attempt.tool_def, ctx, args)
-            if approved and not _by_person(request) and view.operands == info.operands:
-                # Nobody is there to grow tired of it: it would ask and be approved for ever.
-                raise ToolFailed("Not run: the tool asks again although it was approved.") from raised
-            ruling = replace(ruling, reason=ASKED, held=False)
-            call = replace(call, operands=view.operands)
-            words = to_jsonable_python(raised.metadata or {}, fallback=str)
-            draft = Draft(call, ruling, metadata=words, preview=view.text, edit=request.edit if request else None)
-            raise self._draft(draft) from raised
-
-    async def _run(self, call: ToolCall, run: Callable[[], Awaitable[Any]]) -> Any:
+        self.admitted[call.key.call_id] = seal_of(args)
+        info = CallInfo(self.place, self.asker, request.call.operands if request else {})
+        ctx = replace(attempt.ctx, tool_call_approved=_said_yes(request), tool_call_metadata=info)
         try:
             async with self.slots.occupy():
-                with contained():
-                    result = await run()
+                with contained() if self.contains_failures else nullcontext():
+                    self._order.passed(call.key)
+                    result = await attempt.run(ctx, args)
         except ApprovalRequired:
-            await self.journal.withdraw(call)
+            await self.book.withdraw(call)
             raise
         except (ModelRetry, ToolFailed) as failure:
-            await self.journal.failed(call, failure.message)
+            await self.book.failed(call, failure.message)
             raise
         except CallDeferred as raised:
-            await self.journal.failed(call, NOT_AVAILABLE)
-            raise ToolFailed(NOT_AVAILABLE) from raised
+            await self.book.failed(call, wording.NOT_AVAILABLE)
+            raise ToolFailed(wording.NOT_AVAILABLE) from raised
         except Exception as error:
+            words = str(error) if isinstance(error, ToolOverran) else wording.failed(call, error)
+            await self.book.failed(call, words)
+            if not self.contains_failures:
+                raise
             # An exception of one tool would cancel its siblings and end the turn: the model gets a failed result.
-            words = (
-                str(error) if isinstance(error, ToolOverran) else f"The tool failed: {type(error).__name__}: {error}"
-            )
-            await self.journal.failed(call, words)
             raise ToolFailed(words) from error
         self.ran[call.key] = call.tool
-        return await self.journal.done(call, result)
+        if request and request.edit:
+            result = wording.with_note(result, wording.edited(request))
+        return await self.book.done(call, result)
+
+    async def _asked_by_tool(
+        self, attempt: Attempt, ruling: Ruling, request: ApprovalRequest | None, raised: ApprovalRequired
+    ) -> PendingCall:
+        """The tool asked when it was called. Raises ToolFailed if it asks what was just answered."""
+        words = to_jsonable_python(raised.metadata or {}, fallback=str)
+        # It may be asking because something has changed, so its preview is made again.
+        view = await self._preview(attempt.tool_def, attempt.ctx, attempt.args)
+        if request and _said_yes(request) and self._is_answered(request, words, view):
+            raise ToolFailed(wording.ASKS_AGAIN) from raised
+        ruling = replace(ruling, verdict=Verdict.ASK, reason=wording.ASKED, held=False)
+        call = replace(attempt.call, operands=view.operands)
+        edit = request.edit if request else None
+        return PendingCall(call, ruling, metadata=words, preview=view.text, edit=edit)
+
+    def _is_answered(self, request: ApprovalRequest, words: JsonObject, view: Preview) -> bool:
+        """Whether the tool says what its approver has read already, or nobody is there to grow tired of it."""
+        repeated = request.why == wording.ASKED and words == request.metadata
+        nothing_new = repeated or not _by_person(request)
+        return nothing_new and view.operands == request.call.operands
 
     def _replay(self, call: ToolCall, entry: Replay) -> Any:
         self.ran[call.key] = call.tool
@@ -232,65 +287,86 @@ class Gate(AbstractCapability[Any]):
             raise ToolFailed(entry.failure)
         return entry.result
 
-    def _draft(self, draft: Draft) -> ApprovalRequired:
-        self.drafts[draft.call.key.call_id] = draft
-        return ApprovalRequired()
+    def _denied(self, call: ToolCall, ruling: Ruling) -> ToolDenied:
+        return Refusal(wording.denied(ruling))
+
+    # Describing, ruling and checking a call
 
     def _attempt(self, ctx: RunContext[Any], name: str, args: dict[str, Any], run: CallTool) -> Attempt:
-        """One call, with the arguments that its tool would get. Refuses what cannot be put to anybody."""
+        """One call, with the arguments that its tool would get. Refuses calls that cannot be put to anybody."""
         ids = [call.tool_call_id for call in response_of(ctx).tool_calls]
         if len(ids) > self.calls_per_response:
-            raise ToolFailed(f"Nothing was run: {len(ids)} calls in one answer, {self.calls_per_response} are allowed.")
+            raise ToolFailed(wording.too_many(len(ids), self.calls_per_response))
         if ids.count(ctx.tool_call_id or "") != 1:
-            raise ToolFailed("Nothing was run: several calls of one answer have the same id.")
-        tool_def = self.declared[name].tool_def
+            raise ToolFailed(wording.SAME_ID)
+        tool_def = self._tools[name].tool_def
         if tool_def.kind == "external":
-            raise ToolFailed(NOT_AVAILABLE)
-        ctx = replace(ctx, tool_call_metadata=CallInfo(self.turn.place, self.turn.asker))
-        return Attempt(ctx, tool_def, args, run, self._describe(name, args, ctx.tool_call_id or ""))
+            raise ToolFailed(wording.NOT_AVAILABLE)
+        ctx = replace(ctx, tool_call_metadata=CallInfo(self.place, self.asker))
+        call, fixed = self._describe(ctx, name, args, ctx.tool_call_id or "")
+        return Attempt(ctx, tool_def, fixed.args, run, call)
 
     async def _edited(self, attempt: Attempt, request: ApprovalRequest) -> Attempt:
         """From here on there are only the arguments that a person wrote, as the tool's own validator reads them."""
-        ctx, tool = attempt.ctx, self.declared[attempt.tool_def.name]
+        ctx, tool = attempt.ctx, self._tools[attempt.tool_def.name]
         text = json.dumps(dict(request.call.args))
         try:
             args = tool.args_validator.validate_json(text, context=ctx.validation_context)
         except ValidationError as error:
-            raise ToolFailed("Not run: the tool no longer takes the arguments that were approved.") from error
-        call = self._describe(attempt.tool_def.name, args, attempt.call.key.call_id)
+            raise ToolFailed(wording.OUT_OF_DATE) from error
+        call, fixed = self._describe(ctx, attempt.tool_def.name, args, attempt.call.key.call_id)
         if call.digest != request.call.digest:
-            raise ToolFailed(told(request, changed=True))
+            raise ToolFailed(wording.OTHER_ARGUMENTS)
         if tool.args_validator_func:
-            await self._check(ctx, tool.args_validator_func, args, approved=_said_yes(request))
-        return replace(attempt, args=args, call=call, edit=request.edit)
+            await self._check(ctx, tool.args_validator_func, fixed.args, approved=_said_yes(request))
+        return replace(attempt, args=fixed.args, call=call, edit=request.edit)
+
+    async def _check_fixed(self, attempt: Attempt, validated: dict[str, Any], *, approved: bool) -> None:
+        """The validator has seen the model's arguments. Should the tool get others, it looks at those too."""
+        validate = self._tools[attempt.tool_def.name].args_validator_func
+        if validate and attempt.args != validated:
+            await self._check(attempt.ctx, validate, attempt.args, approved=approved)
 
     async def _check(
         self, ctx: RunContext[Any], validate: Callable[..., Any], args: dict[str, Any], *, approved: bool
     ) -> None:
-        """A validator that asks would defer its call before the gate: that is noted. Once approved, it looks again."""
-        what, key = "the check of its arguments", self._key(ctx.tool_call_id or "")
+        """A validator that asks would defer its call before the gate: note it. Once approved, let it look again."""
+        what, key = "the check of its arguments", self._key(ctx.tool_call_id)
         try:
             await self.slots.in_time(what, answered(validate, ctx, **args))
+        except CallDeferred as raised:
+            raise ToolFailed(wording.NOT_AVAILABLE) from raised
         except ApprovalRequired as raised:
             self._asked_early[key] = to_jsonable_python(raised.metadata or {}, fallback=str)
             if approved:
                 with suppress(ApprovalRequired):
                     await self.slots.in_time(what, answered(validate, replace(ctx, tool_call_approved=True), **args))
 
-    def _must_wait(self, call: ToolCall) -> bool:
-        """Whether another call of the same response has to ask."""
-        return any(
-            ruling.verdict is Verdict.ASK and key.position == call.key.position and key != call.key
-            for key, ruling in self._rulings.items()
-        )
+    async def _wait_for_turn(self, attempt: Attempt) -> None:
+        ids = [call.tool_call_id for call in response_of(attempt.ctx).tool_calls]
+        earlier = [self._key(call_id) for call_id in ids[: ids.index(attempt.call.key.call_id)]]
+        if not is_independent(attempt.tool_def):
+            await self.slots.in_time(wording.ORDER, self._order.wait_for(earlier))
+
+    def _is_held(self, call: ToolCall) -> bool:
+        return bool(self._questions(call.key))
+
+    def _questions(self, key: CallKey) -> list[ToolCall]:
+        """The other calls of the same response that ask by themselves and could run here."""
+        return [
+            call
+            for other, (call, ruling) in self._seen.items()
+            if ruling.verdict is Verdict.ASK and other.position == key.position and other != key
+            if self._tools[call.tool].tool_def.kind != "external"
+        ]
 
     async def _rule(self, call: ToolCall, ctx: RunContext[Any]) -> Ruling:
-        declared = declaration(self.declared[call.tool].tool_def)
+        declared = declaration(self._tools[call.tool].tool_def)
         heard = said(ctx.messages) if self.heard is None and callable(declared) else self.heard or ()
-        context = Context(self.turn.place, self.turn.asker, heard)
+        context = Context(self.place, self.asker, heard)
         ruling = await self.slots.in_time("its condition", self.policy.decide(call, declared, context))
         if ruling.verdict is Verdict.ALLOW and call.key in self._asked_early:
-            return replace(ruling, verdict=Verdict.ASK, reason=ASKED)
+            return replace(ruling, verdict=Verdict.ASK, reason=wording.ASKED)
         return ruling
 
     async def _preview(self, tool_def: ToolDefinition, ctx: RunContext[Any], args: dict[str, Any]) -> Preview:
@@ -301,18 +377,21 @@ class Gate(AbstractCapability[Any]):
         except Exception as error:
             raise ToolFailed(f"Nothing was run: its preview failed ({type(error).__name__}: {error}).") from error
 
-    def _describe(self, name: str, args: dict[str, Any], call_id: str) -> ToolCall:
-        tool = self.declared[name]
+    def _describe(self, ctx: RunContext[Any], name: str, args: dict[str, Any], call_id: str) -> tuple[ToolCall, Fixed]:
+        """The call as people see it, bound to its digest, and the arguments that its tool would get."""
+        tool = self._tools[name]
         schema = fingerprint(
             {"name": name, "parameters": tool.tool_def.parameters_json_schema, "source": source_of(tool)}
         )
         try:
-            return bind(ToolCall(self._key(call_id), name, shown(tool, args), schema), self.turn.place)
+            fixed = fix(tool, args, ctx.validation_context)
+            return bind(ToolCall(self._key(call_id), name, fixed.json, schema), self.place), fixed
         except (ValueError, TypeError, RecursionError) as error:
-            raise ToolFailed(f"Nothing was run: the arguments cannot be shown to a person ({error}).") from error
+            raise wording.unshowable(name, error) from error
 
-    def _key(self, call_id: str) -> CallKey:
-        return CallKey(self.turn.place.conversation, self.responses, call_id)
+    def _key(self, call_id: str | None) -> CallKey:
+        # Models reuse call ids, so the number of the response is part of the key.
+        return CallKey(self.place.conversation, self.responses, call_id or "")
 
 
 def _may_still_run(request: ApprovalRequest) -> bool:
@@ -320,10 +399,8 @@ def _may_still_run(request: ApprovalRequest) -> bool:
 
 
 def _said_yes(request: ApprovalRequest | None) -> bool:
-    """Whether the tool may take itself for approved. A call that only waited, and that no person saw, was not."""
-    if request is None or request.state is not RequestState.APPROVED:
-        return False
-    return not request.held or _by_person(request)
+    """Whether the tool may take itself for approved. A held call never may: nobody was asked about it."""
+    return bool(request and request.state is RequestState.APPROVED and not request.held)
 
 
 def _by_person(request: ApprovalRequest | None) -> bool:

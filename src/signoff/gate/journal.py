@@ -1,8 +1,7 @@
-"""At most once: what is known of every call, and whether it may start now.
+"""The book of calls in the store, so that a call runs at most once even if the process is killed.
 
-One transaction looks at the turn, at the journal and at the desk's newest decision about the call, and writes
-*started*. Nothing else lets a call begin. Results are kept, so that a call that is met again after a restart answers
-what it answered.
+One transaction reads the turn, the journal and the desk's newest decision about the call, and writes *started*.
+Nothing else lets a call begin. Results are kept, so a call that is met again after a restart gives the same result.
 """
 
 from __future__ import annotations
@@ -11,63 +10,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from pydantic import TypeAdapter
 from pydantic_ai import ToolReturn
 
 from signoff.approvals.digest import canonical
 from signoff.approvals.model import ApprovalRequest, CallKey, JsonObject, RequestKind, RequestState, ToolCall
 from signoff.approvals.ports import Clock
 from signoff.errors import TurnFailed
+from signoff.gate.book import Ask, CallBook, Entry, Go, Replay, Settled, returned
 from signoff.turns.model import CallRecord, CallState, Turn, TurnState
 from signoff.turns.ports import TurnStore, TurnTx
 
-_returned: TypeAdapter[ToolReturn[Any]] = TypeAdapter(ToolReturn[Any])
-
-
-@dataclass(frozen=True, slots=True)
-class Go:
-    """*started* is written: call the tool. `request` is what people said yes to, if they had to."""
-
-    request: ApprovalRequest | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Replay:
-    """It ended before: give the same answer again."""
-
-    record: CallRecord
-
-    @property
-    def result(self) -> ToolReturn[Any]:
-        return _returned.validate_json(self.record.result or b"null")
-
-    @property
-    def failure(self) -> str:
-        return (self.record.result or b"").decode()
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """People have to say something first."""
-
-    kind: RequestKind
-    again: bool = False
-    """They have said yes, but what the call would touch has changed since."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """People, a mode or the clock have said no, or what they said yes to is not what would run."""
-
-    request: ApprovalRequest
-    changed: bool = False
-
-
-Entry = Go | Replay | Ask | Settled
-
 
 @dataclass(frozen=True)
-class Journal:
+class Journal(CallBook):
     store: TurnStore
     clock: Clock
     turn: Turn
@@ -162,8 +117,8 @@ class Journal:
 
 
 def _packed(result: Any) -> bytes:
-    returned = cast(ToolReturn[Any], result) if isinstance(result, ToolReturn) else ToolReturn(return_value=result)
-    return _returned.dump_json(returned)
+    packed = cast(ToolReturn[Any], result) if isinstance(result, ToolReturn) else ToolReturn(return_value=result)
+    return returned.dump_json(packed)
 
 
 def _is_about(request: ApprovalRequest, record: CallRecord | None) -> bool:

@@ -1,4 +1,4 @@
-"""Where tools run: how many are running, how long each may take, when none may start, how it is cleared to leave."""
+"""Where tools run: how many are running, how long each may take, and when none may start."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pydantic_ai.exceptions import ToolFailed
 from signoff.approvals.containment import contained
 
 T = TypeVar("T")
+CHECK_SECONDS = 120.0
 
 
 class ToolOverran(Exception):
@@ -21,17 +22,19 @@ class ToolOverran(Exception):
 
 @dataclass
 class ToolSlots:
-    seconds_per_tool: float = 120.0
+    seconds_per_tool: float | None = CHECK_SECONDS
+    """The limit for a tool, and for its condition, preview and validator. None: only those three are limited."""
     running: int = 0
     _closing: bool = False
     _empty: asyncio.Event = field(default_factory=asyncio.Event)
     _paused: dict[str, asyncio.Event] = field(default_factory=dict[str, asyncio.Event])
+    """Paused server -> the event that is set when it is resumed."""
 
     def is_shut(self, server: str) -> bool:
         return self._closing or server in self._paused
 
     async def wait_open(self, server: str) -> None:
-        """Wait while the server is paused. While the process is leaving: for ever, that is for the next start."""
+        """Wait while the server is paused. While the process stops, wait for ever: the next start goes on."""
         while self.is_shut(server):
             paused = self._paused.get(server)
             await (asyncio.Event() if self._closing or paused is None else paused).wait()
@@ -61,8 +64,9 @@ class ToolSlots:
                 self._empty.set()
 
     async def in_time(self, what: str, answer: Awaitable[T]) -> T:
-        """What belongs to a tool and is asked before it runs has no longer than the tool itself."""
-        limit = asyncio.timeout(self.seconds_per_tool)
+        """Run a tool-supplied callback, such as its condition or preview, under the tool's own time limit."""
+        seconds = self.seconds_per_tool or CHECK_SECONDS
+        limit = asyncio.timeout(seconds)
         try:
             async with limit:
                 with contained():
@@ -70,10 +74,10 @@ class ToolSlots:
         except TimeoutError as error:
             if not limit.expired():
                 raise
-            raise ToolFailed(f"Nothing was run: {what} took longer than {self.seconds_per_tool:g} s.") from error
+            raise ToolFailed(f"Nothing was run: {what} took longer than {seconds:g} s.") from error
 
     async def clear(self, seconds: float) -> None:
-        """Let nothing further start, and give what runs so many seconds."""
+        """Let nothing further start, and give running tools this many seconds."""
         self._closing = True
         if self.running:
             self._empty.clear()

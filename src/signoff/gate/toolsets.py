@@ -5,7 +5,7 @@ Neither knows the policy. Where they sit in the framework decides whether the ga
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -15,11 +15,9 @@ from pydantic_ai.exceptions import ToolFailed, UserError
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
-from signoff.approvals.digest import fingerprint
-from signoff.gate.arguments import as_json, origin_of
+from signoff.gate.arguments import origin_of, seal_of
 from signoff.gate.declarations import asking_if_mcp
-
-CallTool = Callable[[RunContext[Any], dict[str, Any]], Awaitable[Any]]
+from signoff.gate.pending_call import CallTool
 
 
 class Keeper(Protocol):
@@ -29,7 +27,7 @@ class Keeper(Protocol):
     """Whether tools that the model's provider executes may be offered to the model at all."""
 
     admitted: dict[str, str]
-    """Fingerprints of the arguments that were let in, by call id."""
+    """Call id -> fingerprint of the arguments that were let in."""
 
     async def check(self, ctx: RunContext[Any], validate: Callable[..., Any], args: dict[str, Any]) -> None:
         """Let a tool's own validator look at the arguments. It may ask for approval already here."""
@@ -96,9 +94,7 @@ class Seal(AbstractCapability[Any]):
         native = request_context.model_request_parameters.native_tools
         if native and not self.gate.native_allowed:
             names = ", ".join(sorted(tool.kind for tool in native))
-            raise UserError(
-                f"Tools that the model's provider executes go round every approval and are refused: {names}"
-            )
+            raise UserError(f"Tools that the model's provider executes bypass every approval and are refused: {names}")
         return request_context
 
 
@@ -110,7 +106,7 @@ class SealedToolset(WrapperToolset[Any]):
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
         admitted = self.gate.admitted.get(ctx.tool_call_id or "")
-        if admitted is None or admitted != fingerprint(as_json(tool_args)):
+        if admitted is None or admitted != seal_of(tool_args):
             raise ToolFailed("Not run: the arguments were changed after the call was let in.")
         return await super().call_tool(name, tool_args, ctx, tool)
 

@@ -6,39 +6,68 @@ from dataclasses import replace
 from typing import Any, cast
 
 from pydantic_ai import ToolReturn
+from pydantic_ai.exceptions import ToolFailed
 
-from signoff.approvals.model import ApprovalRequest, Choice, RequestKind, RequestState
+from signoff.approvals.model import ApprovalRequest, Choice, RequestKind, RequestState, Ruling, ToolCall
 
 INTERRUPTED = "the bot was stopped while this call was running"
-HELD = "it waits with the other calls of the same answer"
+HELD = "it waits with the other calls of the same response"
 ASKED = "the tool itself asks, for these arguments"
-NOT_AVAILABLE = "This tool is not available here: it would have to be executed elsewhere."
-CUT_OFF = "An earlier attempt at this call was cut off and may have run. This time:"
 CHANGED = "what it would change is no longer as it was when it was approved"
 
+NOT_AVAILABLE = "This tool is not available here: it would have to be executed elsewhere."
+CUT_OFF = "An earlier attempt at this call was cut off and may have run. This time:"
+OTHER_ARGUMENTS = "Not run: the arguments are not those that were approved."
+ASKS_AGAIN = "Not run: the tool asks again although it was approved."
+OUT_OF_DATE = "Not run: the tool no longer takes the arguments that were approved."
+PAST_THE_GATE = "Not run: the call was deferred past the gate."
+SAME_ID = "Nothing was run: several calls of one response have the same id."
+ORDER = "the calls before it"
+CALL_AGAIN = (
+    "Not run: nothing else of its response was approved. It needs no approval by itself, so you may call it again."
+)
 
-def told(request: ApprovalRequest, *, changed: bool = False) -> str:
-    """What the model reads in place of a result."""
-    if changed:
-        return "Not run: the arguments are not those that were approved."
+
+def too_many(calls: int, allowed: int) -> str:
+    return f"Nothing was run: {calls} calls in one response, {allowed} are allowed."
+
+
+def denied(ruling: Ruling) -> str:
+    return f"Not allowed: {ruling.reason}. The call was not run."
+
+
+def unshowable(call: str, error: Exception) -> ToolFailed:
+    return ToolFailed(f"Nothing was run: the arguments of {call} cannot be shown to a person ({error}).")
+
+
+def edited(request: ApprovalRequest) -> str:
+    who = (request.edit.by.name if request.edit else "") or "The user"
+    return f"{who} changed the arguments of this call before it ran"
+
+
+def told(request: ApprovalRequest) -> str:
+    """What the model reads about a call that was not approved."""
     settlement = request.settlement
-    who = settlement.by.name if settlement and settlement.by else "the configuration"
+    by = settlement.by if settlement else None
+    who = by.name if by else "the configuration"
     note = f" Reason: {settlement.note}" if settlement and settlement.note else ""
     if request.kind is RequestKind.MAY_HAVE_RUN:
         if settlement and settlement.choice is Choice.RAN:
-            return (
-                f"The bot stopped during this call; {who} says that it did run. Its result is lost. Do not repeat it."
-            )
+            return f"The bot stopped during this call; {who} says that it ran. Its result is lost. Do not repeat it."
         return "The bot stopped during this call: it may have run. Nobody wanted it repeated. Its result is not known."
-    match request.state:
-        case RequestState.EXPIRED:
-            return "Timeout: nobody decided in time, so the call was not run. This was not a person's refusal."
-        case RequestState.CANCELLED:
-            return f"Cancelled: people could not be asked, so the call was not run.{note}"
-        case _:
-            if settlement and settlement.by is None:
-                return f"Rejected automatically, not by a person: the call was not run.{note}"
-            return f"Rejected by user {who}: the call was not run.{note}"
+    if request.held and by is None:
+        return CALL_AGAIN
+    if request.state is RequestState.EXPIRED:
+        return "Timeout: nobody decided in time, so the call was not run. This was not a person's refusal."
+    if request.state is RequestState.CANCELLED:
+        return f"Cancelled: people could not be asked, so the call was not run.{note}"
+    if by is None:
+        return f"Rejected automatically, not by a person: the call was not run.{note}"
+    return f"Rejected by user{f' {who}' if who else ''}: the call was not run.{note}"
+
+
+def failed(call: ToolCall, error: BaseException) -> str:
+    return f"The tool failed: {type(error).__name__}: {error}"
 
 
 def with_note(result: Any, note: str) -> ToolReturn[Any]:

@@ -6,10 +6,9 @@ caller supplies. It knows neither front ends nor the store, and nothing but `sig
 
 from signoff.approvals.model import ApprovalDecision, ApprovalRequest, Verdict
 from signoff.approvals.policy import Policy, Rule
-from signoff.library.collect import collect_approvals, collect_approvals_sync
+from signoff.library.collect import build_approval_requests, collect_approvals, collect_approvals_sync
 from signoff.library.decider import ApprovalMode
 from signoff.library.memory import ApprovalMemory, MemoryBroken, Remembered
-from signoff.library.requests import build_approval_requests
 from signoff.library.run import run_with_approval, run_with_approval_sync
 from signoff.library.ui import ApprovalUI, AsyncApprovalUI, AsyncScriptedUI, ScriptedUI
 

@@ -6,19 +6,35 @@ Every pending call gets an answer, so that the resume never fails for a missing 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
 from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.messages import ToolCallPart
 
-from signoff.approvals.model import ApprovalDecision, ApprovalRequest
-from signoff.gate.wording import NOT_AVAILABLE
-from signoff.library.decider import Answer, ApprovalMode, Asker, OnNoApprover, Subscriber
+from signoff.approvals.approvers import ASKER
+from signoff.approvals.digest import bind
+from signoff.approvals.model import ApprovalDecision, ApprovalRequest, CallKey, Ruling, ToolCall, Verdict
+from signoff.gate import wording
+from signoff.gate.inline import LOCAL, Decided
+from signoff.gate.pending_call import PendingCall
+from signoff.library.decider import ApprovalMode, Decider, OnNoApprover, Subscriber
 from signoff.library.memory import ApprovalMemory
-from signoff.library.requests import read_request
 from signoff.library.ui import AnyApprovalUI, ApprovalUI
 
-Questions = Generator[ApprovalRequest, Answer, DeferredToolResults]
+Questions = Generator[ApprovalRequest, Decided, DeferredToolResults]
+DEFERRED = Ruling(Verdict.ASK, "the tool asks for approval")
+
+
+def build_approval_requests(deferred: DeferredToolRequests) -> list[ApprovalRequest]:
+    """One request, with an id of its own, for every call that waits for approval, in the order of the calls.
+
+    The arguments are those of the model, as the framework hands them out: `run_with_approval` shows validated ones.
+    Raises ValueError for arguments that cannot be shown to a person.
+    """
+    return [_read(call, deferred.metadata.get(call.tool_call_id)) for call in deferred.approvals]
 
 
 async def collect_approvals(
@@ -31,12 +47,12 @@ async def collect_approvals(
     on_event: Subscriber | Sequence[Subscriber] = (),
 ) -> DeferredToolResults:
     """Decide about every pending call, one after the other. A sync UI is called in a thread."""
-    asker = Asker(ui, mode, memory, on_no_approver, on_event)
-    questions = _questions(deferred, asker)
+    decider = Decider(ui, mode, memory, on_no_approver, on_event)
+    questions = _questions(deferred, decider)
     try:
         request = next(questions)
         while True:
-            request = questions.send(await asker.ask(request))
+            request = questions.send(await decider.ask(request))
     except StopIteration as end:
         return end.value
 
@@ -51,18 +67,18 @@ def collect_approvals_sync(
     on_event: Subscriber | Sequence[Subscriber] = (),
 ) -> DeferredToolResults:
     """The same for programs without an event loop."""
-    asker = Asker(ui, mode, memory, on_no_approver, on_event)
-    questions = _questions(deferred, asker)
+    decider = Decider(ui, mode, memory, on_no_approver, on_event)
+    questions = _questions(deferred, decider)
     try:
         request = next(questions)
         while True:
-            request = questions.send(asker.ask_sync(request))
+            request = questions.send(decider.ask_sync(request))
     except StopIteration as end:
         return end.value
 
 
-def _questions(deferred: DeferredToolRequests, asker: Asker) -> Questions:
-    """Yields what a person has to be asked and takes the answers, so that sync and async differ in the asking only."""
+def _questions(deferred: DeferredToolRequests, decider: Decider) -> Questions:
+    """Yield what a person has to be asked and take the decisions, so that sync and async differ in the asking only."""
     approvals: dict[str, ToolApproved | ToolDenied] = {}
     ids = Counter(call.tool_call_id for call in [*deferred.approvals, *deferred.calls])
     for call in deferred.approvals:
@@ -70,22 +86,37 @@ def _questions(deferred: DeferredToolRequests, asker: Asker) -> Questions:
             # Results are matched by id: a yes to one of several calls with the same id would be a yes to all of them.
             if ids[call.tool_call_id] > 1:
                 raise ValueError("several calls have the same id")
-            request = read_request(call, deferred.metadata.get(call.tool_call_id))
+            request = _read(call, deferred.metadata.get(call.tool_call_id))
         except ValueError as error:
-            refused = Answer(ApprovalDecision(False, str(error)), "unreadable")
-            asker.announce(call.tool_name, {}, refused)
-            approvals[call.tool_call_id] = ToolDenied(refused.refusal)
+            decided = Decided(ApprovalDecision(False, str(error)), "unreadable")
+            request = decided.settle(_request(call, {}, None))
+            decider.announce(request, decided)
+            approvals[call.tool_call_id] = ToolDenied(wording.told(request))
             continue
-        answer = asker.known(request)
-        if answer is None:
-            answer = yield request
-        asker.settle(request, answer)
-        override = answer.decision.override_args
+        decided = decider.known(request)
+        if decided is None:
+            decided = yield request
+        decider.settle(request, decided)
+        override = decided.decision.override_args
         approvals[call.tool_call_id] = (
             ToolApproved(override_args=None if override is None else dict(override))
-            if answer.approved
-            else ToolDenied(answer.refusal)
+            if decided.approved
+            else ToolDenied(wording.told(decided.settle(request)))
         )
     # build_results refuses ids that were not asked for; `calls` would otherwise be taken as a protected call's result.
-    unavailable = {call.tool_call_id: ToolFailed(NOT_AVAILABLE) for call in deferred.calls}
+    unavailable = {call.tool_call_id: ToolFailed(wording.NOT_AVAILABLE) for call in deferred.calls}
     return deferred.build_results(approvals=approvals, calls=unavailable)
+
+
+def _read(call: ToolCallPart, metadata: Mapping[str, Any] | None) -> ApprovalRequest:
+    try:
+        return _request(call, call.args_as_dict(raise_if_invalid=True), metadata)
+    except (ValueError, TypeError, AssertionError, RecursionError) as error:
+        raise ValueError(f"the arguments of {call.tool_name} cannot be shown to a person: {error}") from error
+
+
+def _request(call: ToolCallPart, args: Mapping[str, Any], metadata: Mapping[str, Any] | None) -> ApprovalRequest:
+    bound = bind(ToolCall(CallKey("", 0, call.tool_call_id), call.tool_name, args, ""), LOCAL)
+    pending = PendingCall(bound, DEFERRED, metadata=dict(metadata or {}))
+    request = pending.request(DEFERRED, (ASKER,))
+    return replace(request, preview=request.shown_preview)

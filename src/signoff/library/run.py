@@ -6,6 +6,7 @@ handlers. This adds the gate and knows nothing of how the gate works.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from typing import Literal
 
@@ -20,12 +21,13 @@ from pydantic_ai.tools import AgentDepsT
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import RunUsage, UsageLimits
 
+from signoff.approvals.model import Place
 from signoff.approvals.policy import Policy
-from signoff.gate.toolsets import Seal
-from signoff.library.decider import ApprovalMode, Asker, OnNoApprover, Subscriber, one_question_at_a_time
-from signoff.library.gate import RunGate
+from signoff.gate.book import MemoryBook
+from signoff.gate.inline import USER, InlineGate
+from signoff.gate.tool_slots import ToolSlots
+from signoff.library.decider import ApprovalMode, Decider, OnNoApprover, Subscriber, one_question_at_a_time
 from signoff.library.memory import ApprovalMemory
-from signoff.library.rulings import Rulings
 from signoff.library.ui import AnyApprovalUI
 
 BatchRule = Literal["hold", "split"]
@@ -58,13 +60,13 @@ async def run_with_approval(
 ) -> AgentRunResult[OutputDataT]:
     """Run the agent to its end, asking about each call that needs approval. A sync UI is called in a thread.
 
-    What decides: a deny rule of `policy`, then a remembered decision, then `mode`, then the `ui`. `batch="hold"` makes
-    all calls of a response wait, and asks about each, if a person is asked about one; with `"split"` the others run.
-    After `max_rounds` responses that had to ask, nobody is asked again and further calls that would ask are rejected.
-    The other parameters are those of `agent.run`.
+    A deny rule of `policy` decides first, then a remembered decision, then `mode`, then the `ui`. With `batch="hold"`,
+    calls that need no approval wait while a person is asked about others of their response, and run if one of those was
+    accepted; with `"split"` they run at once. After `max_rounds` responses that had to ask, nobody is asked again and
+    further calls that would ask are rejected. The other parameters are those of `agent.run`.
     """
-    asker = Asker(ui, mode, memory, on_no_approver, on_event)
-    gate = _gate(asker, policy, batch, native_tools, max_rounds)
+    decider = Decider(ui, mode, memory, on_no_approver, on_event)
+    gate = _gate(decider, policy, batch, native_tools, max_rounds)
     with one_question_at_a_time():
         return await agent.run(
             prompt,
@@ -76,7 +78,7 @@ async def run_with_approval(
             model_settings=model_settings,
             conversation_id=conversation_id,
             toolsets=toolsets,
-            capabilities=[gate, *(capabilities or ()), Seal(gate)],
+            capabilities=[gate, *(capabilities or ()), gate.seal()],
             event_stream_handler=event_stream_handler,
         )
 
@@ -106,8 +108,8 @@ def run_with_approval_sync(
     event_stream_handler: EventStreamHandler[AgentDepsT] | None = None,
 ) -> AgentRunResult[OutputDataT]:
     """The same for programs without an event loop: a sync UI is called in this thread, so that `input()` works."""
-    asker = Asker(ui, mode, memory, on_no_approver, on_event, in_thread=False)
-    gate = _gate(asker, policy, batch, native_tools, max_rounds)
+    decider = Decider(ui, mode, memory, on_no_approver, on_event, in_thread=False)
+    gate = _gate(decider, policy, batch, native_tools, max_rounds)
     with one_question_at_a_time():
         return agent.run_sync(
             prompt,
@@ -119,16 +121,35 @@ def run_with_approval_sync(
             model_settings=model_settings,
             conversation_id=conversation_id,
             toolsets=toolsets,
-            capabilities=[gate, *(capabilities or ()), Seal(gate)],
+            capabilities=[gate, *(capabilities or ()), gate.seal()],
             event_stream_handler=event_stream_handler,
         )
 
 
-def _gate(asker: Asker, policy: Policy | None, batch: str, native_tools: str, max_rounds: int) -> RunGate:
-    # What is misspelt must not turn a safeguard off.
+def _gate(decider: Decider, policy: Policy | None, batch: str, native_tools: str, max_rounds: int) -> InlineGate:
+    # A misspelt option must not turn a safeguard off.
     if batch not in ("hold", "split"):
         raise ValueError(f"unknown batch {batch!r}: use hold or split")
     if native_tools not in ("refuse", "allow"):
         raise ValueError(f"unknown native_tools {native_tools!r}: use refuse or allow")
-    rulings = Rulings(policy or Policy())
-    return RunGate(asker, rulings, hold=batch == "hold", native_allowed=native_tools == "allow", max_rounds=max_rounds)
+    policy = policy or Policy()
+    for rule in policy.rules:
+        if rule.quorum > 1 or rule.four_eyes:
+            raise ValueError(
+                f"The rule for {rule.tool} wants more than one person (quorum or four_eyes), and one UI asks one. "
+                "Nothing was run. Take the rule out of this policy, or serve the agent with the bot."
+            )
+    book = MemoryBook()
+    return InlineGate(
+        policy,
+        book,
+        place=Place("local", "local", secrets.token_hex(8)),
+        asker=USER,
+        slots=ToolSlots(None),
+        hold=batch == "hold",
+        contains_failures=False,
+        native_allowed=native_tools == "allow",
+        max_rounds=max_rounds,
+        decider=decider,
+        decisions=book,
+    )

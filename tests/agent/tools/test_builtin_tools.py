@@ -16,7 +16,7 @@ from signoff.agent.tools import builtin_tools
 from signoff.approvals.model import Actor, Place, Verdict
 from signoff.config.schema import BUILTIN_TOOLS
 from signoff.gate.declarations import declaration, is_read_only
-from signoff.gate.previews import CallInfo
+from signoff.gate.pending_call import CallInfo
 
 
 async def call(tool: str, **args: Any) -> str | DeferredToolRequests:

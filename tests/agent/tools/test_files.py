@@ -12,7 +12,7 @@ from pydantic_ai.exceptions import ToolFailed
 from signoff.agent.tools.files import READ_AT_MOST, WRITE_AT_MOST
 from signoff.approvals.model import Verdict
 from signoff.gate.declarations import declaration, is_read_only
-from signoff.gate.previews import Preview
+from signoff.gate.pending_call import Preview
 from tests.rigs.files import FileRig, context
 
 

@@ -19,7 +19,7 @@ from signoff.agent.tools.diffs import LARGEST, as_text, describe_change
 from signoff.agent.tools.handles import NotTaken
 from signoff.agent.tools.paths import BadPath
 from signoff.agent.tools.workspace import ABSENT, KB, MB, Changed, Workspace, digest_of, folder_name
-from signoff.gate.previews import Preview, call_info
+from signoff.gate.pending_call import Preview, call_info
 
 READ_AT_MOST = 256 * KB
 WRITE_AT_MOST = 1 * MB

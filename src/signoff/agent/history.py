@@ -1,0 +1,142 @@
+"""The conversation as it is stored: what is saved when, and how calls are closed that nobody will answer any more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from typing import Any, cast
+
+from pydantic_ai import CallToolsNode, RunContext
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
+    ModelResponsePart,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import ModelRequestContext
+
+from signoff.turns.model import CallRecord, CallState, HistoryEntry, Turn
+from signoff.turns.ports import TurnStore, TurnTx
+
+
+@dataclass
+class Saver(AbstractCapability[Any]):
+    """Writes what is new in the conversation when a response with tool calls is about to be acted on.
+
+    It keeps the conversation itself: an agent that shortens its history replaces what the run knows of it.
+    """
+
+    store: TurnStore
+    turn: Turn
+    history: list[ModelMessage]
+    saved: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.history = list(self.history)
+        self.saved = len(self.history)
+
+    async def after_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        # What was asked since the last answer, as the run asked it: after a crash it may have been asked before.
+        asked = [*takewhile(lambda message: isinstance(message, ModelRequest), reversed(ctx.messages))]
+        while self.history and isinstance(self.history[-1], ModelRequest):
+            self.history.pop()
+        self.saved = min(self.saved, len(self.history))
+        response = writable(response)
+        self.history += [*reversed(asked), response]
+        return response
+
+    async def before_node_run(self, ctx: RunContext[Any], *, node: Any) -> Any:
+        if isinstance(node, CallToolsNode) and node.model_response.tool_calls:
+            entries = self.unsaved()
+            if entries:
+                await self.store.run(lambda tx: self._write(tx, entries))
+                self.saved = entries[-1].position + 1
+        return cast(Any, node)
+
+    def unsaved(self) -> tuple[HistoryEntry, ...]:
+        return tuple(entry_of(position, self.history[position]) for position in range(self.saved, len(self.history)))
+
+    def _write(self, tx: TurnTx, entries: Sequence[HistoryEntry]) -> None:
+        tx.save_history(self.turn.place.conversation, entries)
+        tx.set_prompted(self.turn.id)
+
+
+def load_messages(entries: Sequence[HistoryEntry]) -> list[ModelMessage]:
+    return [message for entry in entries for message in ModelMessagesTypeAdapter.validate_json(entry.body)]
+
+
+def entry_of(position: int, message: ModelMessage) -> HistoryEntry:
+    return HistoryEntry(position, ModelMessagesTypeAdapter.dump_json([message]))
+
+
+def responses_in(history: Sequence[ModelMessage]) -> int:
+    return sum(isinstance(message, ModelResponse) for message in history)
+
+
+def requests_made(history: Sequence[ModelMessage]) -> int:
+    """Model responses since the newest prompt."""
+    count = 0
+    for message in reversed(history):
+        if isinstance(message, ModelResponse):
+            count += 1
+        elif any(isinstance(part, UserPromptPart) for part in message.parts):
+            break
+    return count
+
+
+def close_open_calls(
+    messages: Sequence[ModelMessage], words: str, record: Callable[[str], CallRecord | None]
+) -> ModelRequest | None:
+    """Answers for calls that will never be answered otherwise, so that the conversation can go on."""
+    parts = [_closing(call, words, record(call.tool_call_id)) for call in open_calls(messages)]
+    return ModelRequest(parts=parts) if parts else None
+
+
+def open_calls(messages: Sequence[ModelMessage]) -> Sequence[ToolCallPart]:
+    last = messages[-1] if messages else None
+    return last.tool_calls if isinstance(last, ModelResponse) else ()
+
+
+def _closing(call: ToolCallPart, words: str, record: CallRecord | None) -> ToolReturnPart:
+    content = words
+    if record and record.state is CallState.STARTED:
+        content = "The turn ended with an error during this call: it may have run."
+    elif record:
+        content = f"The turn ended with an error; before that the call was {record.state}: {record.words}"
+    return ToolReturnPart(call.tool_name, content, call.tool_call_id, outcome="failed")
+
+
+def writable(response: ModelResponse) -> ModelResponse:
+    """The same response in plain text.
+
+    In arguments half a character becomes JSON's own escape: validation refuses it in words that the model can act on.
+    """
+    return replace(response, parts=[_writable(part) for part in response.parts])
+
+
+def _writable(part: ModelResponsePart) -> ModelResponsePart:
+    if isinstance(part, TextPart) and not _is_text(part.content):
+        return replace(part, content=part.content.encode(errors="backslashreplace").decode())
+    if (
+        isinstance(part, ToolCallPart)
+        and isinstance(part.args, dict)
+        and not _is_text(json.dumps(part.args, ensure_ascii=False))
+    ):
+        return replace(part, args=json.dumps(part.args))
+    if isinstance(part, ToolCallPart) and isinstance(part.args, str) and not _is_text(part.args):
+        return replace(part, args=part.args.encode(errors="backslashreplace").decode())
+    return part
+
+
+def _is_text(text: str) -> bool:
+    return not any("\ud800" <= char <= "\udfff" for char in text)

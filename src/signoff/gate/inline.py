@@ -1,0 +1,247 @@
+"""The gate that asks inside the run: a decider answers, and the run goes on at once.
+
+The framework gathers the calls of a response that must ask; `handle_deferred_tool_calls` has all of them decided before
+any runs, and writes each decision into the book. Then the framework calls them again, and the gate lets in those that
+the book says were approved. It knows nothing of how a person is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol
+
+from pydantic import ValidationError
+from pydantic_ai import ModelRetry, RunContext, ToolApproved, ToolDenied
+from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
+
+from signoff.approvals.approvers import ASKER
+from signoff.approvals.model import (
+    Actor,
+    ApprovalDecision,
+    ApprovalRequest,
+    CallKey,
+    Choice,
+    Edit,
+    Place,
+    RequestState,
+    Ruling,
+    Settlement,
+    ToolCall,
+    Verdict,
+)
+from signoff.gate import wording
+from signoff.gate.arguments import first_problem
+from signoff.gate.book import MemoryBook
+from signoff.gate.gate import Gate
+from signoff.gate.pending_call import Attempt, PendingCall
+from signoff.gate.transcript import response_of
+
+How = Literal["ui", "memory", "mode", "no_approver", "error", "policy", "max_rounds", "unreadable"]
+USER = Actor("user", "", "local")
+LOCAL = Place("local", "local", "local")
+"""The place of a program that has no server: the person who runs it asks and decides."""
+
+REASONS: dict[How, str] = {
+    "ui": "",
+    "memory": "remembered",
+    "mode": "mode auto_deny",
+    "no_approver": "nobody is there to approve the call",
+    "error": "approval could not be obtained",
+    "policy": "",
+    "max_rounds": "approval was asked for too often in this run; do not repeat the call",
+    "unreadable": "the arguments cannot be shown to a person",
+}
+"""How a request was rejected -> the reason that the model reads, beside a person's own note."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A decision, and where it comes from."""
+
+    decision: ApprovalDecision
+    how: How
+
+    @property
+    def approved(self) -> bool:
+        return self.decision.approved
+
+    def settle(self, request: ApprovalRequest) -> ApprovalRequest:
+        """The request as it ended."""
+        choice = Choice.ACCEPT if self.approved else Choice.REJECT
+        reasons = (self.decision.note,) if self.approved else (REASONS[self.how], self.decision.note)
+        by = USER if self.how in ("ui", "memory") else None
+        end = Settlement(choice, by, 0.0, ": ".join(filter(None, reasons)))
+        return replace(request, state=choice.state, settlement=end)
+
+
+class Decider(Protocol):
+    """Everything that decides about requests in one run."""
+
+    def asks(self, request: ApprovalRequest) -> bool:
+        """Whether a person has to be asked, and is there."""
+        ...
+
+    def known(self, request: ApprovalRequest) -> Decided | None:
+        """The decision, if nobody has to be asked or nobody is there."""
+        ...
+
+    async def ask(self, request: ApprovalRequest) -> Decided: ...
+
+    def settle(self, request: ApprovalRequest, decided: Decided) -> None:
+        """Remember the decision if it asks for that, and tell the subscribers."""
+        ...
+
+    def announce(self, request: ApprovalRequest, decided: Decided) -> None:
+        """Tell the subscribers."""
+        ...
+
+
+@dataclass
+class InlineGate(Gate):
+    """One per run. Its book is in memory, since the run is."""
+
+    decider: Decider = field(kw_only=True)
+    decisions: MemoryBook = field(kw_only=True)
+    """The book of this gate, into which it writes."""
+    max_rounds: int = 25
+    """After this many responses that had to ask, nobody is asked again."""
+    _rounds: set[int] = field(default_factory=set[int])
+    _accepted: dict[CallKey, bool] = field(default_factory=dict[CallKey, bool])
+    """Each question that was decided -> whether it was accepted."""
+    _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    async def handle_deferred_tool_calls(
+        self, ctx: RunContext[Any], *, requests: DeferredToolRequests
+    ) -> DeferredToolResults:
+        """Decide about all deferred calls of one response. None of them runs before the last one is decided."""
+        approvals: dict[str, ToolApproved | ToolDenied] = {}
+        pending: list[PendingCall] = []
+        for part in requests.approvals:
+            call = self._deferred(part, requests.metadata.get(part.tool_call_id))
+            if call is None:
+                approvals[part.tool_call_id] = ToolDenied(wording.PAST_THE_GATE)
+                continue
+            # The framework calls it again in either case: the gate then reads the decision in the book.
+            approvals[part.tool_call_id] = ToolApproved()
+            if call.ruling.verdict is not Verdict.DENY:
+                pending.append(call)
+        for call in sorted(pending, key=lambda call: call.ruling.held):
+            await self._decide(ctx, call)
+        unavailable = {part.tool_call_id: ToolFailed(wording.NOT_AVAILABLE) for part in requests.calls}
+        return requests.build_results(approvals=approvals, calls=unavailable)
+
+    def _deferred(self, part: ToolCallPart, metadata: dict[str, Any] | None) -> PendingCall | None:
+        """The call as the gate put it off; or, if another hook deferred it before the gate, as it was validated."""
+        key = self._key(part.tool_call_id)
+        if key in self._pending:
+            return self._pending[key]
+        if key not in self._seen:
+            return None
+        call, ruling = self._seen[key]
+        if ruling.verdict is Verdict.ALLOW:
+            ruling = replace(ruling, verdict=Verdict.ASK, reason=wording.ASKED)
+        return PendingCall(call, ruling, metadata=metadata or {})
+
+    async def _ask(self, attempt: Attempt, pending: PendingCall) -> Attempt:
+        """Put the call off to its batch; where the framework would drop a deferred call, decide here and now."""
+        # The flag is set once the batch was decided, or by a handler of the agent's own: there is no second batch.
+        if not attempt.ctx.tool_call_approved and not _has_output_call(attempt.ctx):
+            return await super()._ask(attempt, pending)
+        if pending.ruling.held:
+            self._order.passed(pending.call.key)  # the questions that it waits for may come after it
+            await self._wait_for_questions(pending.call.key)
+        await self._decide(attempt.ctx, pending)
+        request = self.decisions.requests[pending.call.key]
+        return (
+            await self._edited(attempt, request) if request.edit and request.state is RequestState.APPROVED else attempt
+        )
+
+    async def _wait_for_questions(self, key: CallKey) -> None:
+        def settled() -> bool:
+            questions = [call.key for call in self._questions(key)]
+            return all(other in self._accepted or not self._order.expects(other) for other in questions)
+
+        async with self._changed:
+            await self._changed.wait_for(settled)
+
+    async def wrap_tool_execute(self, ctx: RunContext[Any], *, call: ToolCallPart, **rest: Any) -> Any:
+        try:
+            return await super().wrap_tool_execute(ctx, call=call, **rest)
+        finally:
+            async with self._changed:
+                self._changed.notify_all()
+
+    async def _decide(self, ctx: RunContext[Any], pending: PendingCall) -> None:
+        """Write the decision about one call into the book."""
+        request = self._request(pending.call, pending.ruling, pending)
+        key = request.call.key
+        if request.held:
+            # Nobody is asked about it: it runs with the questions of its response, if one of them was accepted.
+            accepted = any(self._accepted.get(call.key) for call in self._questions(key))
+            end = Settlement(Choice.ACCEPT if accepted else Choice.REJECT, None, 0.0)
+            state = RequestState.APPROVED if accepted else RequestState.REJECTED
+            self.decisions.write(replace(request, state=state, settlement=end))
+            return
+        decided = self.decider.known(request)
+        if decided is None:
+            tired = self._is_tired(key)
+            self._rounds.add(key.position)
+            decided = Decided(ApprovalDecision(False), "max_rounds") if tired else await self.decider.ask(request)
+        if decided.approved and decided.decision.override_args is not None:
+            request, decided = await self._with_edit(ctx, request, decided)
+        self.decider.settle(request, decided)
+        self.decisions.write(decided.settle(request))
+        self._accepted[key] = decided.approved
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def _with_edit(
+        self, ctx: RunContext[Any], request: ApprovalRequest, decided: Decided
+    ) -> tuple[ApprovalRequest, Decided]:
+        """Edited arguments pass what the model's own did: schema, validators, hooks and the policy."""
+        key, override = request.call.key, dict(decided.decision.override_args or {})
+        part = next(part for part in response_of(ctx).tool_calls if part.tool_call_id == key.call_id)
+        try:
+            assert ctx.tool_manager is not None
+            changed = replace(part, args=override)
+            await ctx.tool_manager.validate_tool_call(changed, approved=True, wrap_validation_errors=False)
+            call, ruling = self._seen[key]
+        except (ModelRetry, ToolFailed, ValueError) as error:
+            words = first_problem(error) if isinstance(error, ValidationError) else str(error)
+            note = f"the arguments were edited before approval and do not fit the tool: {words}"
+            return request, Decided(ApprovalDecision(False, note), "error")
+        if ruling.verdict is Verdict.DENY:
+            return request, Decided(ApprovalDecision(False, ruling.reason), "policy")
+        edit = Edit(request.call.args, request.call.digest, USER, 0.0)
+        # The validated form is remembered, announced and bound.
+        decision = replace(decided.decision, override_args=dict(call.args))
+        return replace(request, call=call, edit=edit), replace(decided, decision=decision)
+
+    def _is_held(self, call: ToolCall) -> bool:
+        """A call that needs no approval waits only if a person is asked about another one of its response."""
+        questions = [self._request(other, self._seen[other.key][1]) for other in self._questions(call.key)]
+        return not self._is_tired(call.key) and any(map(self.decider.asks, questions))
+
+    def _is_tired(self, key: CallKey) -> bool:
+        """Whether approval was asked for in so many responses that nobody is asked again."""
+        return len(self._rounds | {key.position}) > self.max_rounds
+
+    def _denied(self, call: ToolCall, ruling: Ruling) -> ToolDenied:
+        decided = Decided(ApprovalDecision(False, ruling.reason), "policy")
+        self.decider.announce(decided.settle(self._request(call, ruling)), decided)
+        return super()._denied(call, ruling)
+
+    def _request(self, call: ToolCall, ruling: Ruling, pending: PendingCall | None = None) -> ApprovalRequest:
+        approvers = (ASKER,) if ruling.approvers is None else ruling.approvers
+        request = (pending or PendingCall(call, ruling)).request(ruling, approvers)
+        return replace(request, preview=request.shown_preview)
+
+
+def _has_output_call(ctx: RunContext[Any]) -> bool:
+    """Whether the response also calls an output tool: the framework then drops the calls that are deferred."""
+    tools = ctx.tool_manager
+    definitions = [tools.get_tool_def(call.tool_name) for call in response_of(ctx).tool_calls] if tools else []
+    return any(tool_def is not None and tool_def.kind == "output" for tool_def in definitions)
