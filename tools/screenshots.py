@@ -22,7 +22,7 @@ from playwright.async_api import Browser, Locator, Page, async_playwright
 
 from discord_sandbox.client import SandboxClient
 from discord_sandbox.process import SandboxProcess, sandbox_process
-from discord_sandbox.sight import SeenMessage
+from discord_sandbox.seen import SeenMessage
 from discord_sandbox.web import page_token
 
 ROOT = Path(__file__).parents[1]

@@ -5,12 +5,12 @@ It imports nothing of the rest of Signoff and nothing of discord.py: a bot meets
 
 from discord_sandbox.client import Person, SandboxClient, SandboxError, SandboxTimeout
 from discord_sandbox.seed import Plan
+from discord_sandbox.seen import Button, Outcome, Place, SeenMessage, buttons_of, selects_of, text_of
 from discord_sandbox.server import SandboxServer
-from discord_sandbox.sight import Answer, Button, Place, SeenMessage, buttons_of, selects_of, text_of
 
 __all__ = [
-    "Answer",
     "Button",
+    "Outcome",
     "Person",
     "Place",
     "Plan",

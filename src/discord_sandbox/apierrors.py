@@ -1,6 +1,6 @@
 """Discord's refusals: HTTP status, code, message and, for a bad form, the tree of field errors.
 
-The only place that knows their wording. Raised anywhere below the routes, written out by `rest.door`.
+The only place that knows their wording. Raised anywhere below the routes, written out by `rest.api`.
 """
 
 from typing import Any

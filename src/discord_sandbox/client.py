@@ -19,7 +19,7 @@ from typing import Any
 import aiohttp
 
 from discord_sandbox.person import PATIENCE, Line, Person, SandboxError, SandboxTimeout, Where, place_id
-from discord_sandbox.sight import Answer, Json, Place, SeenMessage
+from discord_sandbox.seen import Json, Outcome, Place, SeenMessage
 
 __all__ = ["Person", "SandboxClient", "SandboxError", "SandboxTimeout"]
 
@@ -167,9 +167,9 @@ class SandboxClient(Line):
                 raise SandboxTimeout(f"the bot did not connect within {timeout} s")
             await asyncio.sleep(0.02)
 
-    async def interaction(self, answer: Answer | int, *, wait: float = 0) -> Answer:
+    async def interaction(self, answer: Outcome | int, *, wait: float = 0) -> Outcome:
         number = answer if isinstance(answer, int) else answer.id
-        return Answer(await self.call("GET", f"/interactions/{number}", wait=wait))
+        return Outcome(await self.call("GET", f"/interactions/{number}", wait=wait))
 
     # Levers.
 
@@ -231,10 +231,10 @@ class SandboxClient(Line):
         body = {"do": "inject", "event": event, "data": data, "guild_id": guild_id}
         return (await self.call("POST", "/gateway", body))["sockets"]
 
-    async def replay(self, answer: Answer | int, *, wait: float = 0.5) -> Answer:
+    async def replay(self, answer: Outcome | int, *, wait: float = 0.5) -> Outcome:
         """Delivers an old interaction again, id and token included."""
         number = answer if isinstance(answer, int) else answer.id
-        return Answer(await self.call("POST", f"/interactions/{number}/replay", {"wait": wait}))
+        return Outcome(await self.call("POST", f"/interactions/{number}/replay", {"wait": wait}))
 
     async def fault(self, method: str = "*", path: str = "", **how: Any) -> None:
         """The next matching calls fail: `status`, `code`, `message`, `times`, `delay`, `retry_after`, `headers`,

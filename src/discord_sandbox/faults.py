@@ -1,6 +1,6 @@
 """Failures on demand: the next calls that match are answered with an error, late, or not at all.
 
-It chooses and counts; `rest.door` carries it out.
+It chooses and counts; `rest.api` carries it out.
 """
 
 import re

@@ -1,14 +1,14 @@
 """What people do in the sandbox by hand: write, edit, delete, react, look.
 
 The rules are those of Discord's own client: what it would not let a person do raises `NotPossible`. Pressing buttons
-is in `presses`, running commands in `commandline`.
+is in `presses`, running commands in `slash_commands`.
 """
 
 from collections.abc import Mapping
 
-from discord_sandbox import access, announce, drafts, posting
+from discord_sandbox import access, announce, message_contents, posting
 from discord_sandbox.bundle import Sandbox
-from discord_sandbox.drafts import Upload
+from discord_sandbox.message_contents import Upload
 from discord_sandbox.model import Channel, Json, Message, Reaction, User
 from discord_sandbox.payloads import emoji as emoji_json
 from discord_sandbox.permissions import Permission, can
@@ -52,9 +52,9 @@ def say(sb: Sandbox, user: User, where: Channel, body: Json, uploads: Mapping[in
     see(sb, user, where)
     if not user.bot and (body.get("components") or body.get("embeds")):
         raise NotPossible("only bots and webhooks can send components and embeds")
-    draft = drafts.for_create(body, uploads, sb.world.ids)
-    posting.check_may_post(sb, where, user.id, draft)
-    return posting.create(sb, where, Sender(user.id), draft)
+    contents = message_contents.for_create(body, uploads, sb.world.ids)
+    posting.check_may_post(sb, where, user.id, contents)
+    return posting.create(sb, where, Sender(user.id), contents)
 
 
 def say_as_webhook(sb: Sandbox, webhook_id: int, name: str | None, body: Json) -> Message:
@@ -62,16 +62,16 @@ def say_as_webhook(sb: Sandbox, webhook_id: int, name: str | None, body: Json) -
     if hook is None:
         raise NotPossible(f"there is no webhook {webhook_id}")
     where = sb.world.channels[int(body.get("thread_id") or hook.channel_id)]
-    draft = drafts.for_create(body, {}, sb.world.ids)
-    return posting.create(sb, where, Sender(hook.id, webhook=hook, webhook_name=name or hook.name), draft)
+    contents = message_contents.for_create(body, {}, sb.world.ids)
+    return posting.create(sb, where, Sender(hook.id, webhook=hook, webhook_name=name or hook.name), contents)
 
 
 def edit(sb: Sandbox, user: User, where: Channel, message_id: int, body: Json) -> Message:
     see(sb, user, where)
     message = find_message(sb, where, message_id, user.id)
-    draft = drafts.for_edit(body, {}, sb.world.ids, message)
-    posting.check_may_edit(sb, where, message, user.id, draft)
-    return posting.edit(sb, where, message, draft)
+    contents = message_contents.for_edit(body, {}, sb.world.ids, message)
+    posting.check_may_edit(sb, where, message, user.id, contents)
+    return posting.edit(sb, where, message, contents)
 
 
 def delete(sb: Sandbox, user: User, where: Channel, message_id: int) -> None:

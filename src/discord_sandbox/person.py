@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from discord_sandbox.sight import Answer, Json, Place, SeenMessage
+from discord_sandbox.seen import Json, Outcome, Place, SeenMessage
 
 Where = str | int | Place
 
@@ -126,7 +126,7 @@ class Person:
         wait: float | None = None,
         forged: bool = False,
         guild_id: int | None = None,
-    ) -> Answer:
+    ) -> Outcome:
         """Presses a button by custom id or label and returns what this person then saw."""
         known = {b.label: b.custom_id for b in message.buttons if b.custom_id}
         ids = set(known.values())
@@ -135,40 +135,40 @@ class Person:
 
     async def pick(
         self, message: SeenMessage, custom_id: str, values: Sequence[str | int], *, wait: float | None = None
-    ) -> Answer:
+    ) -> Outcome:
         """Chooses from a select."""
         return await self._press(message, {"custom_id": custom_id, "values": [str(v) for v in values]}, wait)
 
-    async def _press(self, message: SeenMessage, body: Json, wait: float | None) -> Answer:
+    async def _press(self, message: SeenMessage, body: Json, wait: float | None) -> Outcome:
         body |= {"channel": str(message.channel_id), "message": str(message.id)}
-        return Answer(await self.line.call("POST", self._path("press"), _waiting(body, wait)))
+        return Outcome(await self.line.call("POST", self._path("press"), _waiting(body, wait)))
 
     async def submit(
-        self, opened: Answer, values: Mapping[str, Any], *, wait: float | None = None, forged: bool = False
-    ) -> Answer:
+        self, opened: Outcome, values: Mapping[str, Any], *, wait: float | None = None, forged: bool = False
+    ) -> Outcome:
         """Sends the modal that an earlier press or command opened."""
         body: Json = {"interaction": str(opened.id), "values": dict(values), "forged": forged}
-        return Answer(await self.line.call("POST", self._path("submit"), _waiting(body, wait)))
+        return Outcome(await self.line.call("POST", self._path("submit"), _waiting(body, wait)))
 
     async def run(
         self, where: Where, line: str, *, wait: float | None = None, forged: bool = False, **options: Any
-    ) -> Answer:
+    ) -> Outcome:
         """Runs a slash command: `run("general", "signoff audit", limit=5)`."""
         body: Json = {"channel": place_id(where), "line": line, "options": options, "forged": forged}
-        return Answer(await self.line.call("POST", self._path("command"), _waiting(body, wait)))
+        return Outcome(await self.line.call("POST", self._path("command"), _waiting(body, wait)))
 
-    async def run_on(self, target: "SeenMessage | Person", name: str, where: Where = "") -> Answer:
+    async def run_on(self, target: "SeenMessage | Person", name: str, where: Where = "") -> Outcome:
         """Runs a command from the menu of a message, or of a person seen in `where`."""
         if isinstance(target, SeenMessage):
             body: Json = {"channel": str(target.channel_id), "message": str(target.id), "name": name}
         else:
             body = {"channel": place_id(where), "user": str(target.id), "name": name}
-        return Answer(await self.line.call("POST", self._path("menu"), body))
+        return Outcome(await self.line.call("POST", self._path("menu"), body))
 
-    async def suggest(self, where: Where, line: str, focused: str, **options: Any) -> Answer:
+    async def suggest(self, where: Where, line: str, focused: str, **options: Any) -> Outcome:
         """Types into an option and waits for the bot's suggestions (`answer.choices`)."""
         body: Json = {"channel": place_id(where), "line": line, "options": options, "focused": focused}
-        return Answer(await self.line.call("POST", self._path("command"), body))
+        return Outcome(await self.line.call("POST", self._path("command"), body))
 
     async def commands(self, where: Where) -> list[Json]:
         """The slash commands Discord offers this person here."""

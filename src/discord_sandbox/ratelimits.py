@@ -1,6 +1,6 @@
 """Buckets of calls, per route and per channel, as Discord counts them. Off until switched on.
 
-It counts and words the headers; refusing the call is `rest.door`'s work.
+It counts and words the headers; refusing the call is `rest.api`'s work.
 """
 
 import hashlib

@@ -12,12 +12,12 @@ from types import TracebackType
 
 from aiohttp import web
 
-from discord_sandbox import keep, seed
+from discord_sandbox import seed, state_file
 from discord_sandbox.bundle import Sandbox
-from discord_sandbox.control import folk, levers
-from discord_sandbox.control.desk import Desk
-from discord_sandbox.rest import answers, channels, commands, messages, servers, users
-from discord_sandbox.rest.door import ROOT, Door
+from discord_sandbox.control import people, world
+from discord_sandbox.control.api import ControlApi
+from discord_sandbox.rest import channels, commands, messages, servers, users, webhooks
+from discord_sandbox.rest.api import ROOT, RestApi
 from discord_sandbox.web import Guard, Guide, Page, page_token
 from discord_sandbox.world import World
 
@@ -110,7 +110,7 @@ class SandboxServer:
         if self._runner is not None:
             await self._runner.cleanup()
         if self._state is not None:
-            keep.save_file(self.sandbox.world, self._state)
+            state_file.save_file(self.sandbox.world, self._state)
 
     async def __aenter__(self) -> "SandboxServer":
         await self.start()
@@ -124,16 +124,16 @@ class SandboxServer:
     def _application(self) -> web.Application:
         app = web.Application(client_max_size=1 << 30, middlewares=[self.guard.middleware()])
         app.on_response_prepare.append(self.guard.protect)
-        door = Door(self.sandbox)
-        for module in (users, messages, channels, servers, answers, commands):
-            app.add_routes([door.resource(route) for route in module.ROUTES])
-        desk = Desk(self.sandbox, self.key, self.stopped.set)
-        for module in (folk, levers):
-            app.add_routes([desk.resource(lever) for lever in module.LEVERS])
+        rest = RestApi(self.sandbox)
+        for module in (users, messages, channels, servers, webhooks, commands):
+            app.add_routes([rest.resource(route) for route in module.ROUTES])
+        control = ControlApi(self.sandbox, self.key, self.stopped.set)
+        for module in (people, world):
+            app.add_routes([control.resource(route) for route in module.ROUTES])
         app.router.add_get("/attachments/{channel}/{attachment}/{filename}", self._attachment)
         app.add_routes(self._page.routes())
         app.router.add_get("/", self._front)
-        app.router.add_route("*", "/{rest:.*}", door.unknown)
+        app.router.add_route("*", "/{rest:.*}", rest.unknown)
         return app
 
     async def _front(self, request: web.Request) -> web.StreamResponse:
@@ -163,7 +163,7 @@ class SandboxServer:
         while True:
             if saved != self.sandbox.log.head:
                 saved = self.sandbox.log.head
-                keep.save_file(self.sandbox.world, state)
+                state_file.save_file(self.sandbox.world, state)
             await asyncio.sleep(SAVE_SECONDS)
 
 
@@ -188,5 +188,5 @@ def _is_loopback(host: str) -> bool:
 
 def _world(state: Path | None, plan: seed.Plan) -> World:
     if state is not None and state.exists():
-        return keep.load_file(state)
+        return state_file.load_file(state)
     return seed.new_world(plan)

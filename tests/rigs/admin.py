@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from discord_sandbox import Person, SandboxClient
-from discord_sandbox.sight import Answer
+from discord_sandbox.seen import Outcome
 from signoff.approvals.audit import AuditRow
 from signoff.approvals.errors import Refused
 from signoff.approvals.grants import Grant
@@ -194,11 +194,11 @@ class AdminRig:
             await self.client.close()
             await asyncio.gather(task, return_exceptions=True)
 
-    async def run(self, line: str, who: Person | None = None, where: str = "general", **options: Any) -> Answer:
+    async def run(self, line: str, who: Person | None = None, where: str = "general", **options: Any) -> Outcome:
         """A command as somebody sends it, past the checks of Discord's own client."""
         return await (who or self.ada).run(where, f"signoff {line}", forged=True, **options)
 
-    async def answered(self, answer: Answer, text: str) -> Answer:
+    async def answered(self, answer: Outcome, text: str) -> Outcome:
         """The same answer once all of it is there: it may come late or in parts."""
         async with asyncio.timeout(PATIENCE):
             while text not in answer.text:
@@ -267,7 +267,7 @@ async def admin(idle: AdminRig) -> AsyncIterator[AdminRig]:
         yield idle
 
 
-def private(answer: Answer) -> str:
+def private(answer: Outcome) -> str:
     """The text of an answer that only its person saw, that pinged nobody and unfolded no link."""
     assert answer.messages, answer.error
     for message in answer.messages:

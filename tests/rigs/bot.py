@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from discord_sandbox import Person, SandboxClient
-from discord_sandbox.sight import SeenMessage
+from discord_sandbox.seen import SeenMessage
 from signoff.approvals.edits import Editor
 from signoff.approvals.model import Actor, Batch, Place
 from signoff.bot.access import Access

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from discord_sandbox.client import SandboxClient
 from discord_sandbox.person import Person
 from discord_sandbox.process import sandbox_process
-from discord_sandbox.sight import Answer, SeenMessage
+from discord_sandbox.seen import Outcome, SeenMessage
 from tests.rigs import quiescence
 from tests.rigs.quiescence import OpenCard
 
@@ -59,13 +59,13 @@ class Patient(Person):
         wait: float | None = None,
         forged: bool = False,
         guild_id: int | None = None,
-    ) -> Answer:
+    ) -> Outcome:
         answer = await super().click(message, button, wait=wait, forged=forged, guild_id=guild_id)
         end = time.monotonic() + PATIENCE
         while wait is None and answer.callback_type in DEFERRED and not (answer.updated or answer.messages):
             assert time.monotonic() < end, f"a click on {button} was put off and never answered"
             await asyncio.sleep(0.05)
-            answer = Answer(await self.line.call("GET", f"/interactions/{answer.id}", wait=0))
+            answer = Outcome(await self.line.call("GET", f"/interactions/{answer.id}", wait=0))
         return answer
 
 

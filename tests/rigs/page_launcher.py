@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from discord_sandbox import keep, seed
+from discord_sandbox import seed, state_file
 
 MAIN = Path(__file__).parents[2] / "main.py"
 PATIENCE = 180.0
@@ -98,7 +98,7 @@ def put_into_the_lab(folder: Path, name: str, *roles: str) -> dict[str, str]:
     person = next(user for user in world.users.values() if user.name == name)
     given = [next(role for role in lab.roles.values() if role.name == wanted) for wanted in roles]
     seed.join(world, lab, person, *given)
-    keep.save_file(world, data / "world.json")
+    state_file.save_file(world, data / "world.json")
     return {role.name.lower(): str(role.id) for role in lab.roles.values()}
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from aiohttp import BodyPartReader, web
 
 from discord_sandbox import apierrors
-from discord_sandbox.drafts import Upload
+from discord_sandbox.message_contents import Upload
 from discord_sandbox.model import Json
 from discord_sandbox.reading import fields
 

@@ -5,11 +5,11 @@ HTTP in, JSON out; what a thread is lives in `threads`.
 
 from typing import Any
 
-from discord_sandbox import access, announce, apierrors, society, threads
+from discord_sandbox import access, announce, apierrors, server_changes, threads
 from discord_sandbox.apierrors import FormErrors
 from discord_sandbox.model import Channel
 from discord_sandbox.permissions import Permission, can
-from discord_sandbox.rest.door import Call, Reply, Route
+from discord_sandbox.rest.api import Call, Reply, Route
 
 
 def _channel(call: Call, *needed: int) -> Channel:
@@ -65,7 +65,7 @@ async def delete(call: Call) -> Any:
     if where.guild_id is not None:
         needed = Permission.MANAGE_CHANNELS if where.thread is None else Permission.MANAGE_THREADS
         access.require(sb.world, where, call.bot_id, needed)
-        society.remove_channel(sb, where)
+        server_changes.remove_channel(sb, where)
     return sb.payloads.channel(where, call.bot_id)
 
 
@@ -73,7 +73,7 @@ async def set_overwrite(call: Call) -> Any:
     where, target = _channel(call, Permission.MANAGE_ROLES), call.id("target")
     body = call.json if call.request.method == "PUT" else {}
     allow, deny = int(body.get("allow") or 0), int(body.get("deny") or 0)
-    society.overwrite(call.sandbox, where, target, int(body.get("type") or 0), allow, deny)
+    server_changes.overwrite(call.sandbox, where, target, int(body.get("type") or 0), allow, deny)
 
 
 async def open_from_message(call: Call) -> Any:

@@ -1,6 +1,6 @@
 """Registering application commands, global and per server.
 
-Keeps what the bot registers; running a command is `commandline`'s work.
+Keeps what the bot registers; running a command is `slash_commands`'s work.
 """
 
 import re
@@ -10,7 +10,7 @@ from discord_sandbox import access, apierrors, guilds
 from discord_sandbox.apierrors import FormErrors
 from discord_sandbox.model import Command, Json
 from discord_sandbox.reading import items
-from discord_sandbox.rest.door import Call, Reply, Route
+from discord_sandbox.rest.api import Call, Reply, Route
 
 _NAME = re.compile(r"^[-_'\w]{1,32}$", re.UNICODE)
 CHAT_INPUT, GROUPS = 1, (1, 2)

@@ -5,12 +5,12 @@ HTTP in, JSON out; what posting means is in `posting`.
 
 from typing import Any
 
-from discord_sandbox import access, announce, apierrors, drafts, people, posting
+from discord_sandbox import access, announce, apierrors, message_contents, people, posting
 from discord_sandbox.model import Channel, Json, Message, MessageType
 from discord_sandbox.permissions import Permission, can
 from discord_sandbox.posting import Sender
 from discord_sandbox.reading import numbers
-from discord_sandbox.rest.door import Call, Route
+from discord_sandbox.rest.api import Call, Route
 
 
 def written(call: Call, where: Channel, message: Message) -> Json:
@@ -29,17 +29,17 @@ def _message(call: Call, where: Channel) -> Message:
 
 async def create(call: Call) -> Any:
     sb, where = call.sandbox, _channel(call)
-    draft = drafts.for_create(call.json, call.body.uploads, sb.world.ids)
-    posting.check_may_post(sb, where, call.bot_id, draft)
-    return written(call, where, posting.create(sb, where, Sender(call.bot_id), draft))
+    contents = message_contents.for_create(call.json, call.body.uploads, sb.world.ids)
+    posting.check_may_post(sb, where, call.bot_id, contents)
+    return written(call, where, posting.create(sb, where, Sender(call.bot_id), contents))
 
 
 async def edit(call: Call) -> Any:
     sb, where = call.sandbox, _channel(call)
     message = _message(call, where)
-    draft = drafts.for_edit(call.json, call.body.uploads, sb.world.ids, message)
-    posting.check_may_edit(sb, where, message, call.bot_id, draft)
-    return written(call, where, posting.edit(sb, where, message, draft))
+    contents = message_contents.for_edit(call.json, call.body.uploads, sb.world.ids, message)
+    posting.check_may_edit(sb, where, message, call.bot_id, contents)
+    return written(call, where, posting.edit(sb, where, message, contents))
 
 
 async def delete(call: Call) -> Any:
@@ -147,8 +147,8 @@ def _require_pin(call: Call, where: Channel) -> None:
 async def pins(call: Call) -> Any:
     where = _channel(call)
     pinned = [m for m in call.sandbox.world.history(where.id) if m.pinned and m.type != MessageType.CHANNEL_PINNED]
-    shown = [{"pinned_at": m.edited_timestamp or m.timestamp, "message": written(call, where, m)} for m in pinned]
-    return {"items": shown[::-1], "has_more": False}
+    entries = [{"pinned_at": m.edited_timestamp or m.timestamp, "message": written(call, where, m)} for m in pinned]
+    return {"items": entries[::-1], "has_more": False}
 
 
 _ONE = "/channels/{channel_id}/messages/{message_id}"

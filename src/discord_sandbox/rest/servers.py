@@ -1,15 +1,15 @@
 """Servers: their channels, roles and members.
 
-HTTP in, JSON out; the changes themselves are in `society`, which the control API uses too.
+HTTP in, JSON out; the changes themselves are in `server_changes`, which the control API uses too.
 """
 
 from typing import Any
 
-from discord_sandbox import access, apierrors, guilds, society
+from discord_sandbox import access, apierrors, guilds, server_changes
 from discord_sandbox.model import Guild, Member
 from discord_sandbox.permissions import Permission, can
 from discord_sandbox.reading import numbers
-from discord_sandbox.rest.door import Call, Reply, Route
+from discord_sandbox.rest.api import Call, Reply, Route
 
 
 def _guild(call: Call, *needed: int) -> Guild:
@@ -44,7 +44,7 @@ async def create_channel(call: Call) -> Any:
     name = call.json.get("name")
     if not isinstance(name, str) or not 1 <= len(name) <= 100:
         raise apierrors.bad_field(("name",), "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 100 in length.")
-    channel = society.add_channel(call.sandbox, guild, name.lower().replace(" ", "-"))
+    channel = server_changes.add_channel(call.sandbox, guild, name.lower().replace(" ", "-"))
     channel.topic = call.json.get("topic")
     return Reply(201, call.sandbox.payloads.channel(channel, call.bot_id))
 
@@ -95,7 +95,7 @@ async def edit_member(call: Call) -> Any:
         found.roles = [number for number in numbers(body["roles"]) if number in guild.roles]
     found.nick = body.get("nick", found.nick)
     found.timed_out_until = body.get("communication_disabled_until", found.timed_out_until)
-    society.member_changed(call.sandbox, guild, found)
+    server_changes.member_changed(call.sandbox, guild, found)
     return call.sandbox.payloads.member(found)
 
 
@@ -104,27 +104,29 @@ async def change_role(call: Call) -> Any:
     found, number = _member(call, guild), call.id("role_id")
     if number not in guild.roles:
         raise apierrors.unknown_role()
-    change = society.grant if call.request.method == "PUT" else society.revoke
+    change = server_changes.grant if call.request.method == "PUT" else server_changes.revoke
     change(call.sandbox, guild, found, guild.roles[number])
 
 
 async def kick(call: Call) -> Any:
     guild = _guild(call, Permission.KICK_MEMBERS)
-    society.leave(call.sandbox, guild, _member(call, guild).user_id)
+    server_changes.leave(call.sandbox, guild, _member(call, guild).user_id)
 
 
 async def ban(call: Call) -> Any:
     guild, user = _guild(call, Permission.BAN_MEMBERS), call.id("user_id")
     if call.request.method == "PUT":
         guild.banned.append(user)
-        society.leave(call.sandbox, guild, user)
+        server_changes.leave(call.sandbox, guild, user)
     elif user in guild.banned:
         guild.banned.remove(user)
 
 
 async def create_role(call: Call) -> Any:
     guild, body = _guild(call, Permission.MANAGE_ROLES), call.json
-    made = society.add_role(call.sandbox, guild, str(body.get("name") or "new role"), int(body.get("permissions") or 0))
+    made = server_changes.add_role(
+        call.sandbox, guild, str(body.get("name") or "new role"), int(body.get("permissions") or 0)
+    )
     return call.sandbox.payloads.role(made)
 
 
@@ -132,7 +134,7 @@ async def delete_role(call: Call) -> Any:
     guild, number = _guild(call, Permission.MANAGE_ROLES), call.id("role_id")
     if number not in guild.roles or number == guild.id:
         raise apierrors.unknown_role()
-    society.remove_role(call.sandbox, guild, guild.roles[number])
+    server_changes.remove_role(call.sandbox, guild, guild.roles[number])
 
 
 _ONE = "/guilds/{guild_id}"

@@ -3,7 +3,7 @@
 from typing import Any
 
 from discord_sandbox import apierrors, guilds
-from discord_sandbox.rest.door import Call, Route
+from discord_sandbox.rest.api import Call, Route
 
 
 async def gateway(call: Call) -> Any:

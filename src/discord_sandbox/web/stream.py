@@ -12,7 +12,7 @@ from aiohttp import web
 from discord_sandbox.bundle import Sandbox
 from discord_sandbox.eventlog import Entry
 from discord_sandbox.model import Json, User
-from discord_sandbox.web import shown
+from discord_sandbox.web import view
 
 QUIET_SECONDS = 20.0
 _PLACES = ("thread.", "channel.", "guild.")
@@ -39,7 +39,7 @@ class Batch:
         for message_id, channel_id in self._changed.items():
             self._message(channel_id, message_id)
         if self._places or self._bot:
-            self.events.append({"type": "state", "state": shown.state(self.sandbox, self.user)})
+            self.events.append({"type": "state", "state": view.state(self.sandbox, self.user)})
         return self.events
 
     def _world(self, entry: Entry) -> None:
@@ -51,7 +51,7 @@ class Batch:
             self.events.append({"type": "gone", "channel": data["channel_id"], "message": data["message_id"]})
         elif name == "typing" and data["user_id"] != str(self.user.id):
             where = self.sandbox.world.channels.get(int(data["channel_id"]))
-            if where and shown.may_see(self.sandbox, self.user, where):
+            if where and view.may_see(self.sandbox, self.user, where):
                 self.events.append({"type": "typing", "channel": data["channel_id"], "user": data["user_id"]})
         elif name.startswith(_PLACES):
             self._places = True
@@ -72,9 +72,9 @@ class Batch:
         sb = self.sandbox
         where = sb.world.channels.get(int(channel_id))
         found = sb.world.message(int(channel_id), int(message_id))
-        if where is None or found is None or not shown.may_see(sb, self.user, where, found):
+        if where is None or found is None or not view.may_see(sb, self.user, where, found):
             return
-        self.events.append({"type": "message", "message": shown.message(sb, found, self.user)})
+        self.events.append({"type": "message", "message": view.message(sb, found, self.user)})
 
 
 async def serve(sandbox: Sandbox, user: User, after: int, request: web.Request) -> web.WebSocketResponse:

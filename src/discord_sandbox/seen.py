@@ -115,7 +115,7 @@ class SeenMessage:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Outcome:
     """How a press, a submit or a command went, as its person saw it."""
 
     raw: Json

@@ -1,4 +1,4 @@
-"""The door of the REST API: who calls, injected faults, rate limits, errors, and the record of every call.
+"""What every REST call goes through: who calls, injected faults, rate limits, errors, and the record of every call.
 
 Routes are plain functions from a `Call` to JSON; everything HTTP around them is here.
 """
@@ -87,7 +87,7 @@ class Reply:
     value: Any = None
 
 
-class Door:
+class RestApi:
     def __init__(self, sandbox: Sandbox) -> None:
         self.sandbox = sandbox
 
