@@ -27,7 +27,7 @@ _READY = re.compile(r"^sandbox ready (?P<api>\S+) (?P<gateway>\S+) control (?P<u
 
 
 class SandboxClient(Line):
-    def __init__(self, control_url: str, key: str, *, bot: str = "Signoff") -> None:
+    def __init__(self, control_url: str, key: str, *, bot: str | None = None) -> None:
         self.control_url = control_url.rstrip("/")
         self._key = key
         self._bot = bot
@@ -48,7 +48,7 @@ class SandboxClient(Line):
         timeout = aiohttp.ClientTimeout(total=120)
         self._session = aiohttp.ClientSession(connector=connector, headers=headers, timeout=timeout)
         try:
-            self.bot_id = (await self.person(self._bot)).id
+            self.bot_id = await self._find_bot()
         except BaseException:
             await self._session.close()
             raise
@@ -60,9 +60,15 @@ class SandboxClient(Line):
         if self._session is not None:
             await self._session.close()
 
+    async def _find_bot(self) -> int:
+        """The bot that was named, else the first one: the one that the sandbox was started for."""
+        if self._bot is not None:
+            return (await self.person(self._bot)).id
+        return int((await self.world())["applications"][0]["id"])
+
     @property
     def mention(self) -> str:
-        """How to write the bot's name so that it hears."""
+        """The text that mentions the bot."""
         return f"<@{self.bot_id}>"
 
     async def call(self, method: str, path: str, body: Mapping[str, Any] | None = None, **query: Any) -> Any:
@@ -106,12 +112,22 @@ class SandboxClient(Line):
                     return Place(channel)
         raise SandboxError(f"there is no channel {name!r}")
 
-    async def guild_id(self, name: str = "Signoff Lab") -> int:
-        return next(int(guild["id"]) for guild in (await self.world())["guilds"] if guild["name"] == name)
+    async def guild_id(self, name: str | None = None) -> int:
+        """The id of the server with this name, or of the bot's server."""
+        return int((await self._guild(name))["id"])
 
-    async def role_id(self, name: str, guild: str = "Signoff Lab") -> int:
-        found = next(entry for entry in (await self.world())["guilds"] if entry["name"] == guild)
-        return next(int(role["id"]) for role in found["roles"] if role["name"] == name)
+    async def role_id(self, name: str, guild: str | None = None) -> int:
+        """The id of a role in the server with this name, or in the bot's server."""
+        for role in (await self._guild(guild))["roles"]:
+            if role["name"] == name:
+                return int(role["id"])
+        raise SandboxError(f"there is no role {name!r}")
+
+    async def _guild(self, name: str | None) -> Json:
+        for guild in (await self.world())["guilds"]:
+            if name in (None, guild["name"]):
+                return guild
+        raise SandboxError(f"there is no server {name!r}")
 
     # What happened.
 
@@ -195,13 +211,13 @@ class SandboxClient(Line):
         body = {"channel": place_id(where), "target": str(target), "allow": allow, "deny": deny}
         await self.call("POST", "/overwrites", body)
 
-    async def join(self, person: Person, guild: str = "Signoff Lab") -> None:
+    async def join(self, person: Person, guild: str | None = None) -> None:
         await self.call("POST", "/members", {"do": "join", "user": str(person.id), "guild": guild})
 
-    async def leave(self, person: Person, guild: str = "Signoff Lab") -> None:
+    async def leave(self, person: Person, guild: str | None = None) -> None:
         await self.call("POST", "/members", {"do": "leave", "user": str(person.id), "guild": guild})
 
-    async def create_channel(self, name: str, guild: str = "Signoff Lab") -> Place:
+    async def create_channel(self, name: str, guild: str | None = None) -> Place:
         return Place(await self.call("POST", "/channels", {"name": name, "guild": guild}))
 
     async def delete_channel(self, where: Where) -> None:

@@ -153,7 +153,7 @@ class Person:
     async def run(
         self, where: Where, line: str, *, wait: float | None = None, forged: bool = False, **options: Any
     ) -> Outcome:
-        """Runs a slash command: `run("general", "signoff audit", limit=5)`."""
+        """Runs a slash command: `run("general", "backup list", limit=5)`."""
         body: Json = {"channel": place_id(where), "line": line, "options": options, "forged": forged}
         return Outcome(await self.line.call("POST", self._path("command"), _waiting(body, wait)))
 

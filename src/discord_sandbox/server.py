@@ -77,8 +77,13 @@ class SandboxServer:
         return self.url + "/sandbox"
 
     @property
+    def token(self) -> str:
+        """The token of the first bot, the one that the sandbox was started for."""
+        return next(iter(self.sandbox.world.applications.values())).tokens[0]
+
+    @property
     def page_url(self) -> str:
-        """What a person opens."""
+        """The address that a person opens in a browser."""
         return f"{self.url}/?token={self.guard.token}"
 
     @property

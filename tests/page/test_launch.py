@@ -33,7 +33,7 @@ async def test_ctrl_c_ends_everything_and_the_world_lasts_until_fresh(tmp_path: 
         async with launched(tmp_path, *arguments) as running:
             await running.says("Ctrl-C")
             async with aiohttp.ClientSession() as session, session.get(running.address) as answer:
-                assert "Signoff sandbox" in await answer.text()
+                assert "Discord sandbox" in await answer.text()
             children = children_of(running.process.pid)
             assert await running.interrupt() == 0
             assert "Traceback" not in running.said

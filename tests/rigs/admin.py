@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from discord_sandbox import Person, SandboxClient
+from discord_sandbox.discord_py import knows_its_servers
 from discord_sandbox.seen import Outcome
 from signoff.approvals.audit import AuditRow
 from signoff.approvals.errors import Refused
@@ -26,7 +27,6 @@ from signoff.bot.client import SignoffClient, run_bot
 from signoff.turns.administration import Administration, ToolFacts
 from tests.rigs.bot import PATIENCE, TOKEN, until
 from tests.rigs.bot_fakes import RecordingDesk, RecordingIntake
-from tests.rigs.sandboxed import at_home
 
 TOOLS = (
     ToolFacts("delete_file", ("path", "force"), "asks: the tool is declared to always ask"),
@@ -184,7 +184,7 @@ class AdminRig:
         self.client.serve(RecordingDesk(), RecordingIntake(), orders=self.orders if commands else None)
         task = asyncio.create_task(run_bot(self.client, TOKEN))
         try:
-            await until(lambda: at_home(self.client) or task.done())
+            await until(lambda: knows_its_servers(self.client) or task.done())
             if task.done():
                 await task
             if self.client.tree and self.client.tree.registering:

@@ -5,7 +5,7 @@ knows nothing of the bot but what any Discord client would see.
 """
 
 from discord_sandbox.web.guard import Guard, page_token
-from discord_sandbox.web.guide import Guide
+from discord_sandbox.web.guide import BadGuide, Guide
 from discord_sandbox.web.page import Page
 
-__all__ = ["Guard", "Guide", "Page", "page_token"]
+__all__ = ["BadGuide", "Guard", "Guide", "Page", "page_token"]

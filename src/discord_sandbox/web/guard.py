@@ -32,7 +32,7 @@ CLOSED = "default-src 'none'; frame-ancestors 'none'; sandbox"
 
 def page_token(key: str) -> str:
     """The page's token, which cannot be turned back into the control key."""
-    return hmac.digest(key.encode(), b"signoff sandbox page", hashlib.sha256).hex()[:40]
+    return hmac.digest(key.encode(), b"discord sandbox page", hashlib.sha256).hex()[:40]
 
 
 def page_policy(netloc: str) -> str:
@@ -58,7 +58,7 @@ class Guard:
     @property
     def cookie(self) -> str:
         """Cookies know no ports, so the port is in the name."""
-        return f"signoff_page_{self.netloc.rpartition(':')[2]}"
+        return f"sandbox_page_{self.netloc.rpartition(':')[2]}"
 
     def exchange(self, token: str) -> str | None:
         """A new session for the right token."""
@@ -119,10 +119,10 @@ class Guard:
 
 
 def unknown() -> web.Response:
-    """Shown to whoever comes without the token."""
+    """The page for somebody who comes without the token."""
     text = (
-        "<!doctype html><html lang=en><meta charset=utf-8><title>Signoff sandbox</title>"
-        "<h1>Signoff sandbox</h1><p>This page opens with the address that <code>make run</code> printed: "
-        "it ends in <code>/?token=...</code>. After a new start the old address no longer works.</p></html>"
+        "<!doctype html><html lang=en><meta charset=utf-8><title>Discord sandbox</title>"
+        "<h1>Discord sandbox</h1><p>This page opens with the address that the sandbox printed when it started. It "
+        "ends in <code>/?token=...</code>. An address from an earlier start no longer works.</p></html>"
     )
     return web.Response(status=401, text=text, content_type="text/html", headers=HEADERS)

@@ -7,6 +7,7 @@ request may come in at all is settled by `guard` before it gets here.
 import hashlib
 import mimetypes
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ STATIC = Path(__file__).with_name("static")
 VERSION = "VERSION"
 """In index.html this word stands for a digest of all files, so that a browser may keep them for ever."""
 RESTART = "bot.restart"
-"""The log entry that asks whoever runs the bot to kill it and start it again."""
+"""The log entry by which the page asks the runner of the bot to kill it and start it again."""
 HISTORY = 400
 
 Handler = Callable[[ControlRequest], Awaitable[Any]]
@@ -130,8 +131,8 @@ class Page:
         return act
 
     async def _state(self, call: ControlRequest) -> Any:
-        steps = [step | {"then": render(step["then"])} for step in self.guide.steps()]
-        guide = {"steps": steps, "restarts": self.guide.restarts}
+        guide = asdict(self.guide)
+        guide["steps"] = [step | {"then": render(step["then"])} for step in self.guide.steps]
         return view.state(self.sandbox, call.user) | {"guide": guide}
 
     async def _messages(self, call: ControlRequest) -> Any:

@@ -13,7 +13,6 @@ from discord_sandbox.permissions import Permission, can, in_guild, send_permissi
 from discord_sandbox.reading import fields, items
 from discord_sandbox.web.markdown import render
 
-BOT = "Signoff"
 TEXT, FILE = 10, 13
 
 
@@ -41,7 +40,7 @@ def state(sb: Sandbox, user: User) -> Json:
 def bot_state(sb: Sandbox) -> Json:
     bot = bot_of(sb)
     if bot is None:
-        return {"id": None, "name": BOT, "online": False}
+        return {"id": None, "name": "Bot", "online": False}
     return {"id": str(bot.id), "name": _name(bot), "online": _online(sb, bot.id)}
 
 

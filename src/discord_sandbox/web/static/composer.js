@@ -44,8 +44,8 @@ export function drawComposer() {
 function invitation(here) {
   const { bot } = app.world;
   const where = { direct: `@${here.name}`, thread: "this thread", channel: `#${here.name}` }[here.kind];
-  const roomy = window.matchMedia("(min-width: 821px)").matches;
-  if (!roomy || here.kind === "direct" || !here.guild.has_bot) return `Message ${where}`;
+  const wide = window.matchMedia("(min-width: 821px)").matches;
+  if (!wide || here.kind === "direct" || !here.guild.has_bot) return `Message ${where}`;
   const hint = bot.online ? `Mention @${bot.name} to ask it` : `${bot.name} is offline and misses what is said now`;
   return `Message ${where}. ${hint}`;
 }
@@ -142,8 +142,8 @@ picker.addEventListener("change", () => {
   take(picker.files);
   picker.value = "";
 });
-find("room").addEventListener("dragover", (event) => event.preventDefault());
-find("room").addEventListener("drop", (event) => {
+find("conversation").addEventListener("dragover", (event) => event.preventDefault());
+find("conversation").addEventListener("drop", (event) => {
   event.preventDefault();
   take(event.dataTransfer.files);
 });

@@ -3,7 +3,7 @@
 import { loadState, restart } from "./api.js";
 import { buildComposer, clearComposer, drawComposer, focusComposer } from "./composer.js";
 import "./drawers.js";
-import { fill, find, h, icon, speak } from "./dom.js";
+import { fill, find, h, icon, marks, speak } from "./dom.js";
 import { drawHint, drawWelcome } from "./guide.js";
 import "./inspector.js";
 import { attempt } from "./message.js";
@@ -25,7 +25,7 @@ function address() {
 function remember() {
   const hash = `#${new URLSearchParams({ as: self().name, at: app.here || "" })}`;
   if (location.hash !== hash) history.replaceState(null, "", hash);
-  document.title = `${place(app.here)?.name || "Signoff"} · Signoff sandbox`;
+  document.title = `${place(app.here)?.name || app.world.bot.name} · Discord sandbox`;
 }
 
 function adopt(world) {
@@ -33,6 +33,7 @@ function adopt(world) {
   app.world = { ...(before || {}), ...world };
   app.me = world.me;
   app.skew = world.now * 1000 - Date.now();
+  if (app.world.guide?.mark) marks.set(world.bot.id, app.world.guide.mark);
 }
 
 function draw() {
