@@ -122,6 +122,10 @@ def unknown_command() -> ApiError:
     return ApiError(404, 10063, "Unknown application command")
 
 
+def too_many_commands(most: int) -> ApiError:
+    return ApiError(400, 30032, f"Maximum number of application commands reached ({most}).")
+
+
 def too_large() -> ApiError:
     return ApiError(413, 40005, "Request entity too large")
 

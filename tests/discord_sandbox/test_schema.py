@@ -53,7 +53,7 @@ class Tour:
         **ids: Any,
     ) -> Any:
         assert discord_schema.knows(method, template), f"{method} {template} is not in the document"
-        url = self.sandbox_server.api_url + template.format(**ids) + query
+        url = self.server.api_url + template.format(**ids) + query
         data: Any = None if body is None else json.dumps(body)
         headers = {"Content-Type": "application/json"} if body is not None else {}
         if files is not None:
@@ -200,7 +200,7 @@ async def test_commands_and_answers_match_the_schema(
         max_ = await sandbox.person("Max")
         callback = "/interactions/{interaction_id}/{interaction_token}/callback"
         asked = await max_.run("general", "ask", what="x", wait=0)
-        ids = _door(sandbox_server, asked.id)
+        ids = _callback_path(sandbox_server, asked.id)
         answer = {"type": 4, "data": {"content": "hello", "flags": 64}}
         await tour("POST", callback, answer, query="?with_response=true", **ids)
         await tour("POST", callback, answer, query="?with_response=true", **ids)
@@ -222,14 +222,16 @@ async def test_commands_and_answers_match_the_schema(
         for kind, data in ((7, {"content": "updated"}), (6, None), (5, {"flags": 64}), (9, _modal())):
             pressed = await max_.click(card, "b", wait=0)
             body = {"type": kind} if data is None else {"type": kind, "data": data}
-            await tour("POST", callback, body, query="?with_response=true", **_door(sandbox_server, pressed.id))
+            await tour(
+                "POST", callback, body, query="?with_response=true", **_callback_path(sandbox_server, pressed.id)
+            )
         sent = await max_.submit(pressed, {"t": "words"}, wait=0)
         await tour(
             "POST",
             callback,
             {"type": 4, "data": {"content": "read"}},
             query="?with_response=true",
-            **_door(sandbox_server, sent.id),
+            **_callback_path(sandbox_server, sent.id),
         )
         typed = await _typing(max_)
         await tour(
@@ -237,13 +239,13 @@ async def test_commands_and_answers_match_the_schema(
             callback,
             {"type": 8, "data": {"choices": []}},
             query="?with_response=true",
-            **_door(sandbox_server, typed),
+            **_callback_path(sandbox_server, typed),
         )
         await tour("DELETE", by_id, message_id=more["id"], **hook)
         await tour("GET", by_id, message_id=more["id"], **hook)
 
 
-def _door(sandbox_server: SandboxServer, interaction: int) -> dict[str, str]:
+def _callback_path(sandbox_server: SandboxServer, interaction: int) -> dict[str, str]:
     found = sandbox_server.sandbox.interactions.get(interaction)
     assert found is not None
     return {"interaction_id": str(interaction), "interaction_token": found.token}

@@ -29,7 +29,7 @@ async def get(call: Call) -> Any:
     guild = _guild(call)
     body = guilds.guild(call.sandbox.payloads, guild)
     if call.flag("with_counts"):
-        body |= {"approximate_member_count": len(guild.members), "approximate_presence_count": len(guild.members)}
+        body |= guilds.counts(guild)
     return body
 
 

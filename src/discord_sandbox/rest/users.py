@@ -3,6 +3,7 @@
 from typing import Any
 
 from discord_sandbox import apierrors, guilds
+from discord_sandbox.model import Json
 from discord_sandbox.rest.api import Call, Route
 
 
@@ -24,7 +25,11 @@ async def application(call: Call) -> Any:
 
 
 async def my_guilds(call: Call) -> Any:
-    return [guilds.user_guild(guild, call.bot_id) for guild in call.sandbox.world.guilds_of(call.bot_id)]
+    bodies: list[Json] = []
+    for guild in call.sandbox.world.guilds_of(call.bot_id):
+        counts = guilds.counts(guild) if call.flag("with_counts") else {}
+        bodies.append(guilds.user_guild(guild, call.bot_id) | counts)
+    return bodies
 
 
 async def user(call: Call) -> Any:
