@@ -103,3 +103,24 @@ async def test_a_bots_servers_come_with_counts_if_asked(
     members = next(g for g in (await sandbox.world())["guilds"] if g["id"] == server["id"])["members"]
     expected = (len(members),) * 2 if asked in ("true", "True", "1") else (None, None)
     assert (server.get("approximate_member_count"), server.get("approximate_presence_count")) == expected
+
+
+async def test_a_bots_servers_come_in_pages(sandbox_server: SandboxServer, sandbox: SandboxClient) -> None:
+    """hikari asks for the page after the last server until a page is empty."""
+    await sandbox.call("POST", "/members", {"do": "join", "user": str(sandbox.bot_id), "guild": "Other Place"})
+    first, second = sorted([await sandbox.guild_id(), await sandbox.guild_id("Other Place")])
+    pages = {
+        "": [first, second],
+        "limit=1": [first],
+        f"after={first}": [second],
+        f"after={second}": [],
+        f"before={second}": [first],
+        f"before={second + 1}&limit=1": [second],
+    }
+    headers = {"Authorization": f"Bot {sandbox_server.token}"}
+    async with aiohttp.ClientSession(headers=headers) as session:
+        for query, expected in pages.items():
+            async with session.get(f"{sandbox_server.api_url}/users/@me/guilds?{query}") as response:
+                assert [int(server["id"]) for server in await response.json()] == expected, query
+        async with session.get(f"{sandbox_server.api_url}/users/@me/guilds?limit=201") as response:
+            assert (response.status, (await response.json())["code"]) == (400, 50035)

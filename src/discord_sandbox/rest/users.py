@@ -3,7 +3,6 @@
 from typing import Any
 
 from discord_sandbox import apierrors, guilds
-from discord_sandbox.model import Json
 from discord_sandbox.rest.api import Call, Route
 
 
@@ -25,11 +24,15 @@ async def application(call: Call) -> Any:
 
 
 async def my_guilds(call: Call) -> Any:
-    bodies: list[Json] = []
-    for guild in call.sandbox.world.guilds_of(call.bot_id):
-        counts = guilds.counts(guild) if call.flag("with_counts") else {}
-        bodies.append(guilds.user_guild(guild, call.bot_id) | counts)
-    return bodies
+    """A page of the bot's servers by rising id: those after `after`, or the last ones before `before`."""
+    after, before, limit = call.query_id("after") or 0, call.query_id("before"), int(call.query("limit") or 200)
+    if not 1 <= limit <= 200:
+        raise apierrors.bad_field(("limit",), "NUMBER_TYPE_RANGE", "int value should be between 1 and 200.")
+    servers = sorted(call.sandbox.world.guilds_of(call.bot_id), key=lambda guild: guild.id)
+    servers = [guild for guild in servers if guild.id > after and (before is None or guild.id < before)]
+    page = servers[:limit] if before is None else servers[-limit:]
+    counted = call.flag("with_counts")
+    return [guilds.user_guild(guild, call.bot_id) | (guilds.counts(guild) if counted else {}) for guild in page]
 
 
 async def user(call: Call) -> Any:
