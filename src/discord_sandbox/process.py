@@ -28,6 +28,7 @@ class SandboxProcess:
     process: asyncio.subprocess.Process
 
     def client(self) -> SandboxClient:
+        """A client for this sandbox."""
         return SandboxClient.from_ready_line(self.ready_line)
 
 

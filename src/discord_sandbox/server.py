@@ -27,7 +27,7 @@ INLINE = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
 class NotLoopback(ValueError):
-    """The sandbox has no real authentication and never listens where others could reach it."""
+    """The address is not on loopback. The sandbox has no real authentication, so others must not reach it."""
 
 
 class SandboxServer:
@@ -61,19 +61,23 @@ class SandboxServer:
 
     @property
     def url(self) -> str:
+        """The address without a path."""
         name = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{name}:{self.port}"
 
     @property
     def api_url(self) -> str:
+        """The REST API's address, with its version."""
         return self.url + ROOT
 
     @property
     def gateway_url(self) -> str:
+        """The gateway's address."""
         return "ws" + self.url.removeprefix("http")
 
     @property
     def control_url(self) -> str:
+        """The control API's address, for `SandboxClient`."""
         return self.url + "/sandbox"
 
     @property
@@ -88,9 +92,11 @@ class SandboxServer:
 
     @property
     def ready_line(self) -> str:
+        """One line with all addresses and the key, for `SandboxClient.from_ready_line`."""
         return f"sandbox ready {self.api_url} {self.gateway_url} control {self.control_url} key={self.key}"
 
     async def start(self) -> None:
+        """Listens and serves until `stop`. `port` and the addresses are known afterwards."""
         self._runner = web.AppRunner(self._application(), access_log=None, shutdown_timeout=1.0)
         await self._runner.setup()
         # Bound here rather than by aiohttp, so that port 0 is known before anybody is told.
@@ -109,6 +115,7 @@ class SandboxServer:
             self._saver = asyncio.create_task(self._keep_saving(self._state))
 
     async def stop(self) -> None:
+        """Ends all connections and saves the world, if it is kept in a file."""
         if self._saver is not None:
             self._saver.cancel()
         self.sandbox.gateway.drop(resumable=True, code=1001)
