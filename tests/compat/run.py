@@ -1,8 +1,9 @@
 """`make compat`: connects bots in other libraries to the sandbox and checks what they can do there.
 
 Each bot registers /echo, replies to a mention with two buttons, changes its message at the first one, opens a modal at
-the second one, and responds to the submission privately. The libraries are installed into a folder that is deleted
-afterwards, from npm and PyPI; everything else stays on loopback. Give names of libraries to run only those.
+the second one, and responds to the submission privately. The discord.js bot of the sandbox's README runs too, just as
+it is written there. The libraries are installed from npm and PyPI into a folder that is deleted afterwards; everything
+else stays on loopback. Give names of libraries to run only those.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -19,9 +21,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import discord_sandbox
 from discord_sandbox import Outcome, Person, SandboxClient, SandboxServer, SeenMessage
 
 HERE = Path(__file__).parent
+README = Path(discord_sandbox.__file__).with_name("README.md")
 PATIENCE = 60.0
 
 
@@ -34,6 +38,7 @@ class Library:
     name: str
     package: str
     bot: str
+    from_readme: bool = False
 
     @property
     def is_javascript(self) -> bool:
@@ -42,6 +47,7 @@ class Library:
 
 LIBRARIES = [
     Library("discord.js", "discord.js@14", "discord_js.mjs"),
+    Library("README's bot", "discord.js@14", "bot.mjs", from_readme=True),
     Library("disnake", "disnake", "disnake_bot.py"),
     Library("hikari", "hikari>=2.7", "hikari_bot.py"),
     Library("interactions.py", "discord-py-interactions", "interactions_bot.py"),
@@ -60,12 +66,16 @@ async def execute(*command: str, folder: Path) -> str:
 
 async def install(library: Library, folder: Path) -> tuple[list[str], str]:
     """The command that starts the bot, and the version that was installed."""
-    shutil.copy(HERE / library.bot, folder)
+    if library.from_readme:
+        (block,) = re.findall(r"```js\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
+        (folder / library.bot).write_text(block, encoding="utf-8")
+    else:
+        shutil.copy(HERE / library.bot, folder)
     if library.is_javascript:
         if shutil.which("npm") is None:
             raise Failed("npm is not installed")
         await execute("npm", "install", "--no-audit", "--no-fund", library.package, folder=folder)
-        script = f"console.log(require('{library.name}').version)"
+        script = "console.log(require('discord.js').version)"
         return ["node", library.bot], (await execute("node", "-e", script, folder=folder)).strip()
     await asyncio.to_thread(venv.create, folder / "venv", with_pip=True)
     python = str(folder / "venv/bin/python")
@@ -79,6 +89,7 @@ async def install(library: Library, folder: Path) -> tuple[list[str], str]:
 async def started(command: list[str], folder: Path, server: SandboxServer) -> AsyncGenerator[Path]:
     """The bot in a process; gives the file with its output."""
     own = {"DISCORD_TOKEN": server.token, "DISCORD_API_URL": server.api_url, "PYTHONUNBUFFERED": "1"}
+    own |= {"DISCORD_API": server.api_url.removesuffix("/v10")}
     with (folder / "bot.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
             *command, cwd=folder, env=os.environ | own, stdout=log, stderr=asyncio.subprocess.STDOUT
@@ -181,6 +192,29 @@ class Tour:
         expect(outcome.answered, f"the bot did not respond: {outcome.error}")
 
 
+class ReadmeTour(Tour):
+    """The steps that the README describes."""
+
+    async def get_a_click(self) -> str:
+        outcome = await self.person.click(await self._ask(), "Wave back")
+        expect(outcome.text == f"{self.person.name} waves", f"it said {outcome.text!r}, {outcome.error}")
+        return repr(outcome.text)
+
+    async def respond_to_the_command(self) -> str:
+        outcome = await self.person.run("general", "roll", sides=1)
+        expect(outcome.text == "You rolled 1", f"it said {outcome.text!r}, {outcome.error}")
+        return repr(outcome.text)
+
+    def steps(self) -> list[Callable[[], Awaitable[str]]]:
+        return [
+            self.connect,
+            self.register_a_command,
+            self.reply_to_a_mention,
+            self.get_a_click,
+            self.respond_to_the_command,
+        ]
+
+
 async def tour(library: Library, folder: Path) -> bool:
     try:
         command, version = await install(library, folder)
@@ -191,7 +225,8 @@ async def tour(library: Library, folder: Path) -> bool:
     async with SandboxServer() as server, SandboxClient(server.control_url, server.key) as sandbox:
         await sandbox.settings(interaction_deadline=PATIENCE)
         async with started(command, folder, server) as log:
-            for step in Tour(sandbox, await sandbox.person("Max")).steps():
+            kind = ReadmeTour if library.from_readme else Tour
+            for step in kind(sandbox, await sandbox.person("Max")).steps():
                 name = step.__name__.replace("_", " ")
                 try:
                     print(f"{library.name:16} ok      {name}: {await step()}", flush=True)
