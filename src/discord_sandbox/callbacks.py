@@ -1,6 +1,6 @@
-"""The bot's answer to an interaction: the callback within three seconds, then followups by token.
+"""The bot's response to an interaction: the callback within three seconds, then followups by token.
 
-Carries out what the bot sends; who pressed what is `presses`'s work, and the clock rules are the ledger's.
+It carries out the response. `presses` creates the interactions, and `interactions` has the rules about time.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ ALLOWED = {
 
 
 def respond(sb: Sandbox, interaction_id: int, token: str, body: Json, uploads: Mapping[int, Upload]) -> Json:
-    """Takes the one answer and returns what `with_response` would show."""
+    """Carries out the one response and returns the body for `with_response`."""
     interaction = sb.interactions.get(interaction_id)
     if interaction is None or interaction.token != token:
         raise apierrors.unknown_interaction()
@@ -99,7 +99,7 @@ def _with_response(sb: Sandbox, interaction: Interaction, kind: int, message: Me
 
 
 def of_token(sb: Sandbox, application_id: int, token: str) -> Interaction | None:
-    """The interaction behind a followup's token; raises once the token has run out."""
+    """The interaction that a followup's token belongs to. Raises when the token has expired."""
     interaction = sb.interactions.of_token(token)
     if interaction is None or interaction.application_id != application_id:
         return None
@@ -113,7 +113,7 @@ def follow_up(sb: Sandbox, interaction: Interaction, body: Json, uploads: Mappin
         raise apierrors.unknown_webhook()
     original = sb.world.message(interaction.channel_id, interaction.original_id or 0)
     if original is not None and original.flags & MessageFlag.LOADING:
-        # The first followup takes the place of "is thinking", and its privacy is the deferral's.
+        # The first followup replaces "is thinking", and is as private as the deferral was.
         return _rewrite(sb, original, body, uploads)
     return _post(sb, interaction, message_contents.for_create(body, uploads, sb.world.ids))
 
@@ -171,7 +171,7 @@ def _post(sb: Sandbox, interaction: Interaction, contents: MessageContents) -> M
 
 
 def _message_type(interaction: Interaction) -> MessageType:
-    """The first answer to a command is message as such; everything else is an ordinary message."""
+    """The first response to a command has a type of its own; every other message is an ordinary one."""
     if interaction.kind != Kind.COMMAND or interaction.original_id is not None:
         return MessageType.DEFAULT
     typed = interaction.payload["data"]["type"] == 1

@@ -1,6 +1,6 @@
 """The gateway's protocol over one websocket: hello, identify, heartbeat, resume, and the close codes.
 
-It knows sessions and how to introduce a bot to its servers; it does not know why events happen.
+It knows the sessions and sends a new bot its servers; it does not know why events happen.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ class Gateway:
         return socket
 
     def drop(self, *, resumable: bool, code: int | None = None) -> int:
-        """Cuts every socket; returns how many."""
+        """Cuts every socket and returns their number."""
         for connection in list(self._connections):
             if connection.session is not None and not resumable:
                 self.sessions.forget(connection.session)

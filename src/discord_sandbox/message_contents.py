@@ -1,6 +1,6 @@
-"""A message as its sender writes it: the JSON and the uploads, checked against Discord's limits.
+"""A message as its sender wrote it: the JSON and the uploads, checked against Discord's limits.
 
-It judges the form alone. Whether the sender may post there, and who gets pinged, is for `posting`.
+It judges the form alone. `posting` decides whether the sender may post and who gets pinged.
 """
 
 import mimetypes
@@ -32,7 +32,7 @@ class Upload:
 
 @dataclass(frozen=True)
 class MessageContents:
-    """What a message will say. On an edit, `touched` names the fields that the editor really sent."""
+    """The contents of a new or edited message. On an edit, `touched` names the fields that the editor sent."""
 
     content: str = ""
     embeds: list[Json] = field(default_factory=list[Json])
@@ -76,7 +76,7 @@ def for_create(body: Json, uploads: Mapping[int, Upload], ids: Snowflakes) -> Me
 def for_edit(body: Json, uploads: Mapping[int, Upload], ids: Snowflakes, old: Message) -> MessageContents:
     """The message as it would be after the edit; fields that were not sent stay as they are."""
     errors = FormErrors()
-    sticky = old.flags & MessageFlag.COMPONENTS_V2  # once laid out with V2, always
+    sticky = old.flags & MessageFlag.COMPONENTS_V2  # a V2 message stays one
     keep = old.flags & ~SETTABLE
     asked = old.flags if body.get("flags") is None else int(body["flags"])
     flags = (asked & SETTABLE) | keep | sticky

@@ -1,8 +1,7 @@
-"""Posting, editing and deleting messages, for bots, people, webhooks and interaction answers alike.
+"""Posting, editing and deleting messages, for bots, people, webhooks and interaction responses alike.
 
-The one place where a message comes into the world: mentions, pings, unfurls, nonces and threads are settled here.
-Callers have checked the form (`message_contents`) and, for interaction responses, decided that no permission is
-needed.
+All messages come into the world here, with their mentions, pings, unfurls, nonces and threads. Callers have checked
+the form (`message_contents`) and, for interaction responses, decided that no permission is needed.
 """
 
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ NONCE_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class Sender:
-    """In whose name a message is posted."""
+    """The sender of a message: a user, a webhook, or a bot that responds to an interaction."""
 
     user_id: int
     webhook: Webhook | None = None
@@ -40,7 +39,7 @@ class Sender:
 
 
 def check_may_post(sb: Sandbox, where: Channel, user_id: int, contents: MessageContents) -> None:
-    """Discord's refusals for a message sent to a channel, as against one that answers an interaction."""
+    """Discord's refusals for a message to a channel. Interaction responses need no such check."""
     if where.guild_id is None:
         other = next((user for user in where.recipients if user != user_id), user_id)
         shared = any(user_id in guild.members for guild in sb.world.guilds_of(other))
@@ -167,19 +166,19 @@ def _may_embed(sb: Sandbox, where: Channel, sender: Sender) -> bool:
 
 
 def _settle_text(sb: Sandbox, where: Channel, message: Message, contents: MessageContents, on: str) -> None:
-    """Works out mentions, pings and unfurls of a text that has just been written or rewritten."""
-    found = _mentioned(sb, where, message, contents)
-    message.mentions = list(found.users)
-    message.mention_roles = list(found.roles)
-    message.mention_everyone = found.everyone
-    if found and not message.flags & MessageFlag.SUPPRESS_NOTIFICATIONS:
-        pinged = _pinged(sb, where, message, found)
+    """Finds the mentions, pings and unfurls of a new or changed text."""
+    mentioned = _mentioned(sb, where, message, contents)
+    message.mentions = list(mentioned.users)
+    message.mention_roles = list(mentioned.roles)
+    message.mention_everyone = mentioned.everyone
+    if mentioned and not message.flags & MessageFlag.SUPPRESS_NOTIFICATIONS:
+        pinged = _pinged(sb, where, message, mentioned)
         record: Json = {
             "on": on,
             "users": [str(user) for user in pinged],
-            "mentions": [str(user) for user in found.users],
-            "roles": [str(role) for role in found.roles],
-            "everyone": found.everyone,
+            "mentions": [str(user) for user in mentioned.users],
+            "roles": [str(role) for role in mentioned.roles],
+            "everyone": mentioned.everyone,
         }
         message.pings.append(record)
         sb.log.world("ping", channel_id=str(where.id), message_id=str(message.id), **record)
@@ -210,14 +209,14 @@ def _mentioned(sb: Sandbox, where: Channel, message: Message, contents: MessageC
     )
 
 
-def _pinged(sb: Sandbox, where: Channel, message: Message, found: Mentions) -> list[int]:
-    """The people whose client makes a sound: those mentioned who can see the message."""
+def _pinged(sb: Sandbox, where: Channel, message: Message, mentioned: Mentions) -> list[int]:
+    """The people who are notified: those mentioned who can see the message."""
     guild = sb.world.guild_of(where)
     everybody = [*where.recipients] if guild is None else [*guild.members]
-    reached = set(found.users)
+    reached = set(mentioned.users)
     if guild is not None:
         for user_id, member in guild.members.items():
-            if found.everyone or set(member.roles) & set(found.roles):
+            if mentioned.everyone or set(member.roles) & set(mentioned.roles):
                 reached.add(user_id)
     if message.ephemeral_to is not None:
         reached &= {message.ephemeral_to}

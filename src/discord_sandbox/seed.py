@@ -1,6 +1,6 @@
-"""The world a new sandbox starts with: two servers, a handful of people, the bot, another bot and a webhook.
+"""The world that a new sandbox starts with: two servers, a few people, the bot, another bot and a webhook.
 
-Names and roles are what tests and the guide refer to; ids are made fresh.
+Tests and the guide refer to the names and roles; the ids are new each time, except the default bot's.
 """
 
 import secrets
@@ -102,7 +102,7 @@ def join(world: World, guild: Guild, user: User, *roles: Role) -> Member:
 
 
 def join_bot(world: World, guild: Guild, bot: User, permissions: int) -> Member:
-    """An invited bot brings a role of its own that holds what the invitation granted."""
+    """An invited bot gets a role of its own with the permissions of the invitation."""
     role = new_role(world, guild, bot.name, permissions)
     role.bot_id = bot.id
     return join(world, guild, bot, role)

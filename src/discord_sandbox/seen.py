@@ -1,6 +1,6 @@
-"""Messages, buttons and the outcome of a press as a person sees them; `SandboxClient` and `Person` give these.
+"""Messages, buttons and outcomes as a person sees them; `SandboxClient` and `Person` return these.
 
-Thin views of the server's JSON (always there as `raw`); no network and no rules.
+Thin views of the server's JSON, which is always there as `raw`; no network and no rules.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
-"""The sandbox as a server on loopback: REST, gateway, attachments and the control API on one port.
+"""The sandbox as a server on loopback: REST, gateway, attachments, control API and page on one port.
 
-Starts, stops and keeps the world's file; every behaviour is elsewhere.
+It starts, stops and saves the world's file; the behaviour is elsewhere.
 """
 
 import asyncio
@@ -150,7 +150,7 @@ class SandboxServer:
 
     async def _front(self, request: web.Request) -> web.StreamResponse:
         if request.headers.get("Upgrade", "").lower() == "websocket":
-            # Bots send no Origin. A web page of somebody else's, opened in a browser here, does.
+            # Bots send no Origin. A foreign web page that is open in a browser here does.
             if request.headers.get("Origin", self.url) != self.url:
                 raise web.HTTPForbidden
             return await self.sandbox.gateway.serve(request)
@@ -184,7 +184,7 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
-        listener.listen(BACKLOG)  # only this tells whether somebody else has it
+        listener.listen(BACKLOG)  # only this fails if another process listens there
     except OSError:
         listener.close()
         raise

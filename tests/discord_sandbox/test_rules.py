@@ -117,7 +117,7 @@ def test_good_modal_takes_what_its_form_allows() -> None:
     assert first["component"] == {"type": 4, "id": 2, "custom_id": "a", "value": "abc"}
     assert second == {"type": 10, "id": 3}
     for wrong in ({"a": "abcd"}, {"a": ""}, {"b": "x"}):
-        with pytest.raises(modals.BadAnswer):
+        with pytest.raises(modals.BadValue):
             modals.fill(modal, wrong)
 
 

@@ -1,6 +1,6 @@
-"""How a control request is authorised, read and answered.
+"""Authorises, reads and answers the requests to the control API.
 
-Plain functions from an `ControlRequest` to JSON are wrapped here; they know nothing of HTTP.
+The handlers are plain functions from a `ControlRequest` to JSON, which know nothing of HTTP.
 """
 
 import base64

@@ -1,6 +1,6 @@
-"""Levers for what a person does: write, look, press, submit, run.
+"""The control API's routes for people: write, read, press, submit, run.
 
-Each one names who does it; the rules are those of `people`, `presses` and `slash_commands`.
+Each request names the person. `people`, `presses` and `slash_commands` have the rules.
 """
 
 import asyncio
@@ -114,7 +114,7 @@ async def menu(call: ControlRequest) -> Any:
 
 
 async def commands(call: ControlRequest) -> Any:
-    return [guilds.command(found) for found in slash_commands.visible(call.sandbox, call.user, call.channel)]
+    return [guilds.command(command) for command in slash_commands.visible(call.sandbox, call.user, call.channel)]
 
 
 async def interaction(call: ControlRequest) -> Any:
@@ -122,9 +122,9 @@ async def interaction(call: ControlRequest) -> Any:
 
 
 async def replay(call: ControlRequest) -> Any:
-    found = _interaction(call, call.number("interaction"))
-    presses.deliver(call.sandbox, found)
-    return await _outcome(call, found)
+    interaction = _interaction(call, call.number("interaction"))
+    presses.deliver(call.sandbox, interaction)
+    return await _outcome(call, interaction)
 
 
 async def webhook(call: ControlRequest) -> Any:
@@ -133,14 +133,14 @@ async def webhook(call: ControlRequest) -> Any:
 
 
 def _interaction(call: ControlRequest, number: int) -> Interaction:
-    found = call.sandbox.interactions.get(number)
-    if found is None:
+    interaction = call.sandbox.interactions.get(number)
+    if interaction is None:
         raise NotPossible(f"there is no interaction {number}")
-    return found
+    return interaction
 
 
 async def _outcome(call: ControlRequest, made: Interaction) -> Json:
-    """What the person saw, once it was answered or had failed, or after `wait` seconds."""
+    """The outcome that the person saw, as soon as the bot responded or failed to, or after `wait` seconds."""
     wait = float(call.json.get("wait", call.query("wait", str(call.sandbox.interactions.deadline + 1.0))))
     try:
         await asyncio.wait_for(made.settled.wait(), wait)

@@ -1,6 +1,6 @@
-"""Levers for the world itself and for its failures: roles, permissions, threads, sockets, faults, clocks.
+"""The control API's routes for the world and its failures: roles, permissions, threads, sockets, faults, clocks.
 
-What a person cannot do, but an administrator or a bad day can.
+An ordinary person cannot do these; an administrator, Discord itself or a bad day can.
 """
 
 from typing import Any
@@ -49,10 +49,10 @@ async def log(call: ControlRequest) -> Any:
             and (not channel or entry.data.get("channel_id") == channel)
         )
 
-    found = await call.sandbox.log.wait(int(call.query("after", "0")), wanted, float(call.query("timeout", "0")))
+    entries = await call.sandbox.log.wait(int(call.query("after", "0")), wanted, float(call.query("timeout", "0")))
     limit = int(call.query("limit", "1000"))
-    head = call.sandbox.log.head if len(found) <= limit else found[limit - 1].seq
-    return {"entries": [entry.as_json() for entry in found[:limit]], "head": head}
+    head = call.sandbox.log.head if len(entries) <= limit else entries[limit - 1].seq
+    return {"entries": [entry.as_json() for entry in entries[:limit]], "head": head}
 
 
 def _role(call: ControlRequest, guild: Guild) -> Role:
@@ -72,10 +72,12 @@ def _member(call: ControlRequest, guild: Guild) -> Member:
 
 def _application(call: ControlRequest) -> Application:
     wanted = call.json.get("bot")
-    found = next((a for a in call.sandbox.world.applications.values() if wanted in (None, str(a.id), a.name)), None)
-    if found is None:
+    application = next(
+        (a for a in call.sandbox.world.applications.values() if wanted in (None, str(a.id), a.name)), None
+    )
+    if application is None:
         raise NotPossible(f"there is no bot {wanted!r}")
-    return found
+    return application
 
 
 async def roles(call: ControlRequest) -> Any:
@@ -101,7 +103,7 @@ async def roles(call: ControlRequest) -> Any:
 
 
 async def overwrites(call: ControlRequest) -> Any:
-    """What a channel allows or denies to a role or a user."""
+    """Sets what a channel allows or denies to a role or a user."""
     channel, target = call.channel, str(call.json["target"])
     guild = call.sandbox.world.guild_of(channel)
     role = next((r for r in guild.roles.values() if target in (str(r.id), r.name)), None) if guild else None
@@ -153,7 +155,7 @@ async def archive_idle(call: ControlRequest) -> Any:
 
 
 async def gateway(call: ControlRequest) -> Any:
-    """`do`: drop, reconnect (op 7), invalidate (op 9) or inject an event as it is."""
+    """`do`: drop, reconnect (operation 7), invalidate (operation 9) or inject an event."""
     gate, deed = call.sandbox.gateway, call.json["do"]
     resumable = bool(call.json.get("resumable", True))
     if deed == "drop":
@@ -206,7 +208,7 @@ async def limits(call: ControlRequest) -> Any:
 
 
 async def settings(call: ControlRequest) -> Any:
-    """Time, privileged intents and sizes; only what is named changes."""
+    """Changes the settings that are named: times, privileged intents, sizes, tokens."""
     sb, given = call.sandbox, call.json
     sb.interactions.deadline = float(given.get("interaction_deadline", sb.interactions.deadline))
     sb.interactions.token_life = float(given.get("token_life", sb.interactions.token_life))

@@ -1,6 +1,6 @@
-"""Reads what a client sent: JSON, or a multipart form of JSON and files.
+"""Reads the body of a request: JSON, or a multipart form of JSON and files.
 
-Knows the encodings and the size limit, not what the JSON means.
+It knows the encodings and the size limit, not what the JSON means.
 """
 
 import json

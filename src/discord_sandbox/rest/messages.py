@@ -1,6 +1,6 @@
 """Messages, reactions, pins and typing under `/channels/{id}`.
 
-HTTP in, JSON out; what posting means is in `posting`.
+HTTP in, JSON out; `posting` has the behaviour.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from discord_sandbox.rest.api import Call, Route
 
 
 def written(call: Call, where: Channel, message: Message) -> Json:
-    """A message as this bot may read it over REST: its application's flag decides about the text."""
+    """A message as this bot may read it over REST. Its application's flag decides whether the text is included."""
     clear = access.readable(call.bot_id, where, message, content_intent=call.app.message_content)
     return call.sandbox.payloads.message(message, call.bot_id, readable=clear)
 
@@ -72,16 +72,16 @@ async def history(call: Call) -> Any:
     limit = int(call.query("limit") or 50)
     if not 1 <= limit <= 100:
         raise apierrors.bad_field(("limit",), "NUMBER_TYPE_MAX", "int value should be between 1 and 100.")
-    found = [m for m in call.sandbox.world.history(where.id) if m.ephemeral_to is None]
+    messages = [m for m in call.sandbox.world.history(where.id) if m.ephemeral_to is None]
     before, after, around = call.query_id("before"), call.query_id("after"), call.query_id("around")
     if around is not None:
-        earlier = [m for m in found if m.id < around][-(limit // 2) :]
-        found = earlier + [m for m in found if m.id >= around][: limit - len(earlier)]
+        earlier = [m for m in messages if m.id < around][-(limit // 2) :]
+        messages = earlier + [m for m in messages if m.id >= around][: limit - len(earlier)]
     elif after is not None:
-        found = [m for m in found if m.id > after][:limit]
+        messages = [m for m in messages if m.id > after][:limit]
     else:
-        found = [m for m in found if before is None or m.id < before][-limit:]
-    return [written(call, where, message) for message in reversed(found)]
+        messages = [m for m in messages if before is None or m.id < before][-limit:]
+    return [written(call, where, message) for message in reversed(messages)]
 
 
 async def typing(call: Call) -> Any:

@@ -1,4 +1,7 @@
-"""The bot itself, its application, other users, private channels, and where the gateway is."""
+"""The bot itself, its application, other users, private channels, and the gateway's address.
+
+HTTP in, JSON out.
+"""
 
 from typing import Any
 
@@ -36,10 +39,10 @@ async def my_guilds(call: Call) -> Any:
 
 
 async def user(call: Call) -> Any:
-    found = call.sandbox.world.users.get(call.id("user_id"))
-    if found is None:
+    other = call.sandbox.world.users.get(call.id("user_id"))
+    if other is None:
         raise apierrors.unknown_user()
-    return call.sandbox.payloads.user(found)
+    return call.sandbox.payloads.user(other)
 
 
 async def open_dm(call: Call) -> Any:

@@ -1,6 +1,6 @@
-"""Where the bot answers interactions, and where webhooks post.
+"""The routes for interaction responses and for webhooks.
 
-Both are authorised by the token in the path. What an answer does is in `callbacks`.
+The token in the path authorises both. `callbacks` carries out the responses.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
-"""The page over HTTP: its files, what it asks for, and what a person does in it.
+"""The page over HTTP: its files, its data, and the actions of people.
 
-Everything a person does goes through the handlers of `control.people`, under the same rules as in tests. Whether a
-request may come in at all is settled by `guard` before it gets here.
+Every action goes through the handlers of `control.people`, under the same rules as in tests. `guard` has let the
+request in before it gets here.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ from discord_sandbox.web.markdown import render
 
 STATIC = Path(__file__).with_name("static")
 VERSION = "VERSION"
-"""In index.html this word stands for a digest of all files, so that a browser may keep them for ever."""
+"""In index.html this word is replaced by a digest of all files, so that a browser may keep them."""
 RESTART = "bot.restart"
 """The log entry by which the page asks the runner of the bot to kill it and start it again."""
 HISTORY = 400
@@ -70,9 +70,9 @@ class Page:
         token = request.query.get("token")
         session = None if token is None else self.guard.exchange(token)
         if session is not None:
-            answer = web.Response(status=303, headers={"Location": "/"})
-            answer.set_cookie(self.guard.cookie, session, httponly=True, samesite="Strict", path="/")
-            return answer
+            response = web.Response(status=303, headers={"Location": "/"})
+            response.set_cookie(self.guard.cookie, session, httponly=True, samesite="Strict", path="/")
+            return response
         if token is not None or not self.guard.knows(request):
             return unknown()
         policy = {"Content-Security-Policy": page_policy(self.guard.netloc)}
@@ -141,7 +141,7 @@ class Page:
         limit = min(int(call.query("limit", str(HISTORY))), 5000)
         seen = [m for m in self.sandbox.world.history(where.id) if view.may_see(self.sandbox, user, where, m)]
         return {
-            "messages": [view.message(self.sandbox, found, user) for found in seen[-limit:]],
+            "messages": [view.message(self.sandbox, message, user) for message in seen[-limit:]],
             "more": len(seen) > limit,
         }
 

@@ -1,4 +1,4 @@
-// Building elements. Text is always text; only `rendered` takes HTML, and only what the server made of markdown.
+// Builds elements. Text is always text; only `rendered` takes HTML, and only HTML that the server made from markdown.
 
 const policy = window.trustedTypes
   ? window.trustedTypes.createPolicy("page", { createHTML: (text) => text })

@@ -48,7 +48,7 @@ function about(here) {
       ? app.world.guide.direct || "Only the two of you can see this."
       : "Only the two of you can see this.";
   if (!here.guild.has_bot)
-    return `${bot} is not in this server, and ${self().name} sees nothing of the one it is in. Act as somebody else.`;
+    return `${bot} is not in this server, and ${self().name} cannot see the server that it is in. Act as somebody else.`;
   return app.world.guide.channel || `Mention @${bot} to talk to it.`;
 }
 
@@ -148,7 +148,7 @@ export function drawHint() {
   ]);
 }
 
-/** The bot has answered: what the hint asked for is done. */
+/** The bot has replied, so the step is done. */
 on("heard", (message) => {
   if (!current || message.author.id !== app.world.bot.id || message.parts.length || message.loading || message.private)
     return;

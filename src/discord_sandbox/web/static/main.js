@@ -79,7 +79,7 @@ function drawBot() {
 find("restart").addEventListener("click", async (event) => {
   const button = event.currentTarget;
   button.disabled = true;
-  speak("The bot is killed and started again.");
+  speak("The bot is restarted.");
   await attempt(restart);
   setTimeout(() => {
     button.disabled = false;
@@ -121,7 +121,7 @@ async function become(who, at) {
   drawTyping();
 }
 
-/** Follows into the thread that the bot opened for what was just asked: that is where it goes on. */
+/** Opens the thread that the bot started for the last message. */
 function enterThread() {
   const opened = [...awaited].find((id) => place(id));
   if (!opened) return false;
@@ -139,7 +139,7 @@ on("act-as", async (id) => {
 on("sent", (message) => {
   awaited.add(message.id);
   setTimeout(() => awaited.delete(message.id), 15000);
-  enterThread(); // the bot may have been quicker than the answer to our own request
+  enterThread(); // the bot may have been faster than the response to our request
 });
 on("stream:state", ({ state }) => {
   const was = app.world.bot.online;
@@ -152,12 +152,12 @@ on("stream:reset", () => become(app.me));
 on("connected", (up) => {
   const words = find("offline");
   words.hidden = up;
-  words.textContent = up ? "" : "The sandbox does not answer. Trying again…";
+  words.textContent = up ? "" : "The sandbox does not respond. Trying again…";
 });
 on("locked", () => {
   const words = find("offline");
   words.hidden = false;
-  words.textContent = "The sandbox was started anew. Open the page with the address that is printed in the terminal.";
+  words.textContent = "The sandbox was restarted. Open the page with the address that it printed in the terminal.";
 });
 window.addEventListener("hashchange", () => {
   const { as, at } = address();
