@@ -6,18 +6,20 @@ The sandbox has no suggestions of its own, because it does not know the bot. Its
       "channel": "Try one of these:",
       "direct": "The bot replies only to its owner here.",
       "mark": "check",
+      "people": {"admin": "may use every command"},
       "steps": [
         {"id": "hello", "title": "Say hello", "short": "Hello", "text": "hello", "then": "The bot says **hello** back."}
       ]
     }
 
 `channel` and `direct` are shown in an empty channel and in an empty conversation with the bot. `mark` names the bot's
-icon, one of those in `static/dom.js`. In a step, `title` and `short` are its long and short name, `text` is sent after
-the mention, and `then` is the advice, in Markdown.
+icon, one of those in `static/dom.js`. `people` has notes about admin, member, outsider, or a role (small letters,
+no last s). In a step, `title` and `short` are its long and short name, `text` is sent after the mention, and
+`then` is the advice, in Markdown.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from discord_sandbox.model import Json
@@ -38,6 +40,7 @@ class Guide:
     channel: str = ""
     direct: str = ""
     mark: str = ""
+    people: dict[str, str] = field(default_factory=dict[str, str])
     restarts: bool = False
 
     @classmethod
@@ -52,4 +55,5 @@ class Guide:
             if missing:
                 raise BadGuide(f"{path}: step {number} needs a text for {', '.join(missing)}")
         texts = {key: str(body.get(key) or "") for key in ("channel", "direct", "mark")}
-        return cls(steps, **texts, restarts=restarts)
+        people = {kind: str(note) for kind, note in fields(body.get("people")).items()}
+        return cls(steps, **texts, people=people, restarts=restarts)

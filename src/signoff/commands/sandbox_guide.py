@@ -16,6 +16,12 @@ def guide(hurry: int | None) -> dict[str, Any]:
         "channel": "Signoff works with tools here and asks before a tool does anything that matters. Try one of these:",
         "direct": "Signoff replies only to the people that its operator has listed. Send it a message and see.",
         "mark": "check",
+        "people": {
+            "admin": "may ask and decide: has Manage Server",
+            "approver": "may ask and decide: has the Approvers role",
+            "member": "may ask, but not decide",
+            "outsider": "is in another server and sees none of this",
+        },
         "steps": [
             {
                 "id": "approve",
