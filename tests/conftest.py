@@ -17,6 +17,8 @@ from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, Plac
 from signoff.store import Store
 from signoff.turns.model import Turn
 
+pytest_plugins = ["discord_sandbox.pytest_plugin"]
+
 SERVER = "900000000000000001"
 PLACE = Place(SERVER, "700000000000000001", "700000000000000001")
 ADA = Actor("100000000000000001", "Ada", SERVER, manages_server=True)

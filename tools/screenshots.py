@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import shutil
 import sys
@@ -20,10 +21,12 @@ from typing import Any
 
 from playwright.async_api import Browser, Locator, Page, async_playwright
 
+from discord_sandbox import Plan
 from discord_sandbox.client import SandboxClient
 from discord_sandbox.process import SandboxProcess, sandbox_process
-from discord_sandbox.sight import SeenMessage
-from discord_sandbox.web import page_token
+from discord_sandbox.seen import SeenMessage
+from signoff.commands.sandbox import NAMES
+from signoff.commands.sandbox_guide import guide
 
 ROOT = Path(__file__).parents[1]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -68,7 +71,7 @@ class Studio:
     async def start_bot(self) -> None:
         before = await self.sandbox.head()
         own = {name: value for name, value in os.environ.items() if not name.startswith(("SIGNOFF_", "DISCORD_"))}
-        own |= {"DISCORD_TOKEN": "sandbox-token", "DISCORD_API_URL": self.server.api_url, "SIGNOFF_MODEL": "demo"}
+        own |= {"DISCORD_TOKEN": Plan.token, "DISCORD_API_URL": self.server.api_url, "SIGNOFF_MODEL": "demo"}
         own |= {"DISCORD_GATEWAY_URL": self.server.gateway_url}
         with (self.folder / "bot.log").open("ab") as log:
             self.bot = await asyncio.create_subprocess_exec(
@@ -111,7 +114,9 @@ class Studio:
 
 @asynccontextmanager
 async def studio(folder: Path) -> AsyncGenerator[Studio]:
-    async with sandbox_process("--restarts") as server, server.client() as sandbox:
+    (folder / "guide.json").write_text(json.dumps(guide(None)), encoding="utf-8")
+    options = ("--restarts", "--guide", str(folder / "guide.json"), *NAMES)
+    async with sandbox_process(*options) as server, server.client() as sandbox:
         await sandbox.rate_limits(enabled=False)
         await sandbox.settings(interaction_deadline=PATIENCE)
         approvers = await sandbox.role_id("Approvers")
@@ -214,12 +219,11 @@ async def portray(scene: Studio, browser: Browser, target: Path) -> None:
 async def _opened(scene: Studio, browser: Browser, options: dict[str, Any]) -> AsyncGenerator[Page]:
     context = await browser.new_context(**options)
     context.set_default_timeout(PATIENCE * 1000)
-    base = scene.server.api_url.partition("/api/")[0]
     page = await context.new_page()
-    await page.goto(f"{base}/?token={page_token(scene.server.ready_line.rpartition('key=')[2])}")
+    await page.goto(scene.server.page_url)
     await page.wait_for_selector("html[data-ready]", state="attached")
     # The suggestions are for the first minute; the pictures are of the cards.
-    await page.evaluate("sessionStorage.setItem('signoff-guide-off', '1')")
+    await page.evaluate("sessionStorage.setItem('sandbox-guide-off', '1')")
     await page.reload()
     await page.wait_for_selector("html[data-ready]", state="attached")
     if options["viewport"]["width"] == LOOKS["light"]["viewport"]["width"]:

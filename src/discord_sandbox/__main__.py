@@ -1,4 +1,7 @@
-"""`python -m discord_sandbox`: runs the server until it is interrupted, and says on one line where it is."""
+"""`python -m discord_sandbox`: runs the server until it is interrupted.
+
+The first line that it prints is for programs, the others are for people: the page's address and the bot's token.
+"""
 
 import argparse
 import asyncio
@@ -7,30 +10,33 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
+from discord_sandbox.process import TOKEN_VARIABLE
 from discord_sandbox.seed import Plan
 from discord_sandbox.server import NotLoopback, SandboxServer
-from discord_sandbox.web import Guide
+from discord_sandbox.web import BadGuide, Guide
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m discord_sandbox", description="A Discord on loopback.")
-    parser.add_argument("--host", default="127.0.0.1", help="a loopback address; anything else is refused")
-    parser.add_argument("--port", type=int, default=9000, help="0 picks a free one")
-    parser.add_argument("--or-any", action="store_true", help="another free port if that one is taken")
-    parser.add_argument("--state", type=Path, help="file that keeps the world between runs")
-    token = os.environ.get("SIGNOFF_SANDBOX_TOKEN", Plan.token)
-    parser.add_argument("--token", default=token, help="the bot's token; better given in SIGNOFF_SANDBOX_TOKEN")
-    parser.add_argument("--key", help="the control API's key; made up if absent")
+    parser.add_argument("--host", default="127.0.0.1", help="a loopback address; any other address is refused")
+    parser.add_argument("--port", type=int, default=9000, help="0 picks a free port (default: 9000)")
+    parser.add_argument("--or-any", action="store_true", help="pick a free port if that one is taken")
+    parser.add_argument("--state", type=Path, help="a file that keeps the world between runs")
+    token = os.environ.get(TOKEN_VARIABLE) or Plan.token
+    parser.add_argument("--token", default=token, help=f"the bot's token; {TOKEN_VARIABLE} keeps it out of `ps`")
+    parser.add_argument("--bot", default=Plan.bot, help="the bot's name in a new world")
+    parser.add_argument("--server", default=Plan.server, help="the name of the bot's server in a new world")
+    parser.add_argument("--key", help="the control API's key (default: a random one)")
     parser.add_argument("--message-content", action="store_true", help="grant the Message Content intent")
     parser.add_argument("--members", action="store_true", help="grant the Server Members intent")
-    parser.add_argument("--hurry", type=int, help="seconds of the short deadline that the bot's rules have")
-    parser.add_argument("--restarts", action="store_true", help="somebody restarts the bot when the page asks for it")
+    parser.add_argument("--guide", type=Path, help="a JSON file with suggestions for the page")
+    parser.add_argument("--restarts", action="store_true", help="show a button that asks for a restart of the bot")
     return parser.parse_args(arguments)
 
 
 async def run(options: argparse.Namespace) -> None:
-    plan = Plan(token=options.token, message_content=options.message_content, members=options.members)
-    guide = Guide(options.hurry, options.restarts)
+    plan = Plan(options.token, options.message_content, options.members, options.bot, options.server)
+    restarts: bool = options.restarts
     server = SandboxServer(
         host=options.host,
         port=options.port,
@@ -38,14 +44,15 @@ async def run(options: argparse.Namespace) -> None:
         plan=plan,
         state=options.state,
         key=options.key,
-        guide=guide,
+        guide=Guide.read(options.guide, restarts=restarts) if options.guide else Guide(restarts=restarts),
     )
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         with suppress(NotImplementedError):  # Windows: Ctrl-C ends asyncio.run instead
             loop.add_signal_handler(number, server.stopped.set)
     async with server:
-        print(server.ready_line, flush=True)
+        print(server.ready_line)
+        print(f"page  {server.page_url}\ntoken {server.token}", flush=True)
         await server.stopped.wait()
 
 
@@ -54,6 +61,8 @@ def main() -> None:
     try:
         with suppress(KeyboardInterrupt):
             asyncio.run(run(options))
+    except BadGuide as problem:
+        raise SystemExit(f"the sandbox cannot start: {problem}") from None
     except (NotLoopback, OSError) as problem:
         raise SystemExit(f"the sandbox cannot start on {options.host} port {options.port}: {problem}") from None
 

@@ -1,6 +1,6 @@
-"""May this user do that here? Finds the thing asked for or raises Discord's refusal.
+"""Checks whether a user may do something, and finds it or raises Discord's refusal.
 
-Shared by everything a bot or a person does, so that both meet the same rules.
+Bots and people go through the same checks.
 """
 
 from discord_sandbox import apierrors
@@ -10,13 +10,13 @@ from discord_sandbox.world import World
 
 
 def channel(world: World, user_id: int, channel_id: int, *needed: int) -> Channel:
-    found = world.channels.get(channel_id)
-    if found is None:
+    channel = world.channels.get(channel_id)
+    if channel is None:
         raise apierrors.unknown_channel()
-    if not can(world, found, user_id, Permission.VIEW_CHANNEL):
+    if not can(world, channel, user_id, Permission.VIEW_CHANNEL):
         raise apierrors.missing_access()
-    require(world, found, user_id, *needed)
-    return found
+    require(world, channel, user_id, *needed)
+    return channel
 
 
 def require(world: World, where: Channel, user_id: int, *needed: int) -> None:
@@ -25,31 +25,31 @@ def require(world: World, where: Channel, user_id: int, *needed: int) -> None:
 
 
 def message(world: World, where: Channel, message_id: int) -> Message:
-    """A message everybody in the channel can see: private answers are reached by their token only."""
-    found = world.message(where.id, message_id)
-    if found is None or found.ephemeral_to is not None:
+    """A message that everybody in the channel can see. Private responses are reached by their token only."""
+    message = world.message(where.id, message_id)
+    if message is None or message.ephemeral_to is not None:
         raise apierrors.unknown_message()
-    return found
+    return message
 
 
 def guild(world: World, user_id: int, guild_id: int, *needed: int) -> Guild:
-    found = world.guilds.get(guild_id)
-    if found is None:
+    guild = world.guilds.get(guild_id)
+    if guild is None:
         raise apierrors.unknown_guild()
-    if user_id not in found.members:
+    if user_id not in guild.members:
         raise apierrors.missing_access()
-    have = in_guild(found, user_id)
+    have = in_guild(guild, user_id)
     if any(have & int(p) != int(p) for p in needed):
         raise apierrors.missing_permissions()
-    return found
+    return guild
 
 
-def readable(bot_id: int, where: Channel, found: Message, *, content_intent: bool) -> bool:
+def readable(bot_id: int, where: Channel, message: Message, *, content_intent: bool) -> bool:
     """Whether a bot gets the text: its own, addressed to it, private, or with the Message Content intent."""
     return (
         content_intent
         or where.guild_id is None
-        or found.author_id == bot_id
-        or found.application_id == bot_id
-        or bot_id in found.mentions
+        or message.author_id == bot_id
+        or message.application_id == bot_id
+        or bot_id in message.mentions
     )

@@ -13,40 +13,40 @@ GUILDS, MEMBERS, GUILD_MESSAGES, GUILD_REACTIONS, GUILD_TYPING = 1 << 0, 1 << 1,
 DM_MESSAGES, DM_REACTIONS, DM_TYPING, MESSAGE_CONTENT = 1 << 12, 1 << 13, 1 << 14, 1 << 15
 
 
-def message(sb: Sandbox, name: str, found: Message) -> None:
-    """MESSAGE_CREATE or MESSAGE_UPDATE. A private answer reaches only the person, never the gateway."""
-    where = sb.world.channels[found.channel_id]
+def message(sb: Sandbox, name: str, posted: Message) -> None:
+    """MESSAGE_CREATE or MESSAGE_UPDATE. A private response reaches only the person, never the gateway."""
+    where = sb.world.channels[posted.channel_id]
     verb = "create" if name == "MESSAGE_CREATE" else "update"
     sb.log.world(
         f"message.{verb}",
         channel_id=str(where.id),
-        message_id=str(found.id),
-        author_id=str(found.author_id),
-        ephemeral_to=None if found.ephemeral_to is None else str(found.ephemeral_to),
+        message_id=str(posted.id),
+        author_id=str(posted.author_id),
+        ephemeral_to=None if posted.ephemeral_to is None else str(posted.ephemeral_to),
     )
-    if found.ephemeral_to is not None:
+    if posted.ephemeral_to is not None:
         return
-    member = sb.world.member(where.guild_id, found.author_id)
+    member = sb.world.member(where.guild_id, posted.author_id)
 
     def render(viewer: Viewer) -> Json | None:
         if not can(sb.world, where, viewer.bot_id, Permission.VIEW_CHANNEL):
             return None
-        clear = access.readable(viewer.bot_id, where, found, content_intent=bool(viewer.intents & MESSAGE_CONTENT))
-        body = sb.payloads.message(found, viewer.bot_id, readable=clear)
+        clear = access.readable(viewer.bot_id, where, posted, content_intent=bool(viewer.intents & MESSAGE_CONTENT))
+        body = sb.payloads.message(posted, viewer.bot_id, readable=clear)
         if where.guild_id is not None:
             body["guild_id"] = str(where.guild_id)
-            if member is not None and found.webhook_name is None:
+            if member is not None and posted.webhook_name is None:
                 body["member"] = sb.payloads.member(member, with_user=False)
         return body
 
     _publish(sb, name, where, render, GUILD_MESSAGES, DM_MESSAGES)
 
 
-def message_deleted(sb: Sandbox, found: Message) -> None:
-    where = sb.world.channels[found.channel_id]
-    sb.log.world("message.delete", channel_id=str(where.id), message_id=str(found.id))
-    if found.ephemeral_to is None:
-        body = _with_guild({"id": str(found.id), "channel_id": str(where.id)}, where)
+def message_deleted(sb: Sandbox, posted: Message) -> None:
+    where = sb.world.channels[posted.channel_id]
+    sb.log.world("message.delete", channel_id=str(where.id), message_id=str(posted.id))
+    if posted.ephemeral_to is None:
+        body = _with_guild({"id": str(posted.id), "channel_id": str(where.id)}, where)
         in_channel(sb, "MESSAGE_DELETE", where, body, GUILD_MESSAGES, DM_MESSAGES)
 
 
@@ -73,7 +73,7 @@ def channel(sb: Sandbox, name: str, where: Channel) -> None:
 
 
 def channel_gone(sb: Sandbox, where: Channel, seen_by: list[int]) -> None:
-    """`seen_by`: the bots that could see it, asked for before it went."""
+    """`seen_by`: the bots that could see the channel before it was deleted."""
     name = "CHANNEL_DELETE" if where.thread is None else "THREAD_DELETE"
     sb.log.world(name.lower().replace("_", "."), channel_id=str(where.id), name=where.name)
     body = sb.payloads.channel(where)
@@ -83,7 +83,7 @@ def channel_gone(sb: Sandbox, where: Channel, seen_by: list[int]) -> None:
 
 
 def added_to_thread(sb: Sandbox, where: Channel, bot_id: int) -> None:
-    """A bot that joins a thread is told of it as a whole: it may be private and new to it."""
+    """A bot that joins a thread gets the whole thread, which may be private and new to it."""
     body = sb.payloads.channel(where, bot_id)
     to_bot(sb, "THREAD_CREATE", bot_id, body, guild_id=where.guild_id, intent=GUILDS)
 
@@ -115,7 +115,7 @@ def _thread_member(sb: Sandbox, where: Channel, user_id: int) -> Json:
 
 
 def thread_list(sb: Sandbox, place: Guild, bot_id: int, where: Channel) -> None:
-    """THREAD_LIST_SYNC: a bot has just been let into a channel and learns of its threads."""
+    """THREAD_LIST_SYNC: a bot that may now see a channel gets its threads."""
     threads = [t for t in sb.world.threads_of(place.id, archived=False) if t.parent_id == where.id]
     body: Json = {
         "guild_id": str(place.id),
@@ -131,7 +131,7 @@ def thread_list(sb: Sandbox, place: Guild, bot_id: int, where: Channel) -> None:
 
 
 def member(sb: Sandbox, name: str, place: Guild, who: Member) -> None:
-    """GUILD_MEMBER_*: others need the privileged intent, a bot always hears of itself."""
+    """GUILD_MEMBER_*. Changes of others need the privileged intent; a bot always gets its own."""
     sb.log.world(name.lower().replace("_", "."), guild_id=str(place.id), user_id=str(who.user_id))
     if name == "GUILD_MEMBER_REMOVE":
         body: Json = {"guild_id": str(place.id), "user": sb.payloads.user_by_id(who.user_id)}
@@ -147,10 +147,10 @@ def member(sb: Sandbox, name: str, place: Guild, who: Member) -> None:
     sb.sessions.publish(name, render, guild_id=place.id)
 
 
-def role(sb: Sandbox, name: str, place: Guild, found: Role) -> None:
-    sb.log.world(name.lower().replace("_", "."), guild_id=str(place.id), role_id=str(found.id))
+def role(sb: Sandbox, name: str, place: Guild, role: Role) -> None:
+    sb.log.world(name.lower().replace("_", "."), guild_id=str(place.id), role_id=str(role.id))
     body: Json = {"guild_id": str(place.id)}
-    body |= {"role_id": str(found.id)} if name == "GUILD_ROLE_DELETE" else {"role": sb.payloads.role(found)}
+    body |= {"role_id": str(role.id)} if name == "GUILD_ROLE_DELETE" else {"role": sb.payloads.role(role)}
     sb.sessions.publish(name, _members_only(place, body), guild_id=place.id, intent=GUILDS)
 
 

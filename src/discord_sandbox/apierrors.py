@@ -1,6 +1,6 @@
 """Discord's refusals: HTTP status, code, message and, for a bad form, the tree of field errors.
 
-The only place that knows their wording. Raised anywhere below the routes, written out by `rest.door`.
+Their wording is here and nowhere else. `rest.api` writes them out.
 """
 
 from typing import Any
@@ -9,7 +9,7 @@ from discord_sandbox.model import Json
 
 
 class ApiError(Exception):
-    """One refusal, as a client of Discord would get it."""
+    """One refusal, as a client of Discord gets it."""
 
     def __init__(self, status: int, code: int, message: str, errors: Json | None = None) -> None:
         super().__init__(f"{status} {code}: {message}")
@@ -38,7 +38,7 @@ class FormErrors:
         node.setdefault("_errors", []).append({"code": code, "message": message})
 
     def length(self, path: tuple[str | int, ...], value: Any, least: int, most: int) -> None:
-        """The check most fields have: a string of `least` to `most` characters."""
+        """The check for most fields: a string of `least` to `most` characters."""
         if not isinstance(value, str):
             self.add(path, "STRING_TYPE_CONVERT", "Could not interpret value as string.")
         elif len(value) > most:
@@ -120,6 +120,10 @@ def unknown_interaction() -> ApiError:
 
 def unknown_command() -> ApiError:
     return ApiError(404, 10063, "Unknown application command")
+
+
+def too_many_commands(most: int) -> ApiError:
+    return ApiError(400, 30032, f"Maximum number of application commands reached ({most}).")
 
 
 def too_large() -> ApiError:

@@ -1,6 +1,6 @@
-"""The parts of one running sandbox, tied together once and handed around.
+"""The parts of one running sandbox, joined once and passed around.
 
-It only holds them: what they do with each other is written in `posting`, `threads`, `callbacks` and their like.
+It only holds them; `posting`, `threads`, `callbacks` and others have the behaviour.
 """
 
 from dataclasses import dataclass, field

@@ -1,15 +1,15 @@
-"""The bot's answer to an interaction: the callback within three seconds, then followups by token.
+"""The bot's response to an interaction: the callback within three seconds, then followups by token.
 
-Carries out what the bot sends; who pressed what is `presses`'s work, and the clock rules are the ledger's.
+It carries out the response. `presses` creates the interactions, and `interactions` has the rules about time.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 
-from discord_sandbox import apierrors, drafts, modals, posting
+from discord_sandbox import apierrors, message_contents, modals, posting
 from discord_sandbox.bundle import Sandbox
-from discord_sandbox.drafts import Draft, Upload
 from discord_sandbox.interactions import Interaction, Kind
+from discord_sandbox.message_contents import MessageContents, Upload
 from discord_sandbox.model import Json, Message, MessageFlag, MessageType
 from discord_sandbox.posting import Sender
 from discord_sandbox.reading import fields, items
@@ -24,151 +24,155 @@ ALLOWED = {
 }
 
 
-def answer(sb: Sandbox, interaction_id: int, token: str, body: Json, uploads: Mapping[int, Upload]) -> Json:
-    """Takes the one answer and returns what `with_response` would show."""
-    found = sb.interactions.get(interaction_id)
-    if found is None or found.token != token:
+def respond(sb: Sandbox, interaction_id: int, token: str, body: Json, uploads: Mapping[int, Upload]) -> Json:
+    """Carries out the one response and returns the body for `with_response`."""
+    interaction = sb.interactions.get(interaction_id)
+    if interaction is None or interaction.token != token:
         raise apierrors.unknown_interaction()
-    if found.state == "answered":
+    if interaction.state == "answered":
         raise apierrors.already_acknowledged()
-    if not sb.interactions.can_answer(found, sb.clock.now()):
+    if not sb.interactions.can_answer(interaction, sb.clock.now()):
         raise apierrors.unknown_interaction()
     kind, data = int(body.get("type") or 0), fields(body.get("data"))
-    allowed = ALLOWED[found.kind]
-    if kind in (DEFERRED_UPDATE, UPDATE) and found.message_id is None:
+    allowed = ALLOWED[interaction.kind]
+    if kind in (DEFERRED_UPDATE, UPDATE) and interaction.message_id is None:
         allowed = allowed - {DEFERRED_UPDATE, UPDATE}
     if kind not in allowed:
-        message = f"Value must be one of {{{', '.join(map(str, sorted(allowed)))}}}."
-        raise apierrors.bad_field(("type",), "BASE_TYPE_CHOICES", message)
+        refusal = f"Value must be one of {{{', '.join(map(str, sorted(allowed)))}}}."
+        raise apierrors.bad_field(("type",), "BASE_TYPE_CHOICES", refusal)
     try:
-        shown = _carry_out(sb, found, kind, data, uploads)
+        message = _carry_out(sb, interaction, kind, data, uploads)
     except apierrors.ApiError as error:
         if error.errors and "data" not in error.errors:
             error.errors = {"data": error.errors}
         raise
-    found.answered(kind)
-    sb.log.world("interaction.answered", interaction_id=str(found.id), user_id=str(found.user_id), type=kind)
-    return _with_response(sb, found, kind, shown)
+    interaction.answered(kind)
+    sb.log.world(
+        "interaction.answered", interaction_id=str(interaction.id), user_id=str(interaction.user_id), type=kind
+    )
+    return _with_response(sb, interaction, kind, message)
 
 
-def _carry_out(sb: Sandbox, found: Interaction, kind: int, data: Json, uploads: Mapping[int, Upload]) -> Message | None:
+def _carry_out(
+    sb: Sandbox, interaction: Interaction, kind: int, data: Json, uploads: Mapping[int, Upload]
+) -> Message | None:
     if kind == MESSAGE:
-        draft = drafts.for_create(data, uploads, sb.world.ids)
-        shown = _post(sb, found, draft)
-        found.original_id = shown.id
-        return shown
+        contents = message_contents.for_create(data, uploads, sb.world.ids)
+        message = _post(sb, interaction, contents)
+        interaction.original_id = message.id
+        return message
     if kind == DEFERRED_MESSAGE:
         flags = int(data.get("flags") or 0) & MessageFlag.EPHEMERAL
-        shown = _post(sb, found, Draft(flags=flags | MessageFlag.LOADING))
-        found.original_id = shown.id
-        return shown
+        message = _post(sb, interaction, MessageContents(flags=flags | MessageFlag.LOADING))
+        interaction.original_id = message.id
+        return message
     if kind in (UPDATE, DEFERRED_UPDATE):
-        found.original_id = found.message_id
+        interaction.original_id = interaction.message_id
         if kind == UPDATE:
-            found.updated = True
-            return _rewrite(sb, _source(sb, found), data, uploads)
+            interaction.updated = True
+            return _rewrite(sb, _source(sb, interaction), data, uploads)
     if kind == CHOICES:
-        found.choices = items(data.get("choices"))
-        if len(found.choices) > 25:
+        interaction.choices = items(data.get("choices"))
+        if len(interaction.choices) > 25:
             raise apierrors.bad_field(("data", "choices"), "BASE_TYPE_MAX_LENGTH", "Must be 25 or fewer in length.")
     if kind == MODAL:
-        found.modal = modals.check(data)
+        interaction.modal = modals.check(data)
     return None
 
 
-def _with_response(sb: Sandbox, found: Interaction, kind: int, shown: Message | None) -> Json:
+def _with_response(sb: Sandbox, interaction: Interaction, kind: int, message: Message | None) -> Json:
     body: Json = {
-        "id": str(found.id),
-        "type": int(found.kind),
-        "channel_id": str(found.channel_id),
+        "id": str(interaction.id),
+        "type": int(interaction.kind),
+        "channel_id": str(interaction.channel_id),
         "response_message_loading": kind == DEFERRED_MESSAGE,
-        "response_message_ephemeral": bool(shown and shown.ephemeral_to is not None),
+        "response_message_ephemeral": bool(message and message.ephemeral_to is not None),
     }
-    if found.guild_id is not None:
-        body["guild_id"] = str(found.guild_id)
-    if shown is None:
+    if interaction.guild_id is not None:
+        body["guild_id"] = str(interaction.guild_id)
+    if message is None:
         return {"interaction": body}
-    body["response_message_id"] = str(shown.id)
+    body["response_message_id"] = str(message.id)
     resource_type = MESSAGE if kind == DEFERRED_MESSAGE else kind
-    message = sb.payloads.message(shown, found.application_id)
-    return {"interaction": body, "resource": {"type": resource_type, "message": message}}
+    body_of_message = sb.payloads.message(message, interaction.application_id)
+    return {"interaction": body, "resource": {"type": resource_type, "message": body_of_message}}
 
 
 def of_token(sb: Sandbox, application_id: int, token: str) -> Interaction | None:
-    """The interaction behind a followup's token; raises once the token has run out."""
-    found = sb.interactions.of_token(token)
-    if found is None or found.application_id != application_id:
+    """The interaction that a followup's token belongs to. Raises when the token has expired."""
+    interaction = sb.interactions.of_token(token)
+    if interaction is None or interaction.application_id != application_id:
         return None
-    if not sb.interactions.token_lives(found, sb.clock.now()):
+    if not sb.interactions.token_lives(interaction, sb.clock.now()):
         raise apierrors.invalid_webhook_token()
-    return found
+    return interaction
 
 
-def follow_up(sb: Sandbox, found: Interaction, body: Json, uploads: Mapping[int, Upload]) -> Message:
-    if found.state != "answered":
+def follow_up(sb: Sandbox, interaction: Interaction, body: Json, uploads: Mapping[int, Upload]) -> Message:
+    if interaction.state != "answered":
         raise apierrors.unknown_webhook()
-    original = sb.world.message(found.channel_id, found.original_id or 0)
+    original = sb.world.message(interaction.channel_id, interaction.original_id or 0)
     if original is not None and original.flags & MessageFlag.LOADING:
-        # The first followup takes the place of "is thinking", and its privacy is the deferral's.
+        # The first followup replaces "is thinking", and is as private as the deferral was.
         return _rewrite(sb, original, body, uploads)
-    return _post(sb, found, drafts.for_create(body, uploads, sb.world.ids))
+    return _post(sb, interaction, message_contents.for_create(body, uploads, sb.world.ids))
 
 
-def message_of(sb: Sandbox, found: Interaction, which: str) -> Message:
+def message_of(sb: Sandbox, interaction: Interaction, which: str) -> Message:
     """`@original` or the id of a message that this interaction made or updated."""
     if which == "@original":
-        number = found.original_id or 0
-    elif which.isdecimal() and int(which) in {*found.messages, found.original_id, found.message_id}:
+        number = interaction.original_id or 0
+    elif which.isdecimal() and int(which) in {*interaction.messages, interaction.original_id, interaction.message_id}:
         number = int(which)
     else:
         raise apierrors.unknown_message()
-    message = sb.world.message(found.channel_id, number)
+    message = sb.world.message(interaction.channel_id, number)
     if message is None:
         raise apierrors.unknown_message()
     return message
 
 
-def edit(sb: Sandbox, found: Interaction, which: str, body: Json, uploads: Mapping[int, Upload]) -> Message:
-    message = message_of(sb, found, which)
-    if message.id == found.message_id:
-        found.updated = True
+def edit(sb: Sandbox, interaction: Interaction, which: str, body: Json, uploads: Mapping[int, Upload]) -> Message:
+    message = message_of(sb, interaction, which)
+    if message.id == interaction.message_id:
+        interaction.updated = True
     changed = _rewrite(sb, message, body, uploads)
-    sb.log.world("interaction.edited", interaction_id=str(found.id), message_id=str(message.id))
+    sb.log.world("interaction.edited", interaction_id=str(interaction.id), message_id=str(message.id))
     return changed
 
 
-def _source(sb: Sandbox, found: Interaction) -> Message:
-    message = sb.world.message(found.channel_id, found.message_id or 0)
+def _source(sb: Sandbox, interaction: Interaction) -> Message:
+    message = sb.world.message(interaction.channel_id, interaction.message_id or 0)
     if message is None:
         raise apierrors.unknown_message()
     return message
 
 
 def _rewrite(sb: Sandbox, message: Message, body: Json, uploads: Mapping[int, Upload]) -> Message:
-    draft = drafts.for_edit(body, uploads, sb.world.ids, message)
+    contents = message_contents.for_edit(body, uploads, sb.world.ids, message)
     if message.flags & MessageFlag.LOADING:
-        draft = replace(draft, flags=draft.flags & ~MessageFlag.LOADING)
-    return posting.edit(sb, sb.world.channels[message.channel_id], message, draft)
+        contents = replace(contents, flags=contents.flags & ~MessageFlag.LOADING)
+    return posting.edit(sb, sb.world.channels[message.channel_id], message, contents)
 
 
-def _post(sb: Sandbox, found: Interaction, draft: Draft) -> Message:
-    private = bool(draft.flags & MessageFlag.EPHEMERAL)
+def _post(sb: Sandbox, interaction: Interaction, contents: MessageContents) -> Message:
+    private = bool(contents.flags & MessageFlag.EPHEMERAL)
     sender = Sender(
-        user_id=found.application_id,
-        application_id=found.application_id,
-        interaction=found.metadata,
-        ephemeral_to=found.user_id if private else None,
-        type=_message_type(found),
+        user_id=interaction.application_id,
+        application_id=interaction.application_id,
+        interaction=interaction.metadata,
+        ephemeral_to=interaction.user_id if private else None,
+        type=_message_type(interaction),
     )
-    message = posting.create(sb, sb.world.channels[found.channel_id], sender, draft)
-    found.messages.append(message.id)
-    sb.log.world("interaction.message", interaction_id=str(found.id), message_id=str(message.id))
+    message = posting.create(sb, sb.world.channels[interaction.channel_id], sender, contents)
+    interaction.messages.append(message.id)
+    sb.log.world("interaction.message", interaction_id=str(interaction.id), message_id=str(message.id))
     return message
 
 
-def _message_type(found: Interaction) -> MessageType:
-    """The first answer to a command is shown as such; everything else is an ordinary message."""
-    if found.kind != Kind.COMMAND or found.original_id is not None:
+def _message_type(interaction: Interaction) -> MessageType:
+    """The first response to a command has a type of its own; every other message is an ordinary one."""
+    if interaction.kind != Kind.COMMAND or interaction.original_id is not None:
         return MessageType.DEFAULT
-    typed = found.payload["data"]["type"] == 1
+    typed = interaction.payload["data"]["type"] == 1
     return MessageType.CHAT_INPUT_COMMAND if typed else MessageType.CONTEXT_MENU_COMMAND

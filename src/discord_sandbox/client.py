@@ -4,30 +4,33 @@
         max_ = await sandbox.person("Max")
         message = await max_.say("general", f"{sandbox.mention} hello")
         card = await max_.wait_for_message(message.id, lambda m: m.buttons)
-        answer = await max_.click(card, "Accept")
+        outcome = await max_.click(card, "Accept")
 
-What one person does is in `person`; here are the world, the log and the levers.
+What one person does is in `person`, and what changes the world in `administration`; here are the world and its log.
 """
 
 import asyncio
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
 import aiohttp
 
-from discord_sandbox.person import PATIENCE, Line, Person, SandboxError, SandboxTimeout, Where, place_id
-from discord_sandbox.sight import Answer, Json, Place, SeenMessage
+from discord_sandbox.administration import Administration
+from discord_sandbox.person import PATIENCE, Person, SandboxError, SandboxTimeout
+from discord_sandbox.seen import Json, Outcome, Place
 
 __all__ = ["Person", "SandboxClient", "SandboxError", "SandboxTimeout"]
 
 _READY = re.compile(r"^sandbox ready (?P<api>\S+) (?P<gateway>\S+) control (?P<url>\S+) key=(?P<key>\S+)$")
 
 
-class SandboxClient(Line):
-    def __init__(self, control_url: str, key: str, *, bot: str = "Signoff") -> None:
+class SandboxClient(Administration):
+    """A connection to a sandbox's control API. Use it with `async with`."""
+
+    def __init__(self, control_url: str, key: str, *, bot: str | None = None) -> None:
         self.control_url = control_url.rstrip("/")
         self._key = key
         self._bot = bot
@@ -36,19 +39,20 @@ class SandboxClient(Line):
 
     @classmethod
     def from_ready_line(cls, line: str) -> "SandboxClient":
+        """A client for the sandbox that printed this line first."""
         match = _READY.match(line.strip())
         if match is None:
             raise SandboxError(f"not a sandbox's ready line: {line!r}")
         return cls(match["url"], match["key"])
 
     async def __aenter__(self) -> "SandboxClient":
-        # No limit on connections: two hundred people may be waiting for their answers at once.
+        # No limit on connections: two hundred people may wait for a response at once.
         connector = aiohttp.TCPConnector(limit=0)
         headers = {"Authorization": f"Sandbox {self._key}"}
         timeout = aiohttp.ClientTimeout(total=120)
         self._session = aiohttp.ClientSession(connector=connector, headers=headers, timeout=timeout)
         try:
-            self.bot_id = (await self.person(self._bot)).id
+            self.bot_id = await self._find_bot()
         except BaseException:
             await self._session.close()
             raise
@@ -60,13 +64,19 @@ class SandboxClient(Line):
         if self._session is not None:
             await self._session.close()
 
+    async def _find_bot(self) -> int:
+        """The bot that was named, else the first one: the one that the sandbox was started for."""
+        if self._bot is not None:
+            return (await self.person(self._bot)).id
+        return int((await self.world())["applications"][0]["id"])
+
     @property
     def mention(self) -> str:
-        """How to write the bot's name so that it hears."""
+        """The text that mentions the bot."""
         return f"<@{self.bot_id}>"
 
     async def call(self, method: str, path: str, body: Mapping[str, Any] | None = None, **query: Any) -> Any:
-        """One control request; raises SandboxError with the server's words."""
+        """One request to the control API. Raises `SandboxError` with the server's message if it is refused."""
         if self._session is None:
             raise SandboxError("use the client with `async with`")
         params = {key: str(value) for key, value in query.items()}
@@ -86,19 +96,23 @@ class SandboxClient(Line):
     # Who and what there is.
 
     async def world(self) -> Json:
+        """Everything that exists, as JSON: `users`, `applications`, `guilds`, `webhooks`, and the log's `head`."""
         return await self.call("GET", "/world")
 
     async def person(self, name: str | int) -> Person:
+        """Somebody by name or id, bots included."""
         for user in (await self.world())["users"]:
             if str(name).lower() in (user["id"], user["name"].lower()):
                 return Person(self, int(user["id"]), user["name"])
         raise SandboxError(f"nobody here is called {name!r}")
 
     async def add_person(self, name: str, *, accepts_dms: bool = True) -> Person:
+        """A new person, in no server yet. If the name is taken, that person changes `accepts_dms`."""
         user = await self.call("POST", "/users", {"name": name, "accepts_dms": accepts_dms})
         return Person(self, int(user["id"]), name)
 
     async def channel(self, name: str | int) -> Place:
+        """A server's channel or thread, by name or id."""
         wanted = str(name).removeprefix("#")
         for guild in (await self.world())["guilds"]:
             for channel in [*guild["channels"], *guild["threads"]]:
@@ -106,21 +120,33 @@ class SandboxClient(Line):
                     return Place(channel)
         raise SandboxError(f"there is no channel {name!r}")
 
-    async def guild_id(self, name: str = "Signoff Lab") -> int:
-        return next(int(guild["id"]) for guild in (await self.world())["guilds"] if guild["name"] == name)
+    async def guild_id(self, name: str | None = None) -> int:
+        """The id of the server with this name, or of the bot's server."""
+        return int((await self._guild(name))["id"])
 
-    async def role_id(self, name: str, guild: str = "Signoff Lab") -> int:
-        found = next(entry for entry in (await self.world())["guilds"] if entry["name"] == guild)
-        return next(int(role["id"]) for role in found["roles"] if role["name"] == name)
+    async def role_id(self, name: str, guild: str | None = None) -> int:
+        """The id of a role in the server with this name, or in the bot's server."""
+        for role in (await self._guild(guild))["roles"]:
+            if role["name"] == name:
+                return int(role["id"])
+        raise SandboxError(f"there is no role {name!r}")
+
+    async def _guild(self, name: str | None) -> Json:
+        for guild in (await self.world())["guilds"]:
+            if name in (None, guild["name"]):
+                return guild
+        raise SandboxError(f"there is no server {name!r}")
 
     # What happened.
 
     async def head(self) -> int:
+        """The number of the newest log entry."""
         return int((await self.world())["head"])
 
     async def log(self, after: int = 0, *, timeout: float = 0, kind: str = "", name: str = "") -> list[Json]:
-        answer = await self.call("GET", "/log", after=after, timeout=timeout, kind=kind, name=name)
-        return answer["entries"]
+        """The log entries after a number. `name` is a prefix; with `timeout`, waits for the first one."""
+        page = await self.call("GET", "/log", after=after, timeout=timeout, kind=kind, name=name)
+        return page["entries"]
 
     async def wait_for(
         self,
@@ -134,11 +160,11 @@ class SandboxClient(Line):
         """The first log entry after `after` whose name starts with `name` and whose data match."""
         end = time.monotonic() + timeout
         while (left := end - time.monotonic()) > 0:
-            answer = await self.call("GET", "/log", after=after, timeout=left, kind=kind, name=name)
-            for entry in answer["entries"]:
+            page = await self.call("GET", "/log", after=after, timeout=left, kind=kind, name=name)
+            for entry in page["entries"]:
                 if matches is None or matches(entry["data"]):
                     return entry
-            after = answer["head"]
+            after = page["head"]
         raise SandboxTimeout(f"no {name!r} within {timeout} s")
 
     async def rest_calls(self, method: str = "", path: str = "", *, after: int = 0) -> list[Json]:
@@ -147,16 +173,20 @@ class SandboxClient(Line):
         return [e for e in entries if method in ("", e["method"]) and re.search(path, e["path"])]
 
     async def unknown_routes(self) -> list[str]:
-        found = await self.log(kind="rest", name="unknown_route")
-        return [f"{entry['data']['method']} {entry['data']['path']}" for entry in found]
+        """The bot's calls to routes that the sandbox does not have: method and path."""
+        entries = await self.log(kind="rest", name="unknown_route")
+        return [f"{entry['data']['method']} {entry['data']['path']}" for entry in entries]
 
     async def pings(self, *, after: int = 0) -> list[Json]:
+        """Each time that people were really notified."""
         return [entry["data"] for entry in await self.log(after, kind="world", name="ping")]
 
     async def unfurls(self, *, after: int = 0) -> list[str]:
+        """The links that Discord would have fetched for a preview."""
         return [entry["data"]["url"] for entry in await self.log(after, kind="world", name="unfurl")]
 
     async def sessions(self) -> list[Json]:
+        """The gateway's sessions: `id`, `bot_id`, `intents`, `shard`, `seq`, and whether they are `live`."""
         return await self.call("GET", "/gateway")
 
     async def wait_for_bot(self, *, timeout: float = PATIENCE) -> None:
@@ -167,99 +197,7 @@ class SandboxClient(Line):
                 raise SandboxTimeout(f"the bot did not connect within {timeout} s")
             await asyncio.sleep(0.02)
 
-    async def interaction(self, answer: Answer | int, *, wait: float = 0) -> Answer:
-        number = answer if isinstance(answer, int) else answer.id
-        return Answer(await self.call("GET", f"/interactions/{number}", wait=wait))
-
-    # Levers.
-
-    async def grant(self, person: Person, role: str | int) -> None:
-        await self.call("POST", "/roles", {"do": "grant", "role": str(role), "user": str(person.id)})
-
-    async def revoke(self, person: Person, role: str | int) -> None:
-        await self.call("POST", "/roles", {"do": "revoke", "role": str(role), "user": str(person.id)})
-
-    async def create_role(self, name: str, permissions: int = 0) -> int:
-        role = await self.call("POST", "/roles", {"do": "create", "role": name, "permissions": permissions})
-        return int(role["id"])
-
-    async def change_role(self, role: str | int, **changes: Any) -> None:
-        """`permissions=...` or `mentionable=...`."""
-        await self.call("POST", "/roles", {"do": "change", "role": str(role), **changes})
-
-    async def delete_role(self, role: str | int) -> None:
-        await self.call("POST", "/roles", {"do": "delete", "role": str(role)})
-
-    async def overwrite(self, where: Where, target: str | int, *, allow: int = 0, deny: int = 0) -> None:
-        """What a channel allows or denies to a role or user (id or name); neither clears it."""
-        body = {"channel": place_id(where), "target": str(target), "allow": allow, "deny": deny}
-        await self.call("POST", "/overwrites", body)
-
-    async def join(self, person: Person, guild: str = "Signoff Lab") -> None:
-        await self.call("POST", "/members", {"do": "join", "user": str(person.id), "guild": guild})
-
-    async def leave(self, person: Person, guild: str = "Signoff Lab") -> None:
-        await self.call("POST", "/members", {"do": "leave", "user": str(person.id), "guild": guild})
-
-    async def create_channel(self, name: str, guild: str = "Signoff Lab") -> Place:
-        return Place(await self.call("POST", "/channels", {"name": name, "guild": guild}))
-
-    async def delete_channel(self, where: Where) -> None:
-        await self.call("POST", "/channels", {"do": "delete", "channel": place_id(where)})
-
-    async def archive(self, thread: Where, archived: bool = True, *, locked: bool | None = None) -> Place:
-        body = {"channel": place_id(thread), "archived": archived, "locked": locked}
-        return Place(await self.call("POST", "/threads", body))
-
-    async def archive_idle(self) -> list[str]:
-        """Archives threads whose quiet time has passed; move the clock first."""
-        return (await self.call("POST", "/threads/archive-idle"))["archived"]
-
-    async def drop_sockets(self, *, resumable: bool = True, code: int | None = None) -> int:
-        return (await self.call("POST", "/gateway", {"do": "drop", "resumable": resumable, "code": code}))["sockets"]
-
-    async def ask_reconnect(self) -> None:
-        """Gateway op 7."""
-        await self.call("POST", "/gateway", {"do": "reconnect"})
-
-    async def invalidate_sessions(self, *, resumable: bool = False) -> None:
-        """Gateway op 9."""
-        await self.call("POST", "/gateway", {"do": "invalidate", "resumable": resumable})
-
-    async def inject(self, event: str, data: Json, guild_id: int | None = None) -> int:
-        """Sends any event as it is, whether or not it is true."""
-        body = {"do": "inject", "event": event, "data": data, "guild_id": guild_id}
-        return (await self.call("POST", "/gateway", body))["sockets"]
-
-    async def replay(self, answer: Answer | int, *, wait: float = 0.5) -> Answer:
-        """Delivers an old interaction again, id and token included."""
-        number = answer if isinstance(answer, int) else answer.id
-        return Answer(await self.call("POST", f"/interactions/{number}/replay", {"wait": wait}))
-
-    async def fault(self, method: str = "*", path: str = "", **how: Any) -> None:
-        """The next matching calls fail: `status`, `code`, `message`, `times`, `delay`, `retry_after`, `headers`,
-        `body`, `drop` (cut the connection), `after` (carry the call out first)."""
-        await self.call("POST", "/faults", {"method": method, "path": path, **how})
-
-    async def clear_faults(self) -> None:
-        await self.call("DELETE", "/faults")
-
-    async def rate_limits(
-        self, rules: Sequence[Json] | None = None, *, enabled: bool = True, per_second: int | None = 50
-    ) -> None:
-        """Switches rate limits on, the usual ones or `rules` of method, path, limit and per."""
-        body: Json = {"enabled": enabled, "per_second": per_second}
-        await self.call("POST", "/ratelimits", body if rules is None else body | {"rules": list(rules)})
-
-    async def settings(self, **changes: Any) -> Json:
-        """`interaction_deadline`, `token_life`, `clock_shift`, `message_content`, `members`, `attachment_limit`,
-        `heartbeat_ms`, `add_token`, `remove_token`; returns what holds now."""
-        return await self.call("POST", "/settings", changes)
-
-    async def post_as_webhook(self, content: str, *, username: str | None = None, **fields: Any) -> SeenMessage:
-        hook = (await self.world())["webhooks"][0]["id"]
-        body = {"content": content, "username": username, **fields}
-        return SeenMessage(await self.call("POST", f"/webhooks/{hook}/messages", body))
-
-    async def shutdown(self) -> None:
-        await self.call("POST", "/shutdown")
+    async def interaction(self, outcome: Outcome | int, *, wait: float = 0) -> Outcome:
+        """How an interaction stands now, or after `wait` seconds at most."""
+        number = outcome if isinstance(outcome, int) else outcome.id
+        return Outcome(await self.call("GET", f"/interactions/{number}", wait=wait))

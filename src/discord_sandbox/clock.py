@@ -1,6 +1,6 @@
 """The sandbox's time: the machine's clock plus a shift that a test may set.
 
-It knows nothing of Discord; everything that expires asks it and not `time` directly.
+Everything that expires asks it and not `time`.
 """
 
 import time
@@ -22,5 +22,5 @@ class Clock:
 
 
 def iso(seconds: float) -> str:
-    """The form Discord writes times in."""
+    """A time as Discord writes it."""
     return datetime.fromtimestamp(seconds, UTC).isoformat()

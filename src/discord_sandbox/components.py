@@ -1,7 +1,7 @@
-"""What a message's components must look like: classic rows, and the V2 layout.
+"""The components of a message: classic rows and the V2 layout.
 
-Checks shapes and limits and returns the components with ids and defaults filled in. It does not know messages,
-people or permissions.
+Checks shapes and limits, and returns the components with ids and defaults filled in. It does not know messages, people
+or permissions.
 """
 
 from collections.abc import Collection, Iterator
@@ -60,14 +60,14 @@ def interactive(components: list[Json], custom_id: str) -> Json | None:
 
 
 def media_names(components: list[Json]) -> set[str]:
-    """Names of the attachments that components show."""
-    found: set[str] = set()
+    """The names of the attachments that components show."""
+    names: set[str] = set()
     for part in walk(components):
         for media in _media_of(part):
             url = str(media.get("url", ""))
             if url.startswith("attachment://"):
-                found.add(url.removeprefix("attachment://"))
-    return found
+                names.add(url.removeprefix("attachment://"))
+    return names
 
 
 def _media_of(part: Json) -> Iterator[Json]:

@@ -1,7 +1,7 @@
-"""The parts a person can press, pick or fill in: buttons, selects, text inputs, and their limits.
+"""The components that a person can press, choose from or fill in: buttons, selects, text inputs, and their limits.
 
-Each check appends to the form's errors and returns the part with Discord's defaults filled in. Where the part
-may stand is decided by `components` (messages) and `modals`.
+Each check adds to the form's errors and returns the component with Discord's defaults filled in. `components` (for
+messages) and `modals` decide where a component may be.
 """
 
 from collections.abc import Callable
@@ -134,7 +134,7 @@ def options(part: Json, form: Form, path: Path, *, least: int, most: int) -> lis
 
 
 def text_input(part: Json, form: Form, path: Path, *, labelled: bool) -> Json:
-    """`labelled`: inside an action row the input carries its own label, inside a Label it must not need one."""
+    """`labelled`: an input in an action row needs a label of its own; an input in a Label does not."""
     done = form.begin(part, path) | {"custom_id": form.custom_id(part, path)}
     if part.get("style") not in (1, 2):
         form.errors.add((*path, "style"), "BASE_TYPE_CHOICES", "Value must be one of {1, 2}.")

@@ -1,6 +1,6 @@
-"""What happened, in order: world changes, REST calls and gateway frames, each with a number.
+"""The log of everything that happened: changes of the world, REST calls and gateway frames, each with a number.
 
-Tests and the page follow it instead of sleeping. It does not interpret what it keeps.
+Tests and the page follow the log instead of sleeping. It does not interpret its entries.
 """
 
 import asyncio
@@ -45,15 +45,15 @@ class EventLog:
         return self.add("world", name, dict(data))
 
     def after(self, seq: int, wanted: Callable[[Entry], bool] | None = None) -> list[Entry]:
-        found: list[Entry] = []
+        entries: list[Entry] = []
         # Newest first, because callers are nearly always close behind the head.
         for entry in reversed(self._entries):
             if entry.seq <= seq:
                 break
             if wanted is None or wanted(entry):
-                found.append(entry)
-        found.reverse()
-        return found
+                entries.append(entry)
+        entries.reverse()
+        return entries
 
     async def wait(self, seq: int, wanted: Callable[[Entry], bool] | None, timeout: float) -> list[Entry]:
         """Entries after `seq`, as soon as there is one; an empty list when the time is up."""
@@ -61,10 +61,10 @@ class EventLog:
         end = loop.time() + timeout
         while True:
             news = self._news
-            found = self.after(seq, wanted)
-            if found:
-                return found
-            # What has been looked at need not be looked at again on the next round.
+            entries = self.after(seq, wanted)
+            if entries:
+                return entries
+            # Entries that did not match once need not be checked again.
             seq = max(seq, self.head)
             try:
                 await asyncio.wait_for(news.wait(), end - loop.time())

@@ -1,6 +1,6 @@
-"""Failures on demand: the next calls that match are answered with an error, late, or not at all.
+"""Failures on request: the next calls that match fail, are delayed, or get no response.
 
-It chooses and counts; `rest.door` carries it out.
+This module chooses and counts; `rest.api` carries the faults out.
 """
 
 import re
@@ -12,7 +12,7 @@ from discord_sandbox.reading import fields
 
 @dataclass
 class Fault:
-    """`status` None lets the call through (after `delay`). `after`: the call is carried out, then the answer lost."""
+    """Without a `status` the call is only delayed. `after`: the call is carried out, then its response is lost."""
 
     method: str
     path: re.Pattern[str]
@@ -39,7 +39,7 @@ class Faults:
         self._waiting.clear()
 
     def take(self, method: str, path: str) -> Fault | None:
-        """The fault for this call, used up by one."""
+        """The fault for this call; it then counts one call less."""
         for fault in self._waiting:
             if fault.matches(method, path):
                 fault.left -= 1
@@ -55,7 +55,7 @@ class Faults:
 
 
 def from_json(data: Json) -> Fault:
-    """A fault as the control API describes it. A 429 gets the body and headers that a client obeys."""
+    """A fault as the control API describes it. A 429 gets the body and the headers that clients read."""
     status = data.get("status")
     body = data.get("body")
     headers = {str(key): str(value) for key, value in fields(data.get("headers")).items()}

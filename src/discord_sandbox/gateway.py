@@ -1,10 +1,11 @@
 """The gateway's protocol over one websocket: hello, identify, heartbeat, resume, and the close codes.
 
-It knows sessions and how to introduce a bot to its servers; it does not know why events happen.
+It knows the sessions and sends a new bot its servers; it does not know why events happen.
 """
 
 import asyncio
 import json
+import zlib
 from typing import Any
 
 from aiohttp import WSMsgType, web
@@ -24,7 +25,7 @@ MAX_FRAME = 4096
 
 
 class Refused(Exception):
-    """What a client sent ends its connection with this close code."""
+    """A frame of a client was refused; the connection ends with this close code."""
 
     def __init__(self, code: int, reason: str) -> None:
         super().__init__(reason)
@@ -42,7 +43,8 @@ class Gateway:
         self._connections: set[Connection] = set()
 
     async def serve(self, request: web.Request) -> web.WebSocketResponse:
-        socket = web.WebSocketResponse(max_msg_size=1 << 20)
+        # The compression of whole connections is Discord's own (`compress`), not the one of websockets.
+        socket = web.WebSocketResponse(max_msg_size=1 << 20, compress=False)
         await socket.prepare(request)
         connection = Connection(self, request, socket)
         self._connections.add(connection)
@@ -53,7 +55,7 @@ class Gateway:
         return socket
 
     def drop(self, *, resumable: bool, code: int | None = None) -> int:
-        """Cuts every socket; returns how many."""
+        """Cuts every socket and returns their number."""
         for connection in list(self._connections):
             if connection.session is not None and not resumable:
                 self.sessions.forget(connection.session)
@@ -79,6 +81,7 @@ class Connection:
         self.socket = socket
         self.outbox: Outbox = asyncio.Queue()
         self.session: Session | None = None
+        self._deflate = zlib.compressobj() if request.query.get("compress") == "zlib-stream" else None
 
     async def run(self) -> None:
         writer = asyncio.create_task(self._write())
@@ -106,13 +109,21 @@ class Connection:
     async def _write(self) -> None:
         try:
             while not isinstance(item := await self.outbox.get(), Closing):
-                await self.socket.send_str(item)
+                await self._send_frame(item)
         except ConnectionError:
             return  # the reader sees the same end and cleans up
         if item.code is not None:
             await self.socket.close(code=item.code, message=item.reason.encode())
         elif self.request.transport is not None:
             self.request.transport.abort()
+
+    async def _send_frame(self, text: str) -> None:
+        """As text, or with `compress=zlib-stream` as the next part of one compressed stream per connection."""
+        if self._deflate is None:
+            await self.socket.send_str(text)
+        else:
+            part = self._deflate.compress(text.encode()) + self._deflate.flush(zlib.Z_SYNC_FLUSH)
+            await self.socket.send_bytes(part)
 
     def _receive(self, raw: str | bytes) -> None:
         try:
@@ -208,19 +219,19 @@ class Connection:
         if guild is None or session.viewer.bot_id not in guild.members:
             return
         query, wanted = data.get("query"), data.get("user_ids")
-        found = list(guild.members.values())
+        members = list(guild.members.values())
         if wanted is not None:
             ids = set(numbers(wanted if isinstance(wanted, list) else [wanted]))
-            found = [member for member in found if member.user_id in ids]
+            members = [member for member in members if member.user_id in ids]
         elif query or data.get("limit"):
             prefix = str(query or "").lower()
-            found = [m for m in found if payloads.world.users[m.user_id].name.lower().startswith(prefix)]
-            found = found[: int(data.get("limit") or 100)]
+            members = [m for m in members if payloads.world.users[m.user_id].name.lower().startswith(prefix)]
+            members = members[: int(data.get("limit") or 100)]
         elif not session.viewer.intents & MEMBERS:
             raise Refused(4014, "Disallowed intent(s).")
         chunk: Json = {
             "guild_id": str(guild.id),
-            "members": [payloads.member(member) for member in found],
+            "members": [payloads.member(member) for member in members],
             "chunk_index": 0,
             "chunk_count": 1,
             "not_found": [],

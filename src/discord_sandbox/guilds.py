@@ -1,6 +1,6 @@
 """Servers, applications, commands and webhooks as Discord writes them on the wire.
 
-The larger, rarer half of `payloads`, and under the same rules: reads the world, changes and decides nothing.
+Like `payloads`, it reads the world, changes nothing and decides nothing.
 """
 
 from discord_sandbox.model import Application, Command, Guild, Json, User, Webhook
@@ -11,7 +11,7 @@ MEMBERS_INTENT = 1 << 1
 
 
 def guild(payloads: Payloads, guild: Guild) -> Json:
-    """What REST answers for a server."""
+    """A server in a REST response."""
     return {
         "id": str(guild.id),
         "name": guild.name,
@@ -57,7 +57,7 @@ def guild(payloads: Payloads, guild: Guild) -> Json:
 
 
 def guild_create(payloads: Payloads, place: Guild, viewer: int, intents: int) -> Json:
-    """The gateway's picture of a server: only what this bot may see, and members only with that intent."""
+    """A server in a gateway event: only what this bot may see, and other members only with their intent."""
     world = payloads.world
     sees = [c for c in world.channels_of(place.id) if can(world, c, viewer, Permission.VIEW_CHANNEL)]
     threads = [t for t in world.threads_of(place.id, archived=False) if can(world, t, viewer, Permission.VIEW_CHANNEL)]
@@ -79,7 +79,7 @@ def guild_create(payloads: Payloads, place: Guild, viewer: int, intents: int) ->
 
 
 def user_guild(place: Guild, viewer: int) -> Json:
-    """One line of a bot's list of its servers."""
+    """One entry in a bot's list of its servers."""
     return {
         "id": str(place.id),
         "name": place.name,
@@ -89,6 +89,11 @@ def user_guild(place: Guild, viewer: int) -> Json:
         "permissions": str(in_guild(place, viewer)),
         "features": [],
     }
+
+
+def counts(place: Guild) -> Json:
+    """The numbers that `with_counts` asks for. Everybody in the sandbox is online."""
+    return {"approximate_member_count": len(place.members), "approximate_presence_count": len(place.members)}
 
 
 def application(payloads: Payloads, app: Application) -> Json:
@@ -131,7 +136,7 @@ def _install() -> Json:
 
 
 def application_flags(app: Application) -> int:
-    """The LIMITED forms, which are what a bot in fewer than a hundred servers has."""
+    """The LIMITED flags, as for a bot in fewer than a hundred servers."""
     return (app.presences << 13) | (app.members << 15) | (app.message_content << 19)
 
 

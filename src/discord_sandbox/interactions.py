@@ -1,6 +1,6 @@
-"""Interactions and their fate: waiting, answered once, or failed.
+"""Interactions and their states: waiting, answered once, or failed.
 
-A ledger with its rules of time; it does not build payloads (`presses`) or carry out answers (`callbacks`).
+It keeps them and has the rules about time. `presses` builds the payloads, and `callbacks` carries out the responses.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ class Interaction:
 
 
 class InteractionBook:
-    """All interactions of this run. `deadline` and `token_life` are settings, so that tests need not wait."""
+    """All interactions of this run. `deadline` and `token_life` can be changed, so that tests need not wait."""
 
     def __init__(self) -> None:
         self.deadline = 3.0

@@ -1,6 +1,6 @@
-"""Who a text mentions, who of them may be pinged, and which links a client would unfurl.
+"""The mentions in a text, which of them may ping, and the links that a client would unfurl.
 
-Pure text and sets; resolving permissions and sending the pings is `posting`'s work.
+Pure text and sets; `posting` resolves permissions and sends the pings.
 """
 
 import re
@@ -28,7 +28,7 @@ class Mentions:
 
 
 def find(text: str) -> Mentions:
-    """Mentions outside of code, which Discord leaves alone."""
+    """The mentions outside of code; Discord ignores those inside."""
     plain = _CODE.sub(" ", text)
     return Mentions(
         tuple(dict.fromkeys(int(m) for m in _USER.findall(plain))),
@@ -38,7 +38,7 @@ def find(text: str) -> Mentions:
 
 
 def links(text: str) -> list[str]:
-    """Links that a client would fetch a preview of; `<https://...>` and code are left alone."""
+    """Links that a client would fetch a preview of; not those in `<...>` or in code."""
     return list(dict.fromkeys(_LINK.findall(_CODE.sub(" ", text))))
 
 
@@ -65,9 +65,9 @@ class Allowed:
                 raise bad_field(("allowed_mentions",), "MESSAGE_ALLOWED_MENTIONS_PARSE_EXCLUSIVE", message)
         return cls(parse, users, roles, bool(data.get("replied_user", False)))
 
-    def filter(self, found: Mentions) -> Mentions:
+    def filter(self, mentions: Mentions) -> Mentions:
         return Mentions(
-            tuple(u for u in found.users if "users" in self.parse or u in self.users),
-            tuple(r for r in found.roles if "roles" in self.parse or r in self.roles),
-            found.everyone and "everyone" in self.parse,
+            tuple(u for u in mentions.users if "users" in self.parse or u in self.users),
+            tuple(r for r in mentions.roles if "roles" in self.parse or r in self.roles),
+            mentions.everyone and "everyone" in self.parse,
         )

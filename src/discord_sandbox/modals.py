@@ -1,6 +1,6 @@
-"""What a modal must look like, and how a person's answers to it travel back.
+"""Modals: the form that a bot sends, and the values that a person submits.
 
-It knows the form and the answers, not who opened it or who reads it.
+It does not know who opened a modal or who reads the values.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from discord_sandbox.reading import fields, items
 ROW, LABEL = 1, 18
 
 
-class BadAnswer(Exception):
+class BadValue(Exception):
     """A value that Discord's own form would not have let the person submit."""
 
 
@@ -76,10 +76,10 @@ def inputs(modal: Json) -> dict[str, Json]:
 
 
 def fill(modal: Json, values: Mapping[str, Any]) -> list[Json]:
-    """The `components` of a modal submit; raises BadAnswer where the form itself would have stopped the person."""
+    """The `components` of a submission. Raises `BadValue` for a value that the form would not have accepted."""
     unknown = set(values) - set(inputs(modal))
     if unknown:
-        raise BadAnswer(f"the modal has no field {', '.join(sorted(unknown))}")
+        raise BadValue(f"the modal has no field {', '.join(sorted(unknown))}")
     return [_filled(part, values) for part in modal["components"]]
 
 
@@ -100,7 +100,7 @@ def _answer(part: Json, values: Mapping[str, Any]) -> Json:
         text = str(values.get(name, part.get("value") or ""))
         least = max(part["min_length"], 1 if part["required"] else 0)
         if (text or part["required"]) and not least <= len(text) <= part["max_length"]:
-            raise BadAnswer(f"{name}: {len(text)} characters, must be {least} to {part['max_length']}")
+            raise BadValue(f"{name}: {len(text)} characters, must be {least} to {part['max_length']}")
         return shell | {"value": text}
     if part["type"] == RADIO_GROUP:
         return shell | {"value": values.get(name)}
@@ -111,5 +111,5 @@ def _answer(part: Json, values: Mapping[str, Any]) -> Json:
         chosen = [option["value"] for option in part.get("options", []) if option.get("default")]
     picked = [str(value) for value in ([chosen] if isinstance(chosen, str | int) else chosen)]
     if part.get("required", True) and not picked:
-        raise BadAnswer(f"{name}: a choice is required")
+        raise BadValue(f"{name}: a choice is required")
     return shell | {"values": picked}

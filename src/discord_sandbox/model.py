@@ -1,4 +1,4 @@
-"""The things a Discord is made of, as plain records.
+"""The records that a Discord consists of.
 
 No behaviour, no wire format, no I/O: `world` keeps them, `payloads` writes them out.
 """
@@ -93,7 +93,7 @@ class Guild:
 
 @dataclass
 class Overwrite:
-    """What a channel allows or denies to one role (kind 0) or one member (kind 1)."""
+    """The permissions that a channel allows or denies to one role (kind 0) or one member (kind 1)."""
 
     id: int
     kind: int
@@ -152,7 +152,7 @@ class Reaction:
 
 @dataclass
 class Message:
-    """One message. `pings`, `unfurls` and `edits` are what only the sandbox can tell."""
+    """One message. Only the sandbox knows `pings`, `unfurls` and `edits`."""
 
     id: int
     channel_id: int

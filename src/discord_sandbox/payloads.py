@@ -1,7 +1,7 @@
 """The world as Discord writes it on the wire.
 
-Reads the world, changes nothing, and decides nothing: who may see what is settled before it is called. The fields
-are the ones Discord's published schema requires and an unmodified discord.py reads.
+It reads the world, changes nothing and decides nothing: callers have checked who may see what. The fields are those
+that Discord's published schema requires and that an unmodified discord.py reads.
 """
 
 from dataclasses import dataclass
@@ -167,7 +167,7 @@ class Payloads:
         return body | {"ephemeral": True} if attachment.ephemeral else body
 
     def message(self, message: Message, viewer: int | None = None, *, readable: bool = True) -> Json:
-        """`readable` False: a bot without the Message Content intent, for whom the text stays blank."""
+        """`readable` False: for a bot without the Message Content intent, the text is empty."""
         shown = components.media_names(message.components)
         loose = [a for a in message.attachments if a.filename not in shown]
         body: Json = {
@@ -207,7 +207,7 @@ class Payloads:
         body: Json = {"message_reference": message.reference}
         if message.type in (MessageType.REPLY, MessageType.THREAD_STARTER):
             original = self.world.message(int(message.reference["channel_id"]), int(message.reference["message_id"]))
-            # One level only, as on Discord: what the original itself replied to is not repeated.
+            # One level only, as on Discord: the original of the original is not included.
             whole = original and self.message(original, viewer, readable=readable)
             if whole:
                 whole.pop("referenced_message", None)
@@ -245,10 +245,13 @@ class Payloads:
             for key in ("file", "media"):
                 if isinstance(media := part.get(key), dict):
                     url = str(cast(Json, media).get("url", ""))
-                    found = by_name.get(url.removeprefix("attachment://"))
-                    part[key] = self._media(message, url, found)
+                    attachment = by_name.get(url.removeprefix("attachment://"))
+                    part[key] = self._media(message, url, attachment)
                     if key == "file":
-                        part |= {"name": found and found.filename, "size": found and len(found.data)}
+                        part |= {
+                            "name": attachment and attachment.filename,
+                            "size": attachment and len(attachment.data),
+                        }
             return part
 
         return cast(list[Json], resolved(message.components))

@@ -1,14 +1,14 @@
-"""What people do in the sandbox by hand: write, edit, delete, react, look.
+"""Ordinary actions of people: write, edit, delete, react, read.
 
-The rules are those of Discord's own client: what it would not let a person do raises `NotPossible`. Pressing buttons
-is in `presses`, running commands in `commandline`.
+The rules are those of Discord's own client; an action that it would not offer raises `NotPossible`. `presses` has the
+buttons, `slash_commands` the commands.
 """
 
 from collections.abc import Mapping
 
-from discord_sandbox import access, announce, drafts, posting
+from discord_sandbox import access, announce, message_contents, posting
 from discord_sandbox.bundle import Sandbox
-from discord_sandbox.drafts import Upload
+from discord_sandbox.message_contents import Upload
 from discord_sandbox.model import Channel, Json, Message, Reaction, User
 from discord_sandbox.payloads import emoji as emoji_json
 from discord_sandbox.permissions import Permission, can
@@ -16,30 +16,30 @@ from discord_sandbox.posting import Sender
 
 
 class NotPossible(Exception):
-    """Discord's client would not have offered this."""
+    """Discord's client does not offer this."""
 
 
 def find_user(sb: Sandbox, who: str) -> User:
     """By id or by name."""
-    found = sb.world.users.get(int(who)) if who.isdecimal() else sb.world.user_named(who)
-    if found is None:
+    user = sb.world.users.get(int(who)) if who.isdecimal() else sb.world.user_named(who)
+    if user is None:
         raise NotPossible(f"nobody here is called {who!r}")
-    return found
+    return user
 
 
 def find_channel(sb: Sandbox, where: str) -> Channel:
     """By id or, for a server's channels and threads, by name."""
-    found = sb.world.channels.get(int(where)) if where.isdecimal() else sb.world.channel_named(where)
-    if found is None:
+    channel = sb.world.channels.get(int(where)) if where.isdecimal() else sb.world.channel_named(where)
+    if channel is None:
         raise NotPossible(f"there is no channel {where!r}")
-    return found
+    return channel
 
 
 def find_message(sb: Sandbox, where: Channel, message_id: int, viewer: int) -> Message:
-    found = sb.world.message(where.id, message_id)
-    if found is None or found.ephemeral_to not in (None, viewer):
+    message = sb.world.message(where.id, message_id)
+    if message is None or message.ephemeral_to not in (None, viewer):
         raise NotPossible(f"{sb.world.users[viewer].name} sees no message {message_id} in {where.name or where.id}")
-    return found
+    return message
 
 
 def see(sb: Sandbox, user: User, where: Channel) -> None:
@@ -52,9 +52,9 @@ def say(sb: Sandbox, user: User, where: Channel, body: Json, uploads: Mapping[in
     see(sb, user, where)
     if not user.bot and (body.get("components") or body.get("embeds")):
         raise NotPossible("only bots and webhooks can send components and embeds")
-    draft = drafts.for_create(body, uploads, sb.world.ids)
-    posting.check_may_post(sb, where, user.id, draft)
-    return posting.create(sb, where, Sender(user.id), draft)
+    contents = message_contents.for_create(body, uploads, sb.world.ids)
+    posting.check_may_post(sb, where, user.id, contents)
+    return posting.create(sb, where, Sender(user.id), contents)
 
 
 def say_as_webhook(sb: Sandbox, webhook_id: int, name: str | None, body: Json) -> Message:
@@ -62,16 +62,16 @@ def say_as_webhook(sb: Sandbox, webhook_id: int, name: str | None, body: Json) -
     if hook is None:
         raise NotPossible(f"there is no webhook {webhook_id}")
     where = sb.world.channels[int(body.get("thread_id") or hook.channel_id)]
-    draft = drafts.for_create(body, {}, sb.world.ids)
-    return posting.create(sb, where, Sender(hook.id, webhook=hook, webhook_name=name or hook.name), draft)
+    contents = message_contents.for_create(body, {}, sb.world.ids)
+    return posting.create(sb, where, Sender(hook.id, webhook=hook, webhook_name=name or hook.name), contents)
 
 
 def edit(sb: Sandbox, user: User, where: Channel, message_id: int, body: Json) -> Message:
     see(sb, user, where)
     message = find_message(sb, where, message_id, user.id)
-    draft = drafts.for_edit(body, {}, sb.world.ids, message)
-    posting.check_may_edit(sb, where, message, user.id, draft)
-    return posting.edit(sb, where, message, draft)
+    contents = message_contents.for_edit(body, {}, sb.world.ids, message)
+    posting.check_may_edit(sb, where, message, user.id, contents)
+    return posting.edit(sb, where, message, contents)
 
 
 def delete(sb: Sandbox, user: User, where: Channel, message_id: int) -> None:
@@ -86,7 +86,7 @@ def delete(sb: Sandbox, user: User, where: Channel, message_id: int) -> None:
 def react(sb: Sandbox, user_id: int, where: Channel, message: Message, name: str, emoji_id: int | None) -> None:
     reaction = next((r for r in message.reactions if (r.emoji, r.emoji_id) == (name, emoji_id)), None)
     if reaction is None:
-        # Joining a reaction is free; starting one is a permission.
+        # Everybody may join a reaction; starting one needs a permission.
         access.require(sb.world, where, user_id, Permission.ADD_REACTIONS)
         reaction = Reaction(name, emoji_id)
         message.reactions.append(reaction)
@@ -124,7 +124,7 @@ def _tell_reaction(sb: Sandbox, name: str, where: Channel, message: Message, rea
 
 
 def history(sb: Sandbox, user: User, where: Channel, limit: int) -> list[Json]:
-    """A channel as this person sees it, oldest first, with their own private answers."""
+    """A channel as this person sees it, oldest first, with the private responses to them."""
     see(sb, user, where)
     if not can(sb.world, where, user.id, Permission.READ_MESSAGE_HISTORY):
         return []
@@ -133,7 +133,7 @@ def history(sb: Sandbox, user: User, where: Channel, limit: int) -> list[Json]:
 
 
 def as_seen(sb: Sandbox, message: Message, viewer: int | None) -> Json:
-    """The wire form and what only the sandbox knows, for the control API."""
+    """The message on the wire, with `sandbox` for what only the sandbox knows; for the control API."""
     body = sb.payloads.message(message, viewer)
     body["sandbox"] = {
         "ephemeral_to": None if message.ephemeral_to is None else str(message.ephemeral_to),

@@ -1,6 +1,6 @@
-"""What a member may do in a channel, computed as Discord documents it.
+"""The permissions of a member in a channel, computed as Discord documents it.
 
-Pure functions over the world; raising errors about it is `access`'s work.
+Pure functions over the world; `access` raises the errors.
 """
 
 from enum import IntFlag
@@ -41,7 +41,7 @@ class Permission(IntFlag):
 P = Permission
 ALL = (1 << 53) - 1
 BOT_INVITE = 309237763136
-# What a new server gives to everyone: mentioning everyone is part of it, so that a careless bot really pings.
+# The permissions of @everyone in a new server. Mentioning everyone is one of them, so that a careless bot really pings.
 EVERYONE = int(
     P.CREATE_INSTANT_INVITE | P.ADD_REACTIONS | P.VIEW_CHANNEL | P.SEND_MESSAGES | P.EMBED_LINKS | P.ATTACH_FILES
     | P.READ_MESSAGE_HISTORY | P.MENTION_EVERYONE | P.CHANGE_NICKNAME | P.USE_APPLICATION_COMMANDS
@@ -89,7 +89,7 @@ def can(world: World, channel: Channel, user_id: int, *needed: int) -> bool:
 
 
 def send_permission(channel: Channel) -> Permission:
-    """Writing in a thread is a permission of its own."""
+    """The permission to write here; threads have one of their own."""
     return P.SEND_MESSAGES if channel.thread is None else P.SEND_MESSAGES_IN_THREADS
 
 

@@ -1,6 +1,6 @@
-"""One person of a sandbox, as a test holds them: what they say, see and press.
+"""One person of a sandbox, as a test uses them: they write, read, click and run commands.
 
-Every method is one control request, or a few for the waiting ones; the rules are the server's.
+Every method is one control request, or a few for the ones that wait; the server has the rules.
 """
 
 import base64
@@ -9,16 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from discord_sandbox.sight import Answer, Json, Place, SeenMessage
+from discord_sandbox.seen import Json, Outcome, Place, SeenMessage
 
 Where = str | int | Place
 
 PATIENCE = 30.0
-"""Seconds to wait for what normally takes a fraction of one, unless told otherwise."""
+"""Seconds to wait by default. Most things take a fraction of one."""
 
 
 class SandboxError(Exception):
-    """The sandbox refused; the text is the server's, `code` Discord's own where there is one."""
+    """The sandbox refused. The text is the server's; `code` is Discord's error code, if there is one."""
 
     def __init__(self, text: str, code: int | None = None) -> None:
         super().__init__(text)
@@ -26,7 +26,7 @@ class SandboxError(Exception):
 
 
 class SandboxTimeout(SandboxError):
-    """What was waited for did not happen."""
+    """Nothing happened within the time that a method waited."""
 
 
 class Line(Protocol):
@@ -41,12 +41,15 @@ def place_id(where: Where) -> str:
 
 @dataclass(frozen=True)
 class Person:
+    """Somebody in the sandbox. They can do what Discord's own client offers; anything else raises `SandboxError`."""
+
     line: Line
     id: int
     name: str
 
     @property
     def mention(self) -> str:
+        """The text that mentions this person."""
         return f"<@{self.id}>"
 
     def _path(self, rest: str) -> str:
@@ -71,27 +74,29 @@ class Person:
         return SeenMessage(await self.line.call("POST", self._path("messages"), body))
 
     async def edit(self, message: SeenMessage, content: str) -> SeenMessage:
+        """Changes a message of their own."""
         body = {"channel": str(message.channel_id), "content": content}
         return SeenMessage(await self.line.call("PATCH", self._path(f"messages/{message.id}"), body))
 
     async def delete(self, message: SeenMessage) -> None:
+        """Deletes a message: their own, or any with the permission."""
         body = {"channel": str(message.channel_id)}
         await self.line.call("DELETE", self._path(f"messages/{message.id}"), body)
 
     async def messages(self, where: Where, *, limit: int = 200) -> list[SeenMessage]:
-        """The channel as this person sees it, oldest first, private answers to them included."""
-        found = await self.line.call("GET", self._path("messages"), channel=place_id(where), limit=limit)
-        return [SeenMessage(message) for message in found]
+        """The channel as this person sees it, oldest first, private responses to them included."""
+        bodies = await self.line.call("GET", self._path("messages"), channel=place_id(where), limit=limit)
+        return [SeenMessage(body) for body in bodies]
 
     async def see(self, message: SeenMessage) -> SeenMessage | None:
-        """The message as it is now, or None if it is gone."""
-        found = await self.messages(message.channel_id)
-        return next((entry for entry in found if entry.id == message.id), None)
+        """The message as it is now, or None if it was deleted."""
+        messages = await self.messages(message.channel_id)
+        return next((entry for entry in messages if entry.id == message.id), None)
 
     async def wait_for_message(
         self, where: Where, matches: Callable[[SeenMessage], object] = lambda m: True, *, timeout: float = PATIENCE
     ) -> SeenMessage:
-        """The newest message for which `matches` holds, as soon as there is one; the place may not exist yet."""
+        """Waits for a message for which `matches` is true, and gives the newest. The place need not exist yet."""
         end = time.monotonic() + timeout
         after, seen = 0, list[SeenMessage]()
         while True:
@@ -113,7 +118,7 @@ class Person:
     async def wait_for_change(
         self, message: SeenMessage, matches: Callable[[SeenMessage], object], *, timeout: float = PATIENCE
     ) -> SeenMessage:
-        """The same message once `matches` holds."""
+        """Waits until `matches` is true for this message, and gives it as it is then."""
         return await self.wait_for_message(
             message.channel_id, lambda m: m.id == message.id and matches(m), timeout=timeout
         )
@@ -126,8 +131,8 @@ class Person:
         wait: float | None = None,
         forged: bool = False,
         guild_id: int | None = None,
-    ) -> Answer:
-        """Presses a button by custom id or label and returns what this person then saw."""
+    ) -> Outcome:
+        """Presses a button by custom id or label and gives what this person then saw."""
         known = {b.label: b.custom_id for b in message.buttons if b.custom_id}
         ids = set(known.values())
         custom_id = button if button in ids else known.get(button, button) or button
@@ -135,50 +140,52 @@ class Person:
 
     async def pick(
         self, message: SeenMessage, custom_id: str, values: Sequence[str | int], *, wait: float | None = None
-    ) -> Answer:
+    ) -> Outcome:
         """Chooses from a select."""
         return await self._press(message, {"custom_id": custom_id, "values": [str(v) for v in values]}, wait)
 
-    async def _press(self, message: SeenMessage, body: Json, wait: float | None) -> Answer:
+    async def _press(self, message: SeenMessage, body: Json, wait: float | None) -> Outcome:
         body |= {"channel": str(message.channel_id), "message": str(message.id)}
-        return Answer(await self.line.call("POST", self._path("press"), _waiting(body, wait)))
+        return Outcome(await self.line.call("POST", self._path("press"), _waiting(body, wait)))
 
     async def submit(
-        self, opened: Answer, values: Mapping[str, Any], *, wait: float | None = None, forged: bool = False
-    ) -> Answer:
+        self, outcome: Outcome, values: Mapping[str, Any], *, wait: float | None = None, forged: bool = False
+    ) -> Outcome:
         """Sends the modal that an earlier press or command opened."""
-        body: Json = {"interaction": str(opened.id), "values": dict(values), "forged": forged}
-        return Answer(await self.line.call("POST", self._path("submit"), _waiting(body, wait)))
+        body: Json = {"interaction": str(outcome.id), "values": dict(values), "forged": forged}
+        return Outcome(await self.line.call("POST", self._path("submit"), _waiting(body, wait)))
 
     async def run(
         self, where: Where, line: str, *, wait: float | None = None, forged: bool = False, **options: Any
-    ) -> Answer:
-        """Runs a slash command: `run("general", "signoff audit", limit=5)`."""
+    ) -> Outcome:
+        """Runs a slash command: `run("general", "backup list", limit=5)`."""
         body: Json = {"channel": place_id(where), "line": line, "options": options, "forged": forged}
-        return Answer(await self.line.call("POST", self._path("command"), _waiting(body, wait)))
+        return Outcome(await self.line.call("POST", self._path("command"), _waiting(body, wait)))
 
-    async def run_on(self, target: "SeenMessage | Person", name: str, where: Where = "") -> Answer:
+    async def run_on(self, target: "SeenMessage | Person", name: str, where: Where = "") -> Outcome:
         """Runs a command from the menu of a message, or of a person seen in `where`."""
         if isinstance(target, SeenMessage):
             body: Json = {"channel": str(target.channel_id), "message": str(target.id), "name": name}
         else:
             body = {"channel": place_id(where), "user": str(target.id), "name": name}
-        return Answer(await self.line.call("POST", self._path("menu"), body))
+        return Outcome(await self.line.call("POST", self._path("menu"), body))
 
-    async def suggest(self, where: Where, line: str, focused: str, **options: Any) -> Answer:
-        """Types into an option and waits for the bot's suggestions (`answer.choices`)."""
+    async def suggest(self, where: Where, line: str, focused: str, **options: Any) -> Outcome:
+        """Types into an option and waits for the bot's suggestions (`outcome.choices`)."""
         body: Json = {"channel": place_id(where), "line": line, "options": options, "focused": focused}
-        return Answer(await self.line.call("POST", self._path("command"), body))
+        return Outcome(await self.line.call("POST", self._path("command"), body))
 
     async def commands(self, where: Where) -> list[Json]:
         """The slash commands Discord offers this person here."""
         return await self.line.call("GET", self._path("commands"), channel=place_id(where))
 
     async def react(self, message: SeenMessage, emoji: str, *, remove: bool = False) -> None:
+        """Adds a reaction, or removes it."""
         body = {"channel": str(message.channel_id), "message": str(message.id), "emoji": emoji, "remove": remove}
         await self.line.call("POST", self._path("reactions"), body)
 
     async def type(self, where: Where) -> None:
+        """Shows "is typing" in a channel."""
         await self.line.call("POST", self._path("typing"), {"channel": place_id(where)})
 
     async def dm(self, other: "Person | str | int") -> Place:
@@ -187,14 +194,16 @@ class Person:
         return Place(await self.line.call("POST", self._path("dm"), {"with": who}))
 
     async def open_thread(self, where: Where, name: str, message: SeenMessage | None = None, **fields: Any) -> Place:
+        """Opens a thread, from a message if one is given."""
         body: Json = {"channel": place_id(where), "name": name, **fields}
         if message is not None:
             body["message"] = str(message.id)
         return Place(await self.line.call("POST", self._path("threads"), body))
 
     async def permissions(self, where: Where) -> int:
-        found = await self.line.call("GET", self._path("permissions"), channel=place_id(where))
-        return int(found["permissions"])
+        """The permissions of this person there, as Discord computes them."""
+        body = await self.line.call("GET", self._path("permissions"), channel=place_id(where))
+        return int(body["permissions"])
 
 
 def _waiting(body: Json, wait: float | None) -> Json:

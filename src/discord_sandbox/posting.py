@@ -1,15 +1,15 @@
-"""Posting, editing and deleting messages, for bots, people, webhooks and interaction answers alike.
+"""Posting, editing and deleting messages, for bots, people, webhooks and interaction responses alike.
 
-The one place where a message comes into the world: mentions, pings, unfurls, nonces and threads are settled here.
-Callers have read the form (`drafts`) already and, for answers to interactions, decided that no permission is needed.
+All messages come into the world here, with their mentions, pings, unfurls, nonces and threads. Callers have checked
+the form (`message_contents`) and, for interaction responses, decided that no permission is needed.
 """
 
 from dataclasses import dataclass
 
 from discord_sandbox import access, announce, apierrors, mentions
 from discord_sandbox.bundle import Sandbox
-from discord_sandbox.drafts import Draft
 from discord_sandbox.mentions import Mentions
+from discord_sandbox.message_contents import MessageContents
 from discord_sandbox.model import (
     Channel,
     Json,
@@ -27,7 +27,7 @@ NONCE_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class Sender:
-    """In whose name a message is posted."""
+    """The sender of a message: a user, a webhook, or a bot that responds to an interaction."""
 
     user_id: int
     webhook: Webhook | None = None
@@ -38,28 +38,28 @@ class Sender:
     type: int = MessageType.DEFAULT
 
 
-def check_may_post(sb: Sandbox, where: Channel, user_id: int, draft: Draft) -> None:
-    """Discord's refusals for a message sent to a channel, as against one that answers an interaction."""
+def check_may_post(sb: Sandbox, where: Channel, user_id: int, contents: MessageContents) -> None:
+    """Discord's refusals for a message to a channel. Interaction responses need no such check."""
     if where.guild_id is None:
         other = next((user for user in where.recipients if user != user_id), user_id)
         shared = any(user_id in guild.members for guild in sb.world.guilds_of(other))
         if not sb.world.users[other].accepts_dms or not shared:
             raise apierrors.cannot_dm()
     access.require(sb.world, where, user_id, send_permission(where))
-    if draft.attachments:
+    if contents.attachments:
         access.require(sb.world, where, user_id, Permission.ATTACH_FILES)
     locked = where.thread is not None and where.thread.locked
     if locked and not can(sb.world, where, user_id, Permission.MANAGE_THREADS):
         raise apierrors.locked_thread()
-    if draft.reference is not None and not can(sb.world, where, user_id, Permission.READ_MESSAGE_HISTORY):
+    if contents.reference is not None and not can(sb.world, where, user_id, Permission.READ_MESSAGE_HISTORY):
         raise apierrors.ApiError(403, 160002, "Cannot reply without permission to read message history")
 
 
-def create(sb: Sandbox, where: Channel, sender: Sender, draft: Draft) -> Message:
-    if draft.enforce_nonce and draft.nonce and (twin := _same_nonce(sb, where, sender, draft.nonce)):
+def create(sb: Sandbox, where: Channel, sender: Sender, contents: MessageContents) -> Message:
+    if contents.enforce_nonce and contents.nonce and (twin := _same_nonce(sb, where, sender, contents.nonce)):
         sb.log.world("message.deduplicated", channel_id=str(where.id), message_id=str(twin.id))
         return twin
-    reference = _reference(sb, where, draft)
+    reference = _reference(sb, where, contents)
     kind = sender.type
     if reference is not None and kind == MessageType.DEFAULT:
         kind = MessageType.REPLY
@@ -69,13 +69,13 @@ def create(sb: Sandbox, where: Channel, sender: Sender, draft: Draft) -> Message
         author_id=sender.user_id,
         timestamp=sb.clock.iso(),
         type=kind,
-        content=draft.content,
-        embeds=draft.embeds if _may_embed(sb, where, sender) else [],
-        components=draft.components,
-        flags=draft.flags,
-        attachments=draft.attachments,
-        nonce=draft.nonce,
-        tts=draft.tts,
+        content=contents.content,
+        embeds=contents.embeds if _may_embed(sb, where, sender) else [],
+        components=contents.components,
+        flags=contents.flags,
+        attachments=contents.attachments,
+        nonce=contents.nonce,
+        tts=contents.tts,
         reference=reference,
         webhook_id=sender.webhook.id if sender.webhook else sender.application_id,
         webhook_name=sender.webhook_name,
@@ -90,7 +90,7 @@ def create(sb: Sandbox, where: Channel, sender: Sender, draft: Draft) -> Message
     if where.thread is not None and where.thread.archived:
         unarchive(sb, where)
     sb.world.add_message(message)
-    _settle_text(sb, where, message, draft, "create")
+    _settle_text(sb, where, message, contents, "create")
     if message.ephemeral_to is None:
         where.last_message_id = message.id
         if where.thread is not None:
@@ -101,28 +101,28 @@ def create(sb: Sandbox, where: Channel, sender: Sender, draft: Draft) -> Message
     return message
 
 
-def check_may_edit(sb: Sandbox, where: Channel, message: Message, user_id: int, draft: Draft) -> None:
+def check_may_edit(sb: Sandbox, where: Channel, message: Message, user_id: int, contents: MessageContents) -> None:
     if message.author_id != user_id or message.webhook_name is not None:
-        only_flags = draft.touched <= {"flags", "allowed_mentions"}
+        only_flags = contents.touched <= {"flags", "allowed_mentions"}
         if not (only_flags and can(sb.world, where, user_id, Permission.MANAGE_MESSAGES)):
             raise apierrors.not_your_message()
     if where.thread is not None and where.thread.archived:
         raise apierrors.archived_thread()
 
 
-def edit(sb: Sandbox, where: Channel, message: Message, draft: Draft) -> Message:
-    message.content = draft.content
-    message.embeds = draft.embeds
-    message.components = draft.components
-    message.attachments = draft.attachments
-    message.flags = draft.flags
+def edit(sb: Sandbox, where: Channel, message: Message, contents: MessageContents) -> Message:
+    message.content = contents.content
+    message.embeds = contents.embeds
+    message.components = contents.components
+    message.attachments = contents.attachments
+    message.flags = contents.flags
     if message.flags & MessageFlag.EPHEMERAL:
         for attachment in message.attachments:
             attachment.ephemeral = True
     message.edited_timestamp = sb.clock.iso()
     message.edits += 1
-    if draft.touched & {"content", "components"}:
-        _settle_text(sb, where, message, draft, "edit")
+    if contents.touched & {"content", "components"}:
+        _settle_text(sb, where, message, contents, "edit")
     announce.message(sb, "MESSAGE_UPDATE", message)
     return message
 
@@ -145,8 +145,8 @@ def _same_nonce(sb: Sandbox, where: Channel, sender: Sender, nonce: str) -> Mess
     return None
 
 
-def _reference(sb: Sandbox, where: Channel, draft: Draft) -> Json | None:
-    given = draft.reference
+def _reference(sb: Sandbox, where: Channel, contents: MessageContents) -> Json | None:
+    given = contents.reference
     if given is None:
         return None
     target = sb.world.message(int(given.get("channel_id") or where.id), int(given.get("message_id") or 0))
@@ -165,20 +165,20 @@ def _may_embed(sb: Sandbox, where: Channel, sender: Sender) -> bool:
     return can(sb.world, where, sender.user_id, Permission.EMBED_LINKS)
 
 
-def _settle_text(sb: Sandbox, where: Channel, message: Message, draft: Draft, on: str) -> None:
-    """Works out mentions, pings and unfurls of a text that has just been written or rewritten."""
-    found = _mentioned(sb, where, message, draft)
-    message.mentions = list(found.users)
-    message.mention_roles = list(found.roles)
-    message.mention_everyone = found.everyone
-    if found and not message.flags & MessageFlag.SUPPRESS_NOTIFICATIONS:
-        pinged = _pinged(sb, where, message, found)
+def _settle_text(sb: Sandbox, where: Channel, message: Message, contents: MessageContents, on: str) -> None:
+    """Finds the mentions, pings and unfurls of a new or changed text."""
+    mentioned = _mentioned(sb, where, message, contents)
+    message.mentions = list(mentioned.users)
+    message.mention_roles = list(mentioned.roles)
+    message.mention_everyone = mentioned.everyone
+    if mentioned and not message.flags & MessageFlag.SUPPRESS_NOTIFICATIONS:
+        pinged = _pinged(sb, where, message, mentioned)
         record: Json = {
             "on": on,
             "users": [str(user) for user in pinged],
-            "mentions": [str(user) for user in found.users],
-            "roles": [str(role) for role in found.roles],
-            "everyone": found.everyone,
+            "mentions": [str(user) for user in mentioned.users],
+            "roles": [str(role) for role in mentioned.roles],
+            "everyone": mentioned.everyone,
         }
         message.pings.append(record)
         sb.log.world("ping", channel_id=str(where.id), message_id=str(message.id), **record)
@@ -190,11 +190,11 @@ def _settle_text(sb: Sandbox, where: Channel, message: Message, draft: Draft, on
             sb.log.world("unfurl", channel_id=str(where.id), message_id=str(message.id), url=link)
 
 
-def _mentioned(sb: Sandbox, where: Channel, message: Message, draft: Draft) -> Mentions:
-    allowed = draft.allowed.filter(mentions.find(draft.all_text))
+def _mentioned(sb: Sandbox, where: Channel, message: Message, contents: MessageContents) -> Mentions:
+    allowed = contents.allowed.filter(mentions.find(contents.all_text))
     guild = sb.world.guild_of(where)
     users = [user for user in allowed.users if user in sb.world.users]
-    if message.type == MessageType.REPLY and message.reference and draft.allowed.replied_user:
+    if message.type == MessageType.REPLY and message.reference and contents.allowed.replied_user:
         original = sb.world.message(int(message.reference["channel_id"]), int(message.reference["message_id"]))
         if original and original.author_id != message.author_id and original.author_id not in users:
             users.append(original.author_id)
@@ -209,14 +209,14 @@ def _mentioned(sb: Sandbox, where: Channel, message: Message, draft: Draft) -> M
     )
 
 
-def _pinged(sb: Sandbox, where: Channel, message: Message, found: Mentions) -> list[int]:
-    """The people whose client makes a sound: those mentioned who can see the message."""
+def _pinged(sb: Sandbox, where: Channel, message: Message, mentioned: Mentions) -> list[int]:
+    """The people who are notified: those mentioned who can see the message."""
     guild = sb.world.guild_of(where)
     everybody = [*where.recipients] if guild is None else [*guild.members]
-    reached = set(found.users)
+    reached = set(mentioned.users)
     if guild is not None:
         for user_id, member in guild.members.items():
-            if found.everyone or set(member.roles) & set(found.roles):
+            if mentioned.everyone or set(member.roles) & set(mentioned.roles):
                 reached.add(user_id)
     if message.ephemeral_to is not None:
         reached &= {message.ephemeral_to}

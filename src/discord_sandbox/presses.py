@@ -1,7 +1,7 @@
-"""A person presses, picks, submits or runs something: the interaction that the bot then receives.
+"""A person presses, chooses, submits or runs something, and the bot receives an interaction.
 
-Builds the payload, sends it, and starts the three seconds. The bot's side is `callbacks`. A *forged* press skips the
-checks of Discord's client, for tests that attack the bot; it is marked as such for ever.
+Builds the payload, sends it, and starts the three seconds; `callbacks` has the bot's side. A *forged* press skips the
+checks of Discord's client, for tests that attack the bot; the interaction stays marked as forged.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ def press(
     forged: bool = False,
     guild_id: int | None = None,
 ) -> Interaction:
-    """A click on a button, or with `values` a pick from a select."""
+    """A click on a button, or with `values` a choice from a select."""
     where = sb.world.channels[message.channel_id]
     part = components.interactive(message.components, custom_id)
     if not forged:
@@ -59,38 +59,38 @@ def _check_values(part: Json, values: Sequence[str]) -> None:
 
 
 def resolve(sb: Sandbox, where: Channel, kind: int, values: Sequence[str]) -> Json:
-    """The things that picked ids stand for, as the payload's `resolved`."""
+    """The objects behind the chosen ids, as the payload's `resolved`."""
     guild = sb.world.guild_of(where)
-    found: Json = {}
+    objects: Json = {}
     for value in values:
         number = int(value)
         if kind == CHANNEL_SELECT and number in sb.world.channels:
             channel = sb.world.channels[number]
             body = sb.payloads.channel(channel) | {"permissions": "0"}
-            found.setdefault("channels", {})[value] = body
+            objects.setdefault("channels", {})[value] = body
         elif kind != USER_SELECT and guild and number in guild.roles:
-            found.setdefault("roles", {})[value] = sb.payloads.role(guild.roles[number])
+            objects.setdefault("roles", {})[value] = sb.payloads.role(guild.roles[number])
         elif kind != ROLE_SELECT and number in sb.world.users:
-            found.setdefault("users", {})[value] = sb.payloads.user(sb.world.users[number])
+            objects.setdefault("users", {})[value] = sb.payloads.user(sb.world.users[number])
             if member := sb.world.member(where.guild_id, number):
                 body = sb.payloads.member(member, with_user=False)
-                found.setdefault("members", {})[value] = body | {
+                objects.setdefault("members", {})[value] = body | {
                     "permissions": str(in_channel(sb.world, where, number))
                 }
-    return found
+    return objects
 
 
 def submit(
     sb: Sandbox, user: User, opened_by: Interaction, values: Mapping[str, Any], *, forged: bool = False
 ) -> Interaction:
-    """The person sends the modal that an earlier interaction opened for them."""
+    """The person submits the modal that an earlier interaction opened for them."""
     if opened_by.modal is None:
         raise NotPossible(f"interaction {opened_by.id} opened no modal")
     if opened_by.user_id != user.id and not forged:
         raise NotPossible(f"the modal was opened for somebody else, not {user.name}")
     try:
         filled = modals.fill(opened_by.modal, values)
-    except modals.BadAnswer as wrong:
+    except modals.BadValue as wrong:
         raise NotPossible(str(wrong)) from None
     where = sb.world.channels[opened_by.channel_id]
     data: Json = {"custom_id": opened_by.modal["custom_id"], "components": filled, "resolved": {}}
@@ -113,7 +113,7 @@ def start(
     guild_id: int | None = None,
     cause: Interaction | None = None,
 ) -> Interaction:
-    """Sends INTERACTION_CREATE and starts the clock. Without a session to hear it, it has failed already."""
+    """Sends INTERACTION_CREATE and starts the clock. If no session can receive it, it fails at once."""
     place = guild_id if guild_id is not None else where.guild_id
     made = Interaction(
         id=sb.world.ids.next(),
@@ -143,7 +143,7 @@ def start(
 
 
 def deliver(sb: Sandbox, made: Interaction) -> None:
-    """Also used to replay an old interaction as it was, id and token included."""
+    """Sends the interaction, also again: a replay has the same id and token."""
 
     def render(viewer: Any) -> Json | None:
         return made.payload if viewer.bot_id == made.application_id else None
@@ -211,7 +211,7 @@ def _payload(sb: Sandbox, made: Interaction, user: User, where: Channel, data: J
 
 
 def _stranger(sb: Sandbox, user: User) -> Json:
-    """A forged press by somebody who is not a member still needs a member's shape."""
+    """A member's fields for somebody who is not one; forged presses need them."""
     return {
         "user": sb.payloads.user(user),
         "roles": [],
@@ -227,7 +227,7 @@ def _stranger(sb: Sandbox, user: User) -> Json:
 
 
 def as_seen(sb: Sandbox, made: Interaction) -> Json:
-    """What the person saw of it: the control API's record."""
+    """The interaction as its person saw it, for the control API."""
     where = made.channel_id
     shown = [sb.world.message(where, number) for number in made.messages]
     source = sb.world.message(where, made.message_id) if made.message_id and made.updated else None

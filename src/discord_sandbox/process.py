@@ -1,9 +1,10 @@
-"""A sandbox in a process of its own, for tests and tools that want real distance.
+"""A sandbox in a process of its own, for tests and tools that want one.
 
-Starts `python -m discord_sandbox`, reads its one line, and ends it. It knows the command line only.
+Starts `python -m discord_sandbox`, reads its first line, and ends it. It knows the command line only.
 """
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -12,35 +13,46 @@ from pathlib import Path
 
 from discord_sandbox.client import SandboxClient
 
+TOKEN_VARIABLE = "DISCORD_SANDBOX_TOKEN"
+"""The environment variable with the bot's token: other users of the machine cannot read it, unlike a command line."""
+
 
 @dataclass(frozen=True)
 class SandboxProcess:
+    """A running sandbox: its addresses, the first line that it printed, and its process."""
+
     api_url: str
     gateway_url: str
+    page_url: str
     ready_line: str
     process: asyncio.subprocess.Process
 
     def client(self) -> SandboxClient:
+        """A client for this sandbox."""
         return SandboxClient.from_ready_line(self.ready_line)
 
 
 @asynccontextmanager
 async def sandbox_process(
-    *arguments: str, state: Path | None = None, port: int = 0, timeout: float = 120.0
+    *arguments: str, state: Path | None = None, port: int = 0, token: str | None = None, timeout: float = 120.0
 ) -> AsyncGenerator[SandboxProcess]:
-    """A running sandbox; further arguments are the command line's."""
+    """Starts a sandbox in a process and ends it. Further arguments are those of the command line."""
     command = ["-m", "discord_sandbox", "--port", str(port), *arguments]
     if state is not None:
         command += ["--state", str(state)]
-    process = await asyncio.create_subprocess_exec(sys.executable, *command, stdout=asyncio.subprocess.PIPE)
+    environment = None if token is None else os.environ | {TOKEN_VARIABLE: token}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *command, stdout=asyncio.subprocess.PIPE, env=environment
+    )
     assert process.stdout is not None
     try:
         async with asyncio.timeout(timeout):
             line = (await process.stdout.readline()).decode().strip()
-        words = line.split()
-        if words[:2] != ["sandbox", "ready"]:
-            raise RuntimeError(f"the sandbox did not start; it said {line!r}")
-        yield SandboxProcess(words[2], words[3], line, process)
+            words = line.split()
+            if words[:2] != ["sandbox", "ready"]:
+                raise RuntimeError(f"the sandbox did not start; it said {line!r}")
+            page = (await process.stdout.readline()).decode().split()[1]
+        yield SandboxProcess(words[2], words[3], page, line, process)
     finally:
         if process.returncode is None:
             process.terminate()

@@ -1,6 +1,6 @@
-"""Buckets of calls, per route and per channel, as Discord counts them. Off until switched on.
+"""Rate limits per route and per channel, as Discord counts them. They are off until switched on.
 
-It counts and words the headers; refusing the call is `rest.door`'s work.
+It counts and writes the headers; `rest.api` refuses the call.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from discord_sandbox.model import Json
 
 @dataclass(frozen=True)
 class Rule:
-    """`limit` calls each `per` seconds, for one method and path. The major id in the path has a bucket of its own."""
+    """`limit` calls in `per` seconds, for a method and path, counted separately per channel, server and webhook."""
 
     method: str
     path: str
@@ -25,7 +25,7 @@ class Rule:
         return hashlib.md5(f"{self.method} {self.path}".encode(), usedforsecurity=False).hexdigest()
 
 
-# Discord does not publish these; they are what its headers have been seen to say.
+# Discord does not publish these numbers; they were seen in its headers.
 USUAL = (
     Rule("POST", r"/channels/\d+/messages$", 5, 5.0),
     Rule("PATCH", r"/channels/\d+/messages/\d+$", 5, 5.0),
@@ -73,7 +73,7 @@ class RateLimits:
         self._windows.clear()
 
     def count(self, caller: str, method: str, path: str) -> Verdict:
-        """`path` is the one under the API's root."""
+        """`path` is the path below the API's root."""
         if self.per_second is not None and not _EXEMPT.match(path):
             window = self._window((caller, "global"), 1.0)
             if window.used > self.per_second:

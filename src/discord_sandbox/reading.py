@@ -1,6 +1,6 @@
-"""Reads JSON that somebody else wrote: the wrong shape counts as absent, the right one comes out typed.
+"""Reads JSON from outside: a value of the wrong shape counts as absent, the right shape comes out typed.
 
-Knows nothing of what the values mean.
+It does not know what the values mean.
 """
 
 from typing import Any, cast

@@ -1,6 +1,6 @@
-"""The world a new sandbox starts with: two servers, a handful of people, the bot, another bot and a webhook.
+"""The world that a new sandbox starts with: two servers, a few people, the bot, another bot and a webhook.
 
-Names and roles are what tests and the guide refer to; ids are made fresh.
+Tests and the guide refer to the names and roles; the ids are new each time, except the default bot's.
 """
 
 import secrets
@@ -10,16 +10,24 @@ from discord_sandbox.clock import Clock
 from discord_sandbox.model import Application, Channel, ChannelType, Guild, Member, Role, User, Webhook
 from discord_sandbox.permissions import BOT_INVITE, EVERYONE, Permission
 from discord_sandbox.snowflake import Snowflakes
+from discord_sandbox.tokens import DEFAULT_BOT_ID, bot_id_in, token_for
 from discord_sandbox.world import World
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What may be chosen about the first world."""
+    """The choices for a new world.
 
-    token: str = "sandbox-token"
+    `token` is the bot's token: any text, and if it has Discord's shape, the bot gets the id that it names.
+    `message_content` and `members` grant the privileged intents. `bot` and `server` are the names of the bot and of the
+    server that it is in.
+    """
+
+    token: str = token_for(DEFAULT_BOT_ID)
     message_content: bool = False
     members: bool = False
+    bot: str = "Bot"
+    server: str = "Lab"
 
 
 def new_world(plan: Plan | None = None) -> World:
@@ -27,19 +35,20 @@ def new_world(plan: Plan | None = None) -> World:
     clock = Clock()
     world = World(clock, Snowflakes(clock.now))
     ada, max_, olga, nina, otto = (new_person(world, name) for name in ("Ada", "Max", "Olga", "Nina", "Otto"))
-    signoff = _bot(world, "Signoff", ada, plan.token)
-    world.applications[signoff.id].message_content = plan.message_content
-    world.applications[signoff.id].members = plan.members
-    echo = _bot(world, "Echo", ada, f"{plan.token}-echo")
+    bot = _bot(world, plan.bot, ada, bot_id_in(plan.token) or world.ids.next(), plan.token)
+    world.applications[bot.id].message_content = plan.message_content
+    world.applications[bot.id].members = plan.members
+    echo_id = world.ids.next()
+    echo = _bot(world, "Echo", ada, echo_id, token_for(echo_id))
 
-    lab = new_guild(world, "Signoff Lab", ada)
+    lab = new_guild(world, plan.server, ada)
     admins = new_role(world, lab, "Admins", EVERYONE | Permission.MANAGE_GUILD | Permission.MANAGE_ROLES)
     approvers = new_role(world, lab, "Approvers", 0)
     join(world, lab, ada, admins)
     join(world, lab, max_)
     join(world, lab, olga, approvers)
     join(world, lab, nina, approvers)
-    join_bot(world, lab, signoff, BOT_INVITE)
+    join_bot(world, lab, bot, BOT_INVITE)
     join_bot(world, lab, echo, BOT_INVITE)
     general = new_channel(world, lab, "general")
     new_channel(world, lab, "ops")
@@ -57,8 +66,8 @@ def new_person(world: World, name: str) -> User:
     return user
 
 
-def _bot(world: World, name: str, owner: User, token: str) -> User:
-    user = User(world.ids.next(), name, bot=True)
+def _bot(world: World, name: str, owner: User, bot_id: int, token: str) -> User:
+    user = User(bot_id, name, bot=True)
     world.users[user.id] = user
     world.applications[user.id] = Application(user.id, name, owner.id, [token])
     return user
@@ -93,7 +102,7 @@ def join(world: World, guild: Guild, user: User, *roles: Role) -> Member:
 
 
 def join_bot(world: World, guild: Guild, bot: User, permissions: int) -> Member:
-    """An invited bot brings a role of its own that holds what the invitation granted."""
+    """An invited bot gets a role of its own with the permissions of the invitation."""
     role = new_role(world, guild, bot.name, permissions)
     role.bot_id = bot.id
     return join(world, guild, bot, role)

@@ -1,6 +1,6 @@
-"""The sandbox as a server on loopback: REST, gateway, attachments and the control API on one port.
+"""The sandbox as a server on loopback: REST, gateway, attachments, control API and page on one port.
 
-Starts, stops and keeps the world's file; every behaviour is elsewhere.
+It starts, stops and saves the world's file; the behaviour is elsewhere.
 """
 
 import asyncio
@@ -12,12 +12,12 @@ from types import TracebackType
 
 from aiohttp import web
 
-from discord_sandbox import keep, seed
+from discord_sandbox import seed, state_file
 from discord_sandbox.bundle import Sandbox
-from discord_sandbox.control import folk, levers
-from discord_sandbox.control.desk import Desk
-from discord_sandbox.rest import answers, channels, commands, messages, servers, users
-from discord_sandbox.rest.door import ROOT, Door
+from discord_sandbox.control import people, world
+from discord_sandbox.control.api import ControlApi
+from discord_sandbox.rest import channels, commands, messages, servers, users, webhooks
+from discord_sandbox.rest.api import ROOT, RestApi
 from discord_sandbox.web import Guard, Guide, Page, page_token
 from discord_sandbox.world import World
 
@@ -27,7 +27,7 @@ INLINE = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
 class NotLoopback(ValueError):
-    """The sandbox has no real authentication and never listens where others could reach it."""
+    """The address is not on loopback. The sandbox has no real authentication, so others must not reach it."""
 
 
 class SandboxServer:
@@ -61,31 +61,42 @@ class SandboxServer:
 
     @property
     def url(self) -> str:
+        """The address without a path."""
         name = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{name}:{self.port}"
 
     @property
     def api_url(self) -> str:
+        """The REST API's address, with its version."""
         return self.url + ROOT
 
     @property
     def gateway_url(self) -> str:
+        """The gateway's address."""
         return "ws" + self.url.removeprefix("http")
 
     @property
     def control_url(self) -> str:
+        """The control API's address, for `SandboxClient`."""
         return self.url + "/sandbox"
 
     @property
+    def token(self) -> str:
+        """The token of the first bot, the one that the sandbox was started for."""
+        return next(iter(self.sandbox.world.applications.values())).tokens[0]
+
+    @property
     def page_url(self) -> str:
-        """What a person opens."""
+        """The address that a person opens in a browser."""
         return f"{self.url}/?token={self.guard.token}"
 
     @property
     def ready_line(self) -> str:
+        """One line with all addresses and the key, for `SandboxClient.from_ready_line`."""
         return f"sandbox ready {self.api_url} {self.gateway_url} control {self.control_url} key={self.key}"
 
     async def start(self) -> None:
+        """Listens and serves until `stop`. `port` and the addresses are known afterwards."""
         self._runner = web.AppRunner(self._application(), access_log=None, shutdown_timeout=1.0)
         await self._runner.setup()
         # Bound here rather than by aiohttp, so that port 0 is known before anybody is told.
@@ -104,13 +115,14 @@ class SandboxServer:
             self._saver = asyncio.create_task(self._keep_saving(self._state))
 
     async def stop(self) -> None:
+        """Ends all connections and saves the world, if it is kept in a file."""
         if self._saver is not None:
             self._saver.cancel()
         self.sandbox.gateway.drop(resumable=True, code=1001)
         if self._runner is not None:
             await self._runner.cleanup()
         if self._state is not None:
-            keep.save_file(self.sandbox.world, self._state)
+            state_file.save_file(self.sandbox.world, self._state)
 
     async def __aenter__(self) -> "SandboxServer":
         await self.start()
@@ -124,21 +136,21 @@ class SandboxServer:
     def _application(self) -> web.Application:
         app = web.Application(client_max_size=1 << 30, middlewares=[self.guard.middleware()])
         app.on_response_prepare.append(self.guard.protect)
-        door = Door(self.sandbox)
-        for module in (users, messages, channels, servers, answers, commands):
-            app.add_routes([door.resource(route) for route in module.ROUTES])
-        desk = Desk(self.sandbox, self.key, self.stopped.set)
-        for module in (folk, levers):
-            app.add_routes([desk.resource(lever) for lever in module.LEVERS])
+        rest = RestApi(self.sandbox)
+        for module in (users, messages, channels, servers, webhooks, commands):
+            app.add_routes([rest.resource(route) for route in module.ROUTES])
+        control = ControlApi(self.sandbox, self.key, self.stopped.set)
+        for module in (people, world):
+            app.add_routes([control.resource(route) for route in module.ROUTES])
         app.router.add_get("/attachments/{channel}/{attachment}/{filename}", self._attachment)
         app.add_routes(self._page.routes())
         app.router.add_get("/", self._front)
-        app.router.add_route("*", "/{rest:.*}", door.unknown)
+        app.router.add_route("*", "/{rest:.*}", rest.unknown)
         return app
 
     async def _front(self, request: web.Request) -> web.StreamResponse:
         if request.headers.get("Upgrade", "").lower() == "websocket":
-            # Bots send no Origin. A web page of somebody else's, opened in a browser here, does.
+            # Bots send no Origin. A foreign web page that is open in a browser here does.
             if request.headers.get("Origin", self.url) != self.url:
                 raise web.HTTPForbidden
             return await self.sandbox.gateway.serve(request)
@@ -163,7 +175,7 @@ class SandboxServer:
         while True:
             if saved != self.sandbox.log.head:
                 saved = self.sandbox.log.head
-                keep.save_file(self.sandbox.world, state)
+                state_file.save_file(self.sandbox.world, state)
             await asyncio.sleep(SAVE_SECONDS)
 
 
@@ -172,7 +184,7 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
-        listener.listen(BACKLOG)  # only this tells whether somebody else has it
+        listener.listen(BACKLOG)  # only this fails if another process listens there
     except OSError:
         listener.close()
         raise
@@ -188,5 +200,5 @@ def _is_loopback(host: str) -> bool:
 
 def _world(state: Path | None, plan: seed.Plan) -> World:
     if state is not None and state.exists():
-        return keep.load_file(state)
+        return state_file.load_file(state)
     return seed.new_world(plan)

@@ -1,6 +1,6 @@
-"""Gateway sessions: who is connected, what each may hear, and what must be replayed after a dropped socket.
+"""Gateway sessions: who is connected, what each one receives, and what is replayed after a dropped socket.
 
-It numbers and keeps frames; the protocol spoken over the socket is `gateway`'s.
+It numbers and keeps frames; `gateway` has the protocol.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ RESUME_SECONDS = 180.0
 
 @dataclass(frozen=True)
 class Viewer:
-    """For whom an event is written: a bot, and the intents it asked for."""
+    """The receiver of an event: a bot, and the intents that it asked for."""
 
     bot_id: int
     intents: int
@@ -66,7 +66,7 @@ class Session:
 
 @dataclass(frozen=True)
 class Reach:
-    """Whom an event reached: sessions listening now, and sessions that may yet resume."""
+    """How many sessions an event reached: connected ones, and ones that may still resume."""
 
     live: int
     waiting: int
@@ -88,7 +88,7 @@ class Sessions:
         return self._sessions.get(session_id)
 
     def detach(self, session: Session, outbox: Outbox, *, resumable: bool) -> None:
-        """The socket is gone. Without a way back the session is gone too."""
+        """The socket was closed. A session that cannot be resumed ends with it."""
         if session.outbox is not outbox:
             return  # a resume on another socket came first
         session.outbox = None
@@ -106,7 +106,7 @@ class Sessions:
         return [session for session in self._sessions.values() if session.outbox is not None]
 
     def publish(self, name: str, render: Render, *, guild_id: int | None, intent: int = 0) -> Reach:
-        """Tells everybody whose intents and shard include the event; `render` returns None for who may not see it."""
+        """Sends an event to the sessions that asked for it. `render` returns None for a bot that may not see it."""
         self._forget_old()
         live = waiting = 0
         for session in self._sessions.values():

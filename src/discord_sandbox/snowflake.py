@@ -1,6 +1,6 @@
 """Discord's ids: unique, rising, and readable as a time.
 
-Knows the epoch and the layout; not what the ids are for.
+It knows the epoch and the layout, not what the ids are for.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ EPOCH_MS = 1_420_070_400_000
 
 
 class Snowflakes:
-    """Hands out ids that never repeat and never fall, even when the clock is turned back."""
+    """Makes ids that always rise, even when the clock is turned back."""
 
     def __init__(self, now: Callable[[], float], last: int = 0) -> None:
         self._now = now

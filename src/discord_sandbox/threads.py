@@ -1,6 +1,6 @@
 """Threads: opening, joining, archiving.
 
-Changes the world and announces it. Permission is checked here for opening, by the callers for the rest.
+Changes the world and announces it. Permission to open a thread is checked here, everything else by the callers.
 """
 
 from datetime import datetime
@@ -23,7 +23,7 @@ ARCHIVE_MINUTES = (60, 1440, 4320, 10080)
 
 
 def open_thread(sb: Sandbox, parent: Channel, owner_id: int, body: Json, message: Message | None) -> Channel:
-    """A thread on its own or hanging from a message, whose id it then shares."""
+    """Opens a thread, from a message or without one. A thread from a message has the message's id."""
     if parent.guild_id is None or parent.thread is not None or parent.type == ChannelType.CATEGORY:
         raise apierrors.ApiError(400, 50024, "Cannot execute action on this channel type")
     _check_form(body)
@@ -83,7 +83,7 @@ def _hang(sb: Sandbox, parent: Channel, thread: Channel, message: Message) -> No
 
 
 def _note(sb: Sandbox, where: Channel, author_id: int, kind: int, content: str, reference: Json) -> None:
-    """A line that Discord itself writes."""
+    """A system message by Discord."""
     note = Message(sb.world.ids.next(), where.id, author_id, sb.clock.iso(), kind, content=content, reference=reference)
     sb.world.add_message(note)
     where.last_message_id = note.id
@@ -137,7 +137,7 @@ def set_state(
 
 
 def archive_idle(sb: Sandbox) -> list[int]:
-    """Archives threads that have been quiet for their time; returns which."""
+    """Archives the threads that were quiet for long enough, and returns their ids."""
     done: list[int] = []
     for channel in list(sb.world.channels.values()):
         if channel.thread is None or channel.thread.archived:

@@ -1,6 +1,6 @@
-"""Everything that exists, and how to find it.
+"""Everything that exists, and ways to find it.
 
-State only: no wire format, no sockets, no rules about who may do what. It lives on while the bot is down.
+State only: no wire format, no sockets, no rules about permissions. It outlives the bot's connections.
 """
 
 from collections.abc import Iterable, Iterator
@@ -57,7 +57,7 @@ class World:
         ]
 
     def parent_of(self, channel: Channel) -> Channel:
-        """The channel whose overwrites count: a thread's parent, else the channel itself."""
+        """The channel whose overwrites apply: a thread's parent, else the channel itself."""
         if channel.thread is None or channel.parent_id is None:
             return channel
         return self.channels.get(channel.parent_id, channel)
@@ -77,7 +77,7 @@ class World:
         self.messages.setdefault(message.channel_id, {})[message.id] = message
 
     def dm_between(self, first: int, second: int) -> Channel:
-        """The one private channel of two users, made when first asked for."""
+        """The private channel of two users, created if there is none."""
         pair = sorted((first, second))
         for channel in self.channels.values():
             if channel.type == ChannelType.DM and sorted(channel.recipients) == pair:

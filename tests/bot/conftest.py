@@ -6,15 +6,27 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from discord_sandbox import Person, SandboxClient
+from discord_sandbox import Person, Plan, SandboxClient, SandboxServer
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Remember
 from signoff.cards.actions import Offers
 from tests.rigs.bot import Rig
 from tests.rigs.bot_fakes import EchoReviser
-from tests.rigs.sandboxed import plan, pointed, sandbox, server  # noqa: F401 - fixtures
 
-# ruff: noqa: F811 - a fixture is asked for by its name
+
+@pytest.fixture
+def sandbox_plan() -> Plan:
+    return Plan(bot="Signoff", server="Signoff Lab")
+
+
+@pytest.fixture
+def server(sandbox_server: SandboxServer) -> SandboxServer:
+    return sandbox_server
+
+
+@pytest.fixture
+def pointed(discord_py_pointed: None) -> None:
+    """discord.py talks to the sandbox."""
 
 
 @pytest.fixture

@@ -8,19 +8,19 @@ from dataclasses import replace
 import pytest
 
 from discord_sandbox import Person
-from discord_sandbox.sight import Answer, SeenMessage
+from discord_sandbox.seen import Outcome, SeenMessage
 from signoff.approvals.model import Choice, RequestKind, RequestState
 from tests.rigs.bot import Rig, show, until
 from tests.rigs.bot_fakes import make_batch, make_request
 
 
-def private(answer: Answer) -> str:
+def private(answer: Outcome) -> str:
     assert answer.reply is not None, answer.raw
     assert answer.reply.ephemeral
     return answer.reply.text
 
 
-def drawn(answer: Answer) -> SeenMessage:
+def drawn(answer: Outcome) -> SeenMessage:
     assert answer.updated is not None, answer.raw
     return answer.updated
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from discord_sandbox import Person
-from discord_sandbox.sight import SeenMessage
+from discord_sandbox.seen import SeenMessage
 from signoff.approvals.model import Actor, Batch, Place, RequestState
 from signoff.errors import StoreError
 from signoff.turns.messages import missing_approvers_notice

@@ -10,7 +10,7 @@ import pytest
 
 from discord_sandbox import Person
 from discord_sandbox.modals import inputs
-from discord_sandbox.sight import Answer
+from discord_sandbox.seen import Outcome
 from signoff.approvals.model import RequestState
 from signoff.cards.actions import Offers
 from signoff.text.secrets.masker import Masker
@@ -21,12 +21,12 @@ from tests.rigs.bot_fakes import EchoReviser, make_batch, make_request
 MASKER = Masker(b"0123456789abcdef0123456789abcdef")
 
 
-def fields(answer: Answer) -> dict[str, Any]:
+def fields(answer: Outcome) -> dict[str, Any]:
     assert answer.modal is not None, answer.raw
     return {name: part.get("value") for name, part in inputs(answer.modal).items()}
 
 
-def labels(answer: Answer) -> list[str]:
+def labels(answer: Outcome) -> list[str]:
     assert answer.modal is not None, answer.raw
     return [part["label"] for part in answer.modal["components"]]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from discord_sandbox import Person
-from discord_sandbox.sight import SeenMessage
+from discord_sandbox.seen import SeenMessage
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Choice, Place, Remember, RequestState
 from signoff.cards.actions import Offers

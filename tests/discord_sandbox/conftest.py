@@ -1,15 +1,14 @@
-"""A sandbox in this process, its people, and an unmodified discord.py client pointed at it."""
+"""An unmodified discord.py client, pointed at a sandbox in this process and running there."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 
 from tests.rigs.real_client import Bot, running
-from tests.rigs.sandboxed import plan, pointed, sandbox, server  # noqa: F401 - fixtures
 
 
 @pytest.fixture
-async def bot(pointed: None) -> AsyncIterator[Bot]:  # noqa: F811
+async def bot(discord_py_pointed: None) -> AsyncIterator[Bot]:
     client = Bot()
     async with running(client):
         yield client

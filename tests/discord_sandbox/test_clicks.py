@@ -197,7 +197,7 @@ async def test_private_conversation_has_buttons_too(bot: Bot, sandbox: SandboxCl
     user = await bot.fetch_user(max_.id)
     await user.send("x", view=row(ui.Button(label="b", custom_id="b")))
     bot.answer = lambda interaction: interaction.response.send_message(str(interaction.permissions.value))
-    place = await max_.dm("Signoff")
+    place = await max_.dm("Bot")
     shown = await max_.wait_for_message(place, lambda m: m.buttons)
     assert (await max_.click(shown, "b")).text == "0"
     assert bot.interactions[0].guild_id is None

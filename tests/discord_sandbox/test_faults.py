@@ -6,7 +6,7 @@ import aiohttp
 import discord
 import pytest
 
-from discord_sandbox import SandboxClient, SandboxServer
+from discord_sandbox import Plan, SandboxClient, SandboxServer
 from tests.rigs.real_client import Bot, text_channel
 
 
@@ -28,13 +28,13 @@ async def test_buckets_are_per_channel_and_the_client_stays_within(bot: Bot, san
     assert {call["status"] for call in await sandbox.rest_calls("POST", "/messages$")} == {200}
 
 
-async def test_over_the_limit_is_429_with_headers(server: SandboxServer, sandbox: SandboxClient) -> None:
+async def test_over_the_limit_is_429_with_headers(sandbox_server: SandboxServer, sandbox: SandboxClient) -> None:
     await sandbox.rate_limits([{"method": "GET", "path": r"/users/@me$", "limit": 1, "per": 60}], per_second=3)
-    headers = {"Authorization": "Bot sandbox-token"}
+    headers = {"Authorization": "Bot " + Plan.token}
     async with aiohttp.ClientSession(headers=headers) as session:
         statuses: list[int] = []
         for path in ("/users/@me", "/users/@me", "/gateway/bot", "/gateway/bot"):
-            async with session.get(server.api_url + path) as response:
+            async with session.get(sandbox_server.api_url + path) as response:
                 statuses.append(response.status)
                 body = await response.json()
                 if response.status == 429:

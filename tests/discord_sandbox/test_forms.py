@@ -104,7 +104,7 @@ async def test_selects_bring_values_and_what_they_stand_for(bot: Bot, sandbox: S
 
 
 async def test_slash_command_with_autocomplete(bot: Bot, sandbox: SandboxClient) -> None:
-    group = app_commands.Group(name="signoff", description="Signoff", default_permissions=discord.Permissions(32))
+    group = app_commands.Group(name="signoff", description="Bot", default_permissions=discord.Permissions(32))
 
     async def letters(interaction: discord.Interaction, current: str) -> list[app_commands.Choice[str]]:
         return [app_commands.Choice(name=w, value=w) for w in ("alpha", "beta") if w.startswith(current)]

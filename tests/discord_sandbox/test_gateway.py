@@ -12,40 +12,40 @@ from tests.rigs.real_client import CHAT, PATIENCE, Bot, running, text_channel, u
 
 async def test_client_logs_in_and_sees_its_server(bot: Bot) -> None:
     assert bot.user is not None
-    assert bot.user.name == "Signoff"
-    guild = next(guild for guild in bot.guilds if guild.name == "Signoff Lab")
+    assert bot.user.name == "Bot"
+    guild = next(guild for guild in bot.guilds if guild.name == "Lab")
     assert {channel.name for channel in guild.text_channels} == {"general", "ops"}
-    assert {role.name for role in guild.roles} >= {"@everyone", "Admins", "Approvers", "Signoff"}
+    assert {role.name for role in guild.roles} >= {"@everyone", "Admins", "Approvers", "Bot"}
     assert guild.me.guild_permissions.send_messages_in_threads
-    assert (await bot.application_info()).name == "Signoff"
+    assert (await bot.application_info()).name == "Bot"
 
 
-async def test_wrong_token_is_a_login_failure(pointed: None) -> None:
+async def test_wrong_token_is_a_login_failure(discord_py_pointed: None) -> None:
     with pytest.raises(discord.LoginFailure):
         async with running(Bot(), "wrong"):
             pass
 
 
-async def test_gateway_closes_4004_on_a_wrong_token(server: SandboxServer) -> None:
-    assert await _close_code(server, {"op": 2, "d": {"token": "wrong", "intents": 1}}) == 4004
+async def test_gateway_closes_4004_on_a_wrong_token(sandbox_server: SandboxServer) -> None:
+    assert await _close_code(sandbox_server, {"op": 2, "d": {"token": "wrong", "intents": 1}}) == 4004
 
 
 @pytest.mark.parametrize(
     ("frame", "code"),
     [
         ({"op": 3, "d": {}}, 4003),
-        ({"op": 2, "d": {"token": "sandbox-token", "intents": 1 << 15}}, 4014),
-        ({"op": 2, "d": {"token": "sandbox-token", "intents": 1 << 40}}, 4013),
-        ({"op": 2, "d": {"token": "sandbox-token", "intents": 1, "shard": [2, 2]}}, 4010),
+        ({"op": 2, "d": {"token": Plan.token, "intents": 1 << 15}}, 4014),
+        ({"op": 2, "d": {"token": Plan.token, "intents": 1 << 40}}, 4013),
+        ({"op": 2, "d": {"token": Plan.token, "intents": 1, "shard": [2, 2]}}, 4010),
         ("nonsense", 4002),
     ],
 )
-async def test_gateway_close_codes(server: SandboxServer, frame: object, code: int) -> None:
-    assert await _close_code(server, frame) == code
+async def test_gateway_close_codes(sandbox_server: SandboxServer, frame: object, code: int) -> None:
+    assert await _close_code(sandbox_server, frame) == code
 
 
-async def _close_code(server: SandboxServer, frame: object) -> int | None:
-    async with aiohttp.ClientSession() as session, session.ws_connect(server.gateway_url) as socket:
+async def _close_code(sandbox_server: SandboxServer, frame: object) -> int | None:
+    async with aiohttp.ClientSession() as session, session.ws_connect(sandbox_server.gateway_url) as socket:
         assert (await socket.receive_json())["op"] == 10
         await (socket.send_str(frame) if isinstance(frame, str) else socket.send_json(frame))
         async for _ in socket:
@@ -53,7 +53,7 @@ async def _close_code(server: SandboxServer, frame: object) -> int | None:
         return socket.close_code
 
 
-async def test_privileged_intent_must_be_switched_on(pointed: None, sandbox: SandboxClient) -> None:
+async def test_privileged_intent_must_be_switched_on(discord_py_pointed: None, sandbox: SandboxClient) -> None:
     with pytest.raises(discord.PrivilegedIntentsRequired):
         async with running(Bot(CHAT | discord.Intents(message_content=True))):
             pass
@@ -110,19 +110,19 @@ async def test_invalidated_session_is_resumed_or_begun_anew(bot: Bot, sandbox: S
 
 
 async def test_bot_is_invited_and_removed(bot: Bot, sandbox: SandboxClient) -> None:
-    myself = await sandbox.person("Signoff")
+    myself = await sandbox.person("Bot")
     await sandbox.join(myself, "Other Place")
     await until(lambda: len(bot.guilds) == 2)
     await sandbox.leave(myself, "Other Place")
     await until(lambda: len(bot.guilds) == 1)
 
 
-async def test_members_arrive_with_their_intent(pointed: None, sandbox: SandboxClient) -> None:
+async def test_members_arrive_with_their_intent(discord_py_pointed: None, sandbox: SandboxClient) -> None:
     await sandbox.settings(members=True)
     bot = Bot(CHAT | discord.Intents(members=True))
     async with running(bot):
         guild = text_channel(bot).guild
-        assert {member.name for member in guild.members} == {"ada", "max", "olga", "nina", "Signoff", "Echo"}
+        assert {member.name for member in guild.members} == {"ada", "max", "olga", "nina", "Bot", "Echo"}
         olga, max_ = await sandbox.person("Olga"), await sandbox.person("Max")
         await sandbox.revoke(olga, "Approvers")
         await until(lambda: [role.name for role in guild.get_member(olga.id).roles] == ["@everyone"])
@@ -131,18 +131,18 @@ async def test_members_arrive_with_their_intent(pointed: None, sandbox: SandboxC
         assert [member.name for member in await guild.query_members("ol")] == ["olga"]
 
 
-async def test_a_shard_hears_only_its_servers(server: SandboxServer, sandbox: SandboxClient) -> None:
+async def test_a_shard_hears_only_its_servers(sandbox_server: SandboxServer, sandbox: SandboxClient) -> None:
     guild = await sandbox.guild_id()
     owner = (guild >> 22) % 2
     max_ = await sandbox.person("Max")
     async with aiohttp.ClientSession() as session:
         sockets = []
         for number in (0, 1):
-            socket = await session.ws_connect(server.gateway_url)
-            await socket.send_json({"op": 2, "d": {"token": "sandbox-token", "intents": 512, "shard": [number, 2]}})
+            socket = await session.ws_connect(sandbox_server.gateway_url)
+            await socket.send_json({"op": 2, "d": {"token": Plan.token, "intents": 512, "shard": [number, 2]}})
             sockets.append(socket)
         await sandbox.wait_for("READY", kind="gateway", after=0)
-        await until(lambda: len(server.sandbox.sessions.live()) == 2)
+        await until(lambda: len(sandbox_server.sandbox.sessions.live()) == 2)
         await max_.say("general", "hello shards")
         await _hears(sockets[owner], "MESSAGE_CREATE")
         assert "MESSAGE_CREATE" not in await _names(sockets[1 - owner])
@@ -166,10 +166,10 @@ async def _names(socket: aiohttp.ClientWebSocketResponse) -> list[str]:
 
 class TestWithContent:
     @pytest.fixture
-    def plan(self) -> Plan:
+    def sandbox_plan(self) -> Plan:
         return Plan(message_content=True)
 
-    async def test_other_bots_and_webhooks_are_marked(self, pointed: None, sandbox: SandboxClient) -> None:
+    async def test_other_bots_and_webhooks_are_marked(self, discord_py_pointed: None, sandbox: SandboxClient) -> None:
         bot = Bot(CHAT | discord.Intents(message_content=True))
         async with running(bot):
             await sandbox.post_as_webhook("deployed", username="CI")

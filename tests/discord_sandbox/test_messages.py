@@ -17,7 +17,7 @@ async def test_person_sees_what_the_bot_sends_and_edits(bot: Bot, sandbox: Sandb
     sent = await text_channel(bot).send("one")
     await sent.edit(content="two")
     seen = await max_.wait_for_message("general", lambda m: m.content == "two")
-    assert (seen.edits, seen.author) == (1, "Signoff")
+    assert (seen.edits, seen.author) == (1, "Bot")
     await sent.delete()
     assert await max_.messages("general") == []
 
@@ -157,7 +157,7 @@ async def test_reply_pings_its_author_and_carries_the_original(bot: Bot, sandbox
 )
 async def test_missing_permissions(bot: Bot, sandbox: SandboxClient, permission: int, status: int, code: int) -> None:
     channel = text_channel(bot)
-    await sandbox.overwrite("general", "Signoff", deny=permission)
+    await sandbox.overwrite("general", "Bot", deny=permission)
     await refused(channel.send(file=discord.File(io.BytesIO(b"x"), "x")), status, code)
 
 
@@ -177,12 +177,12 @@ async def test_unknown_things_and_others_messages(bot: Bot, sandbox: SandboxClie
 
 async def test_private_messages_both_ways(bot: Bot, sandbox: SandboxClient) -> None:
     max_ = await sandbox.person("Max")
-    place = await max_.dm("Signoff")
+    place = await max_.dm("Bot")
     await max_.say(place, "psst")
     heard = await bot.hears("psst")
     assert isinstance(heard.channel, discord.DMChannel)
     await heard.channel.send("yes?")
-    assert (await max_.wait_for_message(place, lambda m: m.content == "yes?")).author == "Signoff"
+    assert (await max_.wait_for_message(place, lambda m: m.content == "yes?")).author == "Bot"
     await sandbox.add_person("Max", accepts_dms=False)
     user = await bot.fetch_user(max_.id)
     await refused(user.send("still there?"), 403, 50007)
@@ -190,7 +190,7 @@ async def test_private_messages_both_ways(bot: Bot, sandbox: SandboxClient) -> N
     await refused(otto.send("hello stranger"), 403, 50007)
 
 
-async def test_reactions_both_ways(pointed: None, sandbox: SandboxClient) -> None:
+async def test_reactions_both_ways(discord_py_pointed: None, sandbox: SandboxClient) -> None:
     bot = Bot(discord.Intents(guilds=True, guild_messages=True, guild_reactions=True))
     async with running(bot):
         sent = await text_channel(bot).send("vote")
@@ -201,7 +201,7 @@ async def test_reactions_both_ways(pointed: None, sandbox: SandboxClient) -> Non
         pressed = asyncio.ensure_future(waiting)
         await max_.react(seen, "👍")
         assert str((await pressed).emoji) == "👍"
-        assert {u.name async for u in (await sent.fetch()).reactions[0].users()} == {"Signoff", "max"}
+        assert {u.name async for u in (await sent.fetch()).reactions[0].users()} == {"Bot", "max"}
         await max_.react(seen, "👍", remove=True)
         await sent.remove_reaction("👍", bot.user)
         assert (await sent.fetch()).reactions == []
@@ -228,7 +228,9 @@ async def test_person_edits_and_deletes_reach_the_bot(bot: Bot, sandbox: Sandbox
     assert "TYPING_START" not in bot.events  # not asked for
 
 
-async def test_typing_and_server_events(pointed: None, sandbox: SandboxClient, server: SandboxServer) -> None:
+async def test_typing_and_server_events(
+    discord_py_pointed: None, sandbox: SandboxClient, sandbox_server: SandboxServer
+) -> None:
     bot = Bot(discord.Intents(guilds=True, guild_typing=True))
     async with running(bot):
         await (await sandbox.person("Max")).type("general")

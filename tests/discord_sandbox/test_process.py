@@ -42,15 +42,15 @@ async def test_only_loopback_is_served(host: str) -> None:
         SandboxServer(host=host)
 
 
-async def test_control_needs_its_key(server: SandboxServer) -> None:
+async def test_control_needs_its_key(sandbox_server: SandboxServer) -> None:
     with pytest.raises(SandboxError, match="control key"):
-        async with SandboxClient(server.control_url, "guess"):
+        async with SandboxClient(sandbox_server.control_url, "guess"):
             pass
 
 
-async def test_shutdown_lever_stops_the_server(server: SandboxServer, sandbox: SandboxClient) -> None:
+async def test_shutdown_request_stops_the_server(sandbox_server: SandboxServer, sandbox: SandboxClient) -> None:
     await sandbox.shutdown()
-    await asyncio.wait_for(server.stopped.wait(), 1)
+    await asyncio.wait_for(sandbox_server.stopped.wait(), 1)
 
 
 def test_command_line_has_the_documented_options() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from discord_sandbox import components, keep, mentions, modals, seed
+from discord_sandbox import components, mentions, modals, seed, state_file
 from discord_sandbox.apierrors import ApiError
 from discord_sandbox.model import Overwrite
 from discord_sandbox.permissions import ALL, BOT_INVITE, Permission, in_channel
@@ -117,7 +117,7 @@ def test_good_modal_takes_what_its_form_allows() -> None:
     assert first["component"] == {"type": 4, "id": 2, "custom_id": "a", "value": "abc"}
     assert second == {"type": 10, "id": 3}
     for wrong in ({"a": "abcd"}, {"a": ""}, {"b": "x"}):
-        with pytest.raises(modals.BadAnswer):
+        with pytest.raises(modals.BadValue):
             modals.fill(modal, wrong)
 
 
@@ -164,8 +164,8 @@ def test_ids_rise_even_when_the_clock_falls() -> None:
 
 def test_world_survives_a_round_trip_through_json() -> None:
     world = seed.new_world()
-    again = keep.load(keep.dump(world))
-    assert keep.dump(again) == keep.dump(world)
+    again = state_file.load(state_file.dump(world))
+    assert state_file.dump(again) == state_file.dump(world)
     assert again.guilds == world.guilds
     with pytest.raises(ValueError, match="version"):
-        keep.load({"version": 0})
+        state_file.load({"version": 0})

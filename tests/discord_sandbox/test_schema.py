@@ -6,7 +6,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from discord_sandbox import SandboxClient, SandboxServer
+from discord_sandbox import Plan, SandboxClient, SandboxServer
 from tests.rigs import discord_schema
 
 pytestmark = pytest.mark.skipif(discord_schema.document_path() is None, reason="Discord's schema is not at hand")
@@ -36,8 +36,8 @@ CARD: list[dict[str, Any]] = [
 class Tour:
     """Calls the API by the document's own path templates and notes what does not fit."""
 
-    def __init__(self, server: SandboxServer, session: aiohttp.ClientSession) -> None:
-        self.server = server
+    def __init__(self, sandbox_server: SandboxServer, session: aiohttp.ClientSession) -> None:
+        self.server = sandbox_server
         self.session = session
         self.found: list[str] = []
         self.calls = 0
@@ -71,10 +71,10 @@ class Tour:
 
 
 @pytest.fixture
-async def tour(server: SandboxServer, sandbox: SandboxClient) -> Any:
-    async with aiohttp.ClientSession(headers={"Authorization": "Bot sandbox-token"}) as session:
-        walk = Tour(server, session)
-        await sandbox.change_role("Signoff", permissions=PERMISSIONS)
+async def tour(sandbox_server: SandboxServer, sandbox: SandboxClient) -> Any:
+    async with aiohttp.ClientSession(headers={"Authorization": "Bot " + Plan.token}) as session:
+        walk = Tour(sandbox_server, session)
+        await sandbox.change_role("Bot", permissions=PERMISSIONS)
         await sandbox.settings(members=True)
         yield walk
         assert walk.found == [], "\n".join(walk.found)
@@ -176,7 +176,9 @@ async def test_messages_and_threads_match_the_schema(tour: Tour, sandbox: Sandbo
     await tour("GET", "/channels/{channel_id}", channel_id="1")
 
 
-async def test_commands_and_answers_match_the_schema(tour: Tour, sandbox: SandboxClient, server: SandboxServer) -> None:
+async def test_commands_and_answers_match_the_schema(
+    tour: Tour, sandbox: SandboxClient, sandbox_server: SandboxServer
+) -> None:
     app = {"application_id": str(sandbox.bot_id)}
     options = [{"type": 3, "name": "what", "description": "what", "autocomplete": True}]
     bodies = [{"name": "ask", "description": "asks", "options": options, "type": 1}, {"name": "Look", "type": 3}]
@@ -191,14 +193,14 @@ async def test_commands_and_answers_match_the_schema(tour: Tour, sandbox: Sandbo
     await tour("GET", "/applications/{application_id}/guilds/{guild_id}/commands", **guild)
     await tour("POST", "/applications/{application_id}/commands", {"name": "Bad Name", "description": ""}, **app)
 
-    async with tour.session.ws_connect(server.gateway_url) as socket:
-        identify = {"op": 2, "d": {"token": "sandbox-token", "intents": 1, "properties": {}}}
+    async with tour.session.ws_connect(sandbox_server.gateway_url) as socket:
+        identify = {"op": 2, "d": {"token": Plan.token, "intents": 1, "properties": {}}}
         await socket.send_json(identify)
         await sandbox.wait_for_bot()
         max_ = await sandbox.person("Max")
         callback = "/interactions/{interaction_id}/{interaction_token}/callback"
         asked = await max_.run("general", "ask", what="x", wait=0)
-        ids = _door(server, asked.id)
+        ids = _callback_path(sandbox_server, asked.id)
         answer = {"type": 4, "data": {"content": "hello", "flags": 64}}
         await tour("POST", callback, answer, query="?with_response=true", **ids)
         await tour("POST", callback, answer, query="?with_response=true", **ids)
@@ -220,25 +222,31 @@ async def test_commands_and_answers_match_the_schema(tour: Tour, sandbox: Sandbo
         for kind, data in ((7, {"content": "updated"}), (6, None), (5, {"flags": 64}), (9, _modal())):
             pressed = await max_.click(card, "b", wait=0)
             body = {"type": kind} if data is None else {"type": kind, "data": data}
-            await tour("POST", callback, body, query="?with_response=true", **_door(server, pressed.id))
+            await tour(
+                "POST", callback, body, query="?with_response=true", **_callback_path(sandbox_server, pressed.id)
+            )
         sent = await max_.submit(pressed, {"t": "words"}, wait=0)
         await tour(
             "POST",
             callback,
             {"type": 4, "data": {"content": "read"}},
             query="?with_response=true",
-            **_door(server, sent.id),
+            **_callback_path(sandbox_server, sent.id),
         )
         typed = await _typing(max_)
         await tour(
-            "POST", callback, {"type": 8, "data": {"choices": []}}, query="?with_response=true", **_door(server, typed)
+            "POST",
+            callback,
+            {"type": 8, "data": {"choices": []}},
+            query="?with_response=true",
+            **_callback_path(sandbox_server, typed),
         )
         await tour("DELETE", by_id, message_id=more["id"], **hook)
         await tour("GET", by_id, message_id=more["id"], **hook)
 
 
-def _door(server: SandboxServer, interaction: int) -> dict[str, str]:
-    found = server.sandbox.interactions.get(interaction)
+def _callback_path(sandbox_server: SandboxServer, interaction: int) -> dict[str, str]:
+    found = sandbox_server.sandbox.interactions.get(interaction)
     assert found is not None
     return {"interaction_id": str(interaction), "interaction_token": found.token}
 

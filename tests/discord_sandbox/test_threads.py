@@ -69,14 +69,14 @@ async def test_quiet_thread_archives_itself(bot: Bot, sandbox: SandboxClient) ->
 async def test_thread_permissions(bot: Bot, sandbox: SandboxClient) -> None:
     channel = text_channel(bot)
     thread = await channel.create_thread(name="t", type=discord.ChannelType.public_thread)
-    await sandbox.overwrite("general", "Signoff", deny=1 << 38)
+    await sandbox.overwrite("general", "Bot", deny=1 << 38)
     assert await code_of(thread.send("x")) == (403, 50013)
-    await sandbox.overwrite("general", "Signoff", deny=1 << 35)
+    await sandbox.overwrite("general", "Bot", deny=1 << 35)
     said = await channel.send("x")
     assert await code_of(said.create_thread(name="no")) == (403, 50013)
-    await sandbox.overwrite("general", "Signoff", deny=1 << 10)
+    await sandbox.overwrite("general", "Bot", deny=1 << 10)
     assert await code_of(thread.send("x")) == (403, 50001)
-    await sandbox.overwrite("general", "Signoff")
+    await sandbox.overwrite("general", "Bot")
     await bot.receives("THREAD_LIST_SYNC")
 
 

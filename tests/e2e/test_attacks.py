@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from discord_sandbox.sight import Json, SeenMessage, walk
+from discord_sandbox.seen import Json, SeenMessage, walk
 from tests.rigs.discord_markdown import MARKUP
 from tests.rigs.discord_markdown import live as live_text
 from tests.rigs.live_bot import PATIENCE, PLUGIN, Rig, patient, rig

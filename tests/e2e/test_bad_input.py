@@ -17,7 +17,7 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from discord_sandbox import SandboxServer
+from discord_sandbox import Plan, SandboxServer
 from discord_sandbox.permissions import Permission
 from tests.rigs.live_bot import PATIENCE, STARTING, Rig, rig
 from tests.rigs.preloaded import MAIN, Ended, Launcher, launcher
@@ -217,9 +217,9 @@ async def serving(handler: Callable[..., object]) -> AsyncGenerator[int]:
 
 async def refused(start: Launcher, folder: Path, discord: SandboxServer, **further: str) -> str:
     addresses = {"DISCORD_API_URL": discord.api_url, "DISCORD_GATEWAY_URL": discord.gateway_url}
-    token = {"DISCORD_TOKEN": "sandbox-token"}
+    token = {"DISCORD_TOKEN": Plan.token}
     ended = await start.run(folder, "discord", environment=environment(**(addresses | token | further)))
-    assert "sandbox-token" not in ended.errors + ended.output
+    assert Plan.token not in ended.errors + ended.output
     return only_line(ended)
 
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from discord_sandbox.sight import SeenMessage
+from discord_sandbox.seen import SeenMessage
 from tests.rigs.live_bot import PATIENCE, CrashingRig, rig
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from discord_sandbox.sight import SeenMessage
+from discord_sandbox.seen import SeenMessage
 from tests.rigs.live_bot import PATIENCE, Rig, rig
 from tests.rigs.openai_server import (
     Answer,

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from discord_sandbox.sight import SeenMessage
+from discord_sandbox.seen import SeenMessage
 from tests.rigs.live_bot import PATIENCE, CrashingRig
 from tests.rigs.office import PEOPLE, asks, order, press, staffed
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from discord_sandbox.sight import SeenMessage
+from discord_sandbox.seen import SeenMessage
 from signoff.store import Store
 from signoff.store.tx import Tx
 from tests.rigs.live_bot import PATIENCE, PLUGIN, CrashingRig, Rig

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pytest
 import pytest_asyncio
 
-from discord_sandbox.sight import Answer, SeenMessage
+from discord_sandbox.seen import Outcome, SeenMessage
 from tests.rigs.live_bot import PATIENCE, Rig, patient, rig
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -43,7 +43,7 @@ class Story:
     late_card: SeenMessage
     batch: SeenMessage
     batch_card: SeenMessage
-    click_while_down: Answer
+    click_while_down: Outcome
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

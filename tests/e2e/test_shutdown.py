@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pytest
 import pytest_asyncio
 
-from discord_sandbox.sight import SeenMessage
+from discord_sandbox.seen import SeenMessage
 from tests.rigs.live_bot import PATIENCE, Rig, rig
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -12,7 +12,7 @@ import pytest_asyncio
 from aiohttp import web
 from playwright.async_api import Browser
 
-from discord_sandbox import SandboxClient, SandboxServer
+from discord_sandbox import Plan, SandboxClient, SandboxServer
 from discord_sandbox.web import page_token
 from discord_sandbox.web.page import STATIC
 from tests.rigs.page_browser import opened
@@ -66,7 +66,7 @@ async def test_the_token_becomes_a_cookie_and_leaves_the_address(
 async def test_without_the_token_nothing_is_served(stranger: aiohttp.ClientSession, path: str) -> None:
     async with stranger.get(path) as answer:
         assert answer.status == 401
-        assert "make run" in await answer.text()
+        assert "address that the sandbox printed" in await answer.text()
 
 
 async def test_the_page_has_a_strict_policy(browser: aiohttp.ClientSession) -> None:
@@ -111,7 +111,7 @@ async def test_other_origins_are_refused_everywhere(
     assert await status(browser, "GET", "/page/people/Ada/state", headers=headers) == 403
     key = headers | {"Authorization": f"Sandbox {server.key}"}
     assert await status(browser, "POST", "/sandbox/people/Ada/messages", headers=key, json=body) == 403
-    bot = headers | {"Authorization": "Bot sandbox-token"}
+    bot = headers | {"Authorization": f"Bot {Plan.token}"}
     assert await status(browser, "GET", "/api/v10/users/@me", headers=bot) == 403
     for path in ("/page/people/Ada/stream", "/"):
         with pytest.raises(aiohttp.WSServerHandshakeError):
@@ -128,7 +128,7 @@ async def test_what_changes_something_must_name_its_origin_and_be_json(browser: 
 
 
 async def test_the_bots_side_is_not_for_browsers(stranger: aiohttp.ClientSession, server: SandboxServer) -> None:
-    bot = {"Authorization": "Bot sandbox-token"}
+    bot = {"Authorization": f"Bot {Plan.token}"}
     assert await status(stranger, "GET", "/api/v10/users/@me", headers=bot) == 200
     for site in ("cross-site", "same-site", "same-origin", "none"):
         headers = bot | {"Sec-Fetch-Site": site}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import aiohttp
 
-from discord_sandbox import keep, seed
+from discord_sandbox import seed, state_file
 from tests.rigs.page_launcher import PATIENCE, children_of, launched
 
 
@@ -27,13 +27,13 @@ async def test_ctrl_c_ends_everything_and_the_world_lasts_until_fresh(tmp_path: 
     data.mkdir(parents=True)
     (data / "token").write_text("kept-token", encoding="utf-8")
     (data / "token").chmod(0o600)
-    keep.save_file(seed.new_world(seed.Plan(token="kept-token")), data / "world.json")
+    state_file.save_file(seed.new_world(seed.Plan(token="kept-token")), data / "world.json")
     worlds = [home(tmp_path)]
     for arguments in ((), ("--fresh",)):
         async with launched(tmp_path, *arguments) as running:
             await running.says("Ctrl-C")
             async with aiohttp.ClientSession() as session, session.get(running.address) as answer:
-                assert "Signoff sandbox" in await answer.text()
+                assert "Discord sandbox" in await answer.text()
             children = children_of(running.process.pid)
             assert await running.interrupt() == 0
             assert "Traceback" not in running.said

@@ -139,7 +139,7 @@ async def test_files_go_up_and_come_down(page: Page, tmp_path: Path) -> None:
 
 async def test_messages_stream_edit_and_vanish_while_one_looks(page: Page, bot: FixtureBot) -> None:
     async with bot.channel().typing():
-        await expect(page.locator("#typing")).to_contain_text("Signoff is typing")
+        await expect(page.locator("#typing")).to_contain_text("Bot is typing")
         said = await bot.channel().send("Thinking")
     message = page.locator(f'.message[data-id="{said.id}"]')
     await expect(message).to_contain_text("Thinking")
@@ -159,7 +159,7 @@ async def test_mentions_have_names_and_hostile_text_stays_text(page: Page, bot: 
     text = f"<@{ada.id}> <#{bot.channel('ops').id}> ||hidden|| {hostile}"
     said = await bot.channel().send(text, allowed_mentions=discord.AllowedMentions.none())
     message = page.locator(f'.message[data-id="{said.id}"]')
-    await expect(message).to_contain_text("@Signoff #ops")
+    await expect(message).to_contain_text("@Bot #ops")
     await expect(message.locator("img, script, a")).to_have_count(0)
     await expect(message).to_contain_text('onerror="document.title=1"')
     await message.get_by_role("button", name="Spoiler").press("Enter")

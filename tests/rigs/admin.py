@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from discord_sandbox import Person, SandboxClient
-from discord_sandbox.sight import Answer
+from discord_sandbox.discord_py import knows_its_servers
+from discord_sandbox.seen import Outcome
 from signoff.approvals.audit import AuditRow
 from signoff.approvals.errors import Refused
 from signoff.approvals.grants import Grant
@@ -26,7 +27,6 @@ from signoff.bot.client import SignoffClient, run_bot
 from signoff.turns.administration import Administration, ToolFacts
 from tests.rigs.bot import PATIENCE, TOKEN, until
 from tests.rigs.bot_fakes import RecordingDesk, RecordingIntake
-from tests.rigs.sandboxed import at_home
 
 TOOLS = (
     ToolFacts("delete_file", ("path", "force"), "asks: the tool is declared to always ask"),
@@ -186,7 +186,7 @@ class AdminRig:
         self.client.serve(RecordingDesk(), RecordingIntake(), orders=self.orders if commands else None)
         task = asyncio.create_task(run_bot(self.client, TOKEN))
         try:
-            await until(lambda: at_home(self.client) or task.done())
+            await until(lambda: knows_its_servers(self.client) or task.done())
             if task.done():
                 await task
             if self.client.tree and self.client.tree.registering:
@@ -196,11 +196,11 @@ class AdminRig:
             await self.client.close()
             await asyncio.gather(task, return_exceptions=True)
 
-    async def run(self, line: str, who: Person | None = None, where: str = "general", **options: Any) -> Answer:
+    async def run(self, line: str, who: Person | None = None, where: str = "general", **options: Any) -> Outcome:
         """A command as somebody sends it, past the checks of Discord's own client."""
         return await (who or self.ada).run(where, f"signoff {line}", forged=True, **options)
 
-    async def answered(self, answer: Answer, text: str) -> Answer:
+    async def answered(self, answer: Outcome, text: str) -> Outcome:
         """The same answer once all of it is there: it may come late or in parts."""
         async with asyncio.timeout(PATIENCE):
             while text not in answer.text:
@@ -269,7 +269,7 @@ async def admin(idle: AdminRig) -> AsyncIterator[AdminRig]:
         yield idle
 
 
-def private(answer: Answer) -> str:
+def private(answer: Outcome) -> str:
     """The text of an answer that only its person saw, that pinged nobody and unfolded no link."""
     assert answer.messages, answer.error
     for message in answer.messages:

@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
-from discord_sandbox import Person, SandboxClient
-from discord_sandbox.sight import SeenMessage
+from discord_sandbox import Person, Plan, SandboxClient
+from discord_sandbox.discord_py import knows_its_servers
+from discord_sandbox.seen import SeenMessage
 from signoff.approvals.edits import Editor
 from signoff.approvals.model import Actor, Batch, Place
 from signoff.bot.access import Access
@@ -17,9 +18,8 @@ from signoff.bot.directory import DiscordDirectory
 from signoff.cards.actions import Offers
 from signoff.turns.model import Turn
 from tests.rigs.bot_fakes import EchoReviser, RecordingDesk, RecordingIntake
-from tests.rigs.sandboxed import at_home
 
-TOKEN = "sandbox-token"
+TOKEN = Plan.token
 PATIENCE = 60.0
 """Seconds for what normally takes a fraction of one: these machines are noisy."""
 
@@ -52,7 +52,7 @@ class Rig:
         self.client.serve(self.desk, self.intake, editor=editor, offers=self.offers)
         task = asyncio.create_task(run_bot(self.client, TOKEN))
         try:
-            await until(lambda: at_home(self.client) or task.done())
+            await until(lambda: knows_its_servers(self.client) or task.done())
             if task.done():
                 await task
             yield self.client

@@ -14,10 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
 
+from discord_sandbox import Plan
 from discord_sandbox.client import SandboxClient
 from discord_sandbox.person import Person
 from discord_sandbox.process import sandbox_process
-from discord_sandbox.sight import Answer, SeenMessage
+from discord_sandbox.seen import Outcome, SeenMessage
+from signoff.commands.sandbox import NAMES
 from tests.rigs import quiescence
 from tests.rigs.quiescence import OpenCard
 
@@ -59,13 +61,13 @@ class Patient(Person):
         wait: float | None = None,
         forged: bool = False,
         guild_id: int | None = None,
-    ) -> Answer:
+    ) -> Outcome:
         answer = await super().click(message, button, wait=wait, forged=forged, guild_id=guild_id)
         end = time.monotonic() + PATIENCE
         while wait is None and answer.callback_type in DEFERRED and not (answer.updated or answer.messages):
             assert time.monotonic() < end, f"a click on {button} was put off and never answered"
             await asyncio.sleep(0.05)
-            answer = Answer(await self.line.call("GET", f"/interactions/{answer.id}", wait=0))
+            answer = Outcome(await self.line.call("GET", f"/interactions/{answer.id}", wait=0))
         return answer
 
 
@@ -302,14 +304,14 @@ class CrashingRig(Rig):
 async def rig(
     folder: Path, config: str = "", *, start: bool = True, kind: type[AnyRig] = Rig
 ) -> AsyncGenerator[AnyRig]:
-    async with sandbox_process() as server, server.client() as sandbox:
+    async with sandbox_process(*NAMES) as server, server.client() as sandbox:
         environment = {
             name: value
             for name, value in os.environ.items()
             if not name.startswith(("SIGNOFF_", "DISCORD_", "OPENAI_", "ANTHROPIC_"))
         }
         environment |= {
-            "DISCORD_TOKEN": "sandbox-token",
+            "DISCORD_TOKEN": Plan.token,
             "DISCORD_API_URL": server.api_url,
             "DISCORD_GATEWAY_URL": server.gateway_url,
             "SIGNOFF_TEST_TRACE": str(folder / "trace.txt"),

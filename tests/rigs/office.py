@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from discord_sandbox.sight import Answer, SeenMessage
+from discord_sandbox.seen import Outcome, SeenMessage
 from tests.rigs.live_bot import DEFERRED, PATIENCE, AnyRig, CrashingRig, Rig, patient, rig
 
 PEOPLE = """
@@ -54,7 +54,7 @@ async def commands_known(live: Rig) -> None:
         await asyncio.sleep(0.02)
 
 
-async def order(live: Rig, line: str, who: str = "Ada", where: str | int = "general", **options: Any) -> Answer:
+async def order(live: Rig, line: str, who: str = "Ada", where: str | int = "general", **options: Any) -> Outcome:
     """Run `/signoff LINE` and wait for all of its private answer."""
     answer = await whole(live, await live.people[who].run(where, f"signoff {line}", **options))
     assert not answer.failed, answer.error
@@ -62,14 +62,14 @@ async def order(live: Rig, line: str, who: str = "Ada", where: str | int = "gene
     return answer
 
 
-async def submit(live: Rig, opened: Answer, who: str, **values: str) -> Answer:
+async def submit(live: Rig, opened: Outcome, who: str, **values: str) -> Outcome:
     """Send the form that a press opened; `arguments_0` is the field `arguments-0`."""
     assert opened.modal is not None, opened.text
     typed = {name.replace("_", "-"): value for name, value in values.items()}
     return await whole(live, await live.people[who].submit(opened, typed))
 
 
-async def press(live: Rig, message: SeenMessage, label: str, who: str = "Ada", *, number: int = 0) -> Answer:
+async def press(live: Rig, message: SeenMessage, label: str, who: str = "Ada", *, number: int = 0) -> Outcome:
     """Press the n-th button of that label."""
     found = [button.custom_id for button in message.buttons if button.label == label]
     assert len(found) > number, f"no {label} among {[button.label for button in message.buttons]}"
@@ -78,7 +78,7 @@ async def press(live: Rig, message: SeenMessage, label: str, who: str = "Ada", *
     return answer
 
 
-async def whole(live: Rig, answer: Answer) -> Answer:
+async def whole(live: Rig, answer: Outcome) -> Outcome:
     end = time.monotonic() + PATIENCE
     while answer.callback_type in DEFERRED and not (answer.updated or any(not m.loading for m in answer.messages)):
         assert time.monotonic() < end, "an answer was put off and never came"

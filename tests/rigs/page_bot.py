@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import discord
-import discord.gateway
-import discord.http
-import yarl
 from discord import app_commands, ui
 
 from discord_sandbox import SandboxClient, SandboxServer
-from tests.rigs.sandboxed import at_home
+from discord_sandbox.discord_py import pointed_at, running
 
 ANSWERED_WITHIN = 30.0
 """Seconds for the bot to answer a press. Discord gives three, which a noisy machine may need for itself."""
@@ -108,22 +104,11 @@ class FixtureBot(discord.Client):
 @asynccontextmanager
 async def fixture_world() -> AsyncGenerator[tuple[SandboxServer, SandboxClient, FixtureBot]]:
     """A sandbox in this process and the bot in it. discord.py is pointed back afterwards."""
-    base, gateway = discord.http.Route.BASE, discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY
     async with SandboxServer() as server, SandboxClient(server.control_url, server.key) as sandbox:
-        discord.http.Route.BASE = server.api_url
-        discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(server.gateway_url)
+        await sandbox.rate_limits(enabled=False)
+        await sandbox.settings(interaction_deadline=ANSWERED_WITHIN)
         bot = FixtureBot()
-        running = asyncio.create_task(bot.start("sandbox-token"))
-        try:
-            await sandbox.rate_limits(enabled=False)
-            await sandbox.settings(interaction_deadline=ANSWERED_WITHIN)
-            async with asyncio.timeout(60):
-                while not at_home(bot):  # noqa: ASYNC110 - before login there is nothing to wait on
-                    await asyncio.sleep(0.01)
-            await bot.tree.sync()
-            yield server, sandbox, bot
-        finally:
-            await bot.close()
-            await asyncio.gather(running, return_exceptions=True)
-            discord.http.Route.BASE = base
-            discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = gateway
+        with pointed_at(server.api_url, server.gateway_url):
+            async with running(bot, server.token):
+                await bot.tree.sync()
+                yield server, sandbox, bot

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from discord_sandbox import keep, seed
+from discord_sandbox import seed, state_file
 
 MAIN = Path(__file__).parents[2] / "main.py"
 PATIENCE = 180.0
@@ -93,12 +93,12 @@ def put_into_the_lab(folder: Path, name: str, *roles: str) -> dict[str, str]:
     data.mkdir(parents=True)
     (data / "token").write_text("kept-token", encoding="utf-8")
     (data / "token").chmod(0o600)
-    world = seed.new_world(seed.Plan(token="kept-token"))
+    world = seed.new_world(seed.Plan(token="kept-token", bot="Signoff", server="Signoff Lab"))
     lab = next(guild for guild in world.guilds.values() if guild.name == "Signoff Lab")
     person = next(user for user in world.users.values() if user.name == name)
     given = [next(role for role in lab.roles.values() if role.name == wanted) for wanted in roles]
     seed.join(world, lab, person, *given)
-    keep.save_file(world, data / "world.json")
+    state_file.save_file(world, data / "world.json")
     return {role.name.lower(): str(role.id) for role in lab.roles.values()}
 
 

@@ -1,15 +1,15 @@
-"""discord.py as it comes, with a few lines to start it, to stop it and to wait for what it hears."""
+"""An ordinary discord.py client for tests, with a few lines to start it and to wait for what it hears."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 
 import discord
 from discord import app_commands
 
-from tests.rigs.sandboxed import at_home
+from discord_sandbox import Plan, discord_py
 
-TOKEN = "sandbox-token"
+TOKEN = Plan.token
 PATIENCE = 60.0
 """Seconds for what normally takes a fraction of one: these machines are noisy."""
 CHAT = discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
@@ -55,18 +55,9 @@ async def until(condition: Callable[[], object], timeout: float = PATIENCE) -> N
             await asyncio.sleep(0.005)
 
 
-@asynccontextmanager
-async def running(bot: discord.Client, token: str = TOKEN) -> AsyncIterator[None]:
+def running(bot: discord.Client, token: str = TOKEN) -> AbstractAsyncContextManager[None]:
     """Logs in, waits until ready, and leaves no task behind."""
-    task = asyncio.create_task(bot.start(token))
-    try:
-        await until(lambda: at_home(bot) or task.done())
-        if task.done():
-            await task
-        yield
-    finally:
-        await bot.close()
-        await asyncio.gather(task, return_exceptions=True)
+    return discord_py.running(bot, token, timeout=PATIENCE)
 
 
 def text_channel(bot: discord.Client, name: str = "general") -> discord.TextChannel:

@@ -1,1 +1,1 @@
-"""Discord's REST API, one module per kind of resource, behind one door."""
+"""Discord's REST API, one module per kind of resource."""

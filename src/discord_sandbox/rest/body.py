@@ -1,6 +1,6 @@
-"""Reads what a client sent: JSON, or a multipart form of JSON and files.
+"""Reads the body of a request: JSON, or a multipart form of JSON and files.
 
-Knows the encodings and the size limit, not what the JSON means.
+It knows the encodings and the size limit, not what the JSON means.
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import Any
 from aiohttp import BodyPartReader, web
 
 from discord_sandbox import apierrors
-from discord_sandbox.drafts import Upload
+from discord_sandbox.message_contents import Upload
 from discord_sandbox.model import Json
 from discord_sandbox.reading import fields
 

@@ -1,15 +1,15 @@
 """Channels, their overwrites, and threads.
 
-HTTP in, JSON out; what a thread is lives in `threads`.
+HTTP in, JSON out; `threads` has the behaviour of threads.
 """
 
 from typing import Any
 
-from discord_sandbox import access, announce, apierrors, society, threads
+from discord_sandbox import access, announce, apierrors, server_changes, threads
 from discord_sandbox.apierrors import FormErrors
 from discord_sandbox.model import Channel
 from discord_sandbox.permissions import Permission, can
-from discord_sandbox.rest.door import Call, Reply, Route
+from discord_sandbox.rest.api import Call, Reply, Route
 
 
 def _channel(call: Call, *needed: int) -> Channel:
@@ -17,10 +17,10 @@ def _channel(call: Call, *needed: int) -> Channel:
 
 
 def _thread(call: Call, *needed: int) -> Channel:
-    found = _channel(call, *needed)
-    if found.thread is None:
+    channel = _channel(call, *needed)
+    if channel.thread is None:
         raise apierrors.ApiError(400, 50024, "Cannot execute action on this channel type")
-    return found
+    return channel
 
 
 async def get(call: Call) -> Any:
@@ -65,7 +65,7 @@ async def delete(call: Call) -> Any:
     if where.guild_id is not None:
         needed = Permission.MANAGE_CHANNELS if where.thread is None else Permission.MANAGE_THREADS
         access.require(sb.world, where, call.bot_id, needed)
-        society.remove_channel(sb, where)
+        server_changes.remove_channel(sb, where)
     return sb.payloads.channel(where, call.bot_id)
 
 
@@ -73,7 +73,7 @@ async def set_overwrite(call: Call) -> Any:
     where, target = _channel(call, Permission.MANAGE_ROLES), call.id("target")
     body = call.json if call.request.method == "PUT" else {}
     allow, deny = int(body.get("allow") or 0), int(body.get("deny") or 0)
-    society.overwrite(call.sandbox, where, target, int(body.get("type") or 0), allow, deny)
+    server_changes.overwrite(call.sandbox, where, target, int(body.get("type") or 0), allow, deny)
 
 
 async def open_from_message(call: Call) -> Any:
@@ -125,19 +125,19 @@ async def archived(call: Call) -> Any:
     where = _channel(call, Permission.READ_MESSAGE_HISTORY)
     assert where.guild_id is not None
     kinds = (12,) if "private" in call.request.path else (10, 11)
-    found = [
+    shown_threads = [
         t
         for t in call.sandbox.world.threads_of(where.guild_id, archived=True)
         if t.parent_id == where.id and t.type in kinds and can(call.sandbox.world, t, call.bot_id, 1 << 10)
     ]
-    return thread_list(call, found)
+    return thread_list(call, shown_threads)
 
 
-def thread_list(call: Call, found: list[Channel]) -> dict[str, Any]:
+def thread_list(call: Call, shown_threads: list[Channel]) -> dict[str, Any]:
     payloads = call.sandbox.payloads
-    joined = [t for t in found if t.thread is not None and call.bot_id in t.thread.members]
+    joined = [t for t in shown_threads if t.thread is not None and call.bot_id in t.thread.members]
     return {
-        "threads": [payloads.channel(thread, call.bot_id) for thread in found],
+        "threads": [payloads.channel(thread, call.bot_id) for thread in shown_threads],
         "members": [payloads.thread_member(thread, call.bot_id) for thread in joined],
         "has_more": False,
     }

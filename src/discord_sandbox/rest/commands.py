@@ -1,48 +1,15 @@
 """Registering application commands, global and per server.
 
-Keeps what the bot registers; running a command is `commandline`'s work.
+Stores the commands that a bot sends; `command_form` checks them, and `slash_commands` runs them.
 """
 
-import re
 from typing import Any
 
-from discord_sandbox import access, apierrors, guilds
+from discord_sandbox import access, apierrors, command_form, guilds
 from discord_sandbox.apierrors import FormErrors
 from discord_sandbox.model import Command, Json
 from discord_sandbox.reading import items
-from discord_sandbox.rest.door import Call, Reply, Route
-
-_NAME = re.compile(r"^[-_'\w]{1,32}$", re.UNICODE)
-CHAT_INPUT, GROUPS = 1, (1, 2)
-
-
-def check(body: Json, errors: FormErrors, path: tuple[str | int, ...] = ()) -> None:
-    name = body.get("name")
-    chat = body.get("type", CHAT_INPUT) == CHAT_INPUT or bool(path)
-    errors.length((*path, "name"), name, 1, 32)
-    if chat:
-        if isinstance(name, str) and (not _NAME.match(name) or name != name.lower()):
-            errors.add((*path, "name"), "APPLICATION_COMMAND_INVALID_NAME", "Command name is invalid")
-        errors.length((*path, "description"), body.get("description"), 1, 100)
-    options = items(body.get("options"))
-    if len(options) > 25:
-        errors.add((*path, "options"), "BASE_TYPE_MAX_LENGTH", "Must be 25 or fewer in length.")
-    names = [option.get("name") for option in options]
-    optional_seen = False
-    for index, option in enumerate(options):
-        where = (*path, "options", index)
-        check(option, errors, where)
-        if names.count(option.get("name")) > 1:
-            message = "Option name must be unique"
-            errors.add((*where, "name"), "APPLICATION_COMMAND_OPTIONS_NAME_INVALID", message)
-        if option.get("type") in GROUPS:
-            continue
-        if option.get("required") and optional_seen:
-            message = "Required options must be placed before non-required options"
-            errors.add(where, "APPLICATION_COMMAND_OPTIONS_REQUIRED_INVALID", message)
-        optional_seen = optional_seen or not option.get("required")
-        if len(items(option.get("choices"))) > 25:
-            errors.add((*where, "choices"), "BASE_TYPE_MAX_LENGTH", "Must be 25 or fewer in length.")
+from discord_sandbox.rest.api import Call, Reply, Route
 
 
 def _scope(call: Call) -> tuple[int, int | None]:
@@ -55,21 +22,17 @@ def _scope(call: Call) -> tuple[int, int | None]:
 
 def _one(call: Call) -> Command:
     application, guild = _scope(call)
-    found = call.sandbox.world.commands.get(call.id("command_id"))
-    if found is None or (found.application_id, found.guild_id) != (application, guild):
+    command = call.sandbox.world.commands.get(call.id("command_id"))
+    if command is None or (command.application_id, command.guild_id) != (application, guild):
         raise apierrors.unknown_command()
-    return found
+    return command
 
 
 def _keep(call: Call, body: Json) -> tuple[Command, bool]:
     """Registers a command; one of the same name and type is replaced and keeps its id."""
     world = call.sandbox.world
     application, guild = _scope(call)
-    same = [
-        c
-        for c in world.commands_of(application, guild)
-        if (c.body["name"], c.body.get("type", 1)) == (body["name"], body.get("type", 1))
-    ]
+    same = [c for c in world.commands_of(application, guild) if _same_kind(c, body) and c.body["name"] == body["name"]]
     number = same[0].id if same else world.ids.next()
     made = Command(number, application, guild, world.ids.next(), body)
     world.commands[number] = made
@@ -83,12 +46,12 @@ async def list_all(call: Call) -> Any:
 
 async def overwrite(call: Call) -> Any:
     scope = _scope(call)
-    bodies = items(call.body.value)
+    bodies = items(command_form.without_nulls(call.body.value))
+    for kind, most in command_form.MOST_COMMANDS.items():
+        if len([body for body in bodies if command_form.kind_of(body) == kind]) > most:
+            raise apierrors.too_many_commands(most)
     errors = FormErrors()
-    for index, body in enumerate(bodies):
-        check(body, errors, (index,) if body.get("type", 1) == 1 else ())
-    if len([b for b in bodies if b.get("type", 1) == 1]) > 100:
-        raise apierrors.ApiError(400, 30032, "Maximum number of application commands reached (100).")
+    command_form.check_all(bodies, errors)
     errors.check()
     kept = [_keep(call, body)[0] for body in bodies]
     for old in call.sandbox.world.commands_of(*scope):
@@ -98,11 +61,24 @@ async def overwrite(call: Call) -> Any:
 
 
 async def create(call: Call) -> Any:
-    errors = FormErrors()
-    check(call.json, errors)
-    errors.check()
-    command, fresh = _keep(call, call.json)
+    body = command_form.without_nulls(call.json)
+    _check_one(body)
+    others = [c for c in call.sandbox.world.commands_of(*_scope(call)) if _same_kind(c, body)]
+    most = command_form.MOST_COMMANDS[command_form.kind_of(body)]
+    if len(others) >= most and body["name"] not in {c.body["name"] for c in others}:
+        raise apierrors.too_many_commands(most)
+    command, fresh = _keep(call, body)
     return Reply(201 if fresh else 200, guilds.command(command))
+
+
+def _check_one(body: Json) -> None:
+    errors = FormErrors()
+    command_form.check(body, errors)
+    errors.check()
+
+
+def _same_kind(command: Command, body: Json) -> bool:
+    return command_form.kind_of(command.body) == command_form.kind_of(body)
 
 
 async def get(call: Call) -> Any:
@@ -110,13 +86,15 @@ async def get(call: Call) -> Any:
 
 
 async def edit(call: Call) -> Any:
-    found = _one(call)
-    body = found.body | call.json
-    errors = FormErrors()
-    check(body, errors)
-    errors.check()
-    found.body, found.version = body, call.sandbox.world.ids.next()
-    return guilds.command(found)
+    command = _one(call)
+    body = command_form.without_nulls(command.body | call.json)
+    _check_one(body)
+    for other in call.sandbox.world.commands_of(*_scope(call)):
+        if other is not command and _same_kind(other, body) and other.body["name"] == body["name"]:
+            code, message = "APPLICATION_COMMANDS_DUPLICATE_NAME", "Application command names must be unique"
+            raise apierrors.bad_field(("name",), code, message)
+    command.body, command.version = body, call.sandbox.world.ids.next()
+    return guilds.command(command)
 
 
 async def delete(call: Call) -> Any:

@@ -1,20 +1,20 @@
 """Messages, reactions, pins and typing under `/channels/{id}`.
 
-HTTP in, JSON out; what posting means is in `posting`.
+HTTP in, JSON out; `posting` has the behaviour.
 """
 
 from typing import Any
 
-from discord_sandbox import access, announce, apierrors, drafts, people, posting
+from discord_sandbox import access, announce, apierrors, message_contents, people, posting
 from discord_sandbox.model import Channel, Json, Message, MessageType
 from discord_sandbox.permissions import Permission, can
 from discord_sandbox.posting import Sender
 from discord_sandbox.reading import numbers
-from discord_sandbox.rest.door import Call, Route
+from discord_sandbox.rest.api import Call, Route
 
 
 def written(call: Call, where: Channel, message: Message) -> Json:
-    """A message as this bot may read it over REST: its application's flag decides about the text."""
+    """A message as this bot may read it over REST. Its application's flag decides whether the text is included."""
     clear = access.readable(call.bot_id, where, message, content_intent=call.app.message_content)
     return call.sandbox.payloads.message(message, call.bot_id, readable=clear)
 
@@ -29,17 +29,17 @@ def _message(call: Call, where: Channel) -> Message:
 
 async def create(call: Call) -> Any:
     sb, where = call.sandbox, _channel(call)
-    draft = drafts.for_create(call.json, call.body.uploads, sb.world.ids)
-    posting.check_may_post(sb, where, call.bot_id, draft)
-    return written(call, where, posting.create(sb, where, Sender(call.bot_id), draft))
+    contents = message_contents.for_create(call.json, call.body.uploads, sb.world.ids)
+    posting.check_may_post(sb, where, call.bot_id, contents)
+    return written(call, where, posting.create(sb, where, Sender(call.bot_id), contents))
 
 
 async def edit(call: Call) -> Any:
     sb, where = call.sandbox, _channel(call)
     message = _message(call, where)
-    draft = drafts.for_edit(call.json, call.body.uploads, sb.world.ids, message)
-    posting.check_may_edit(sb, where, message, call.bot_id, draft)
-    return written(call, where, posting.edit(sb, where, message, draft))
+    contents = message_contents.for_edit(call.json, call.body.uploads, sb.world.ids, message)
+    posting.check_may_edit(sb, where, message, call.bot_id, contents)
+    return written(call, where, posting.edit(sb, where, message, contents))
 
 
 async def delete(call: Call) -> Any:
@@ -72,16 +72,16 @@ async def history(call: Call) -> Any:
     limit = int(call.query("limit") or 50)
     if not 1 <= limit <= 100:
         raise apierrors.bad_field(("limit",), "NUMBER_TYPE_MAX", "int value should be between 1 and 100.")
-    found = [m for m in call.sandbox.world.history(where.id) if m.ephemeral_to is None]
+    messages = [m for m in call.sandbox.world.history(where.id) if m.ephemeral_to is None]
     before, after, around = call.query_id("before"), call.query_id("after"), call.query_id("around")
     if around is not None:
-        earlier = [m for m in found if m.id < around][-(limit // 2) :]
-        found = earlier + [m for m in found if m.id >= around][: limit - len(earlier)]
+        earlier = [m for m in messages if m.id < around][-(limit // 2) :]
+        messages = earlier + [m for m in messages if m.id >= around][: limit - len(earlier)]
     elif after is not None:
-        found = [m for m in found if m.id > after][:limit]
+        messages = [m for m in messages if m.id > after][:limit]
     else:
-        found = [m for m in found if before is None or m.id < before][-limit:]
-    return [written(call, where, message) for message in reversed(found)]
+        messages = [m for m in messages if before is None or m.id < before][-limit:]
+    return [written(call, where, message) for message in reversed(messages)]
 
 
 async def typing(call: Call) -> Any:
@@ -147,8 +147,8 @@ def _require_pin(call: Call, where: Channel) -> None:
 async def pins(call: Call) -> Any:
     where = _channel(call)
     pinned = [m for m in call.sandbox.world.history(where.id) if m.pinned and m.type != MessageType.CHANNEL_PINNED]
-    shown = [{"pinned_at": m.edited_timestamp or m.timestamp, "message": written(call, where, m)} for m in pinned]
-    return {"items": shown[::-1], "has_more": False}
+    entries = [{"pinned_at": m.edited_timestamp or m.timestamp, "message": written(call, where, m)} for m in pinned]
+    return {"items": entries[::-1], "has_more": False}
 
 
 _ONE = "/channels/{channel_id}/messages/{message_id}"

@@ -1,15 +1,15 @@
 """Servers: their channels, roles and members.
 
-HTTP in, JSON out; the changes themselves are in `society`, which the control API uses too.
+HTTP in, JSON out; `server_changes` makes the changes, for the control API too.
 """
 
 from typing import Any
 
-from discord_sandbox import access, apierrors, guilds, society
+from discord_sandbox import access, apierrors, guilds, server_changes
 from discord_sandbox.model import Guild, Member
 from discord_sandbox.permissions import Permission, can
 from discord_sandbox.reading import numbers
-from discord_sandbox.rest.door import Call, Reply, Route
+from discord_sandbox.rest.api import Call, Reply, Route
 
 
 def _guild(call: Call, *needed: int) -> Guild:
@@ -18,25 +18,25 @@ def _guild(call: Call, *needed: int) -> Guild:
 
 def _member(call: Call, guild: Guild) -> Member:
     who = call.request.match_info["user_id"]
-    found = guild.members.get(call.bot_id if who == "@me" else call.id("user_id"))
-    if found is None:
+    member = guild.members.get(call.bot_id if who == "@me" else call.id("user_id"))
+    if member is None:
         known = who == "@me" or call.id("user_id") in call.sandbox.world.users
         raise apierrors.unknown_member() if known else apierrors.unknown_user()
-    return found
+    return member
 
 
 async def get(call: Call) -> Any:
     guild = _guild(call)
     body = guilds.guild(call.sandbox.payloads, guild)
     if call.flag("with_counts"):
-        body |= {"approximate_member_count": len(guild.members), "approximate_presence_count": len(guild.members)}
+        body |= guilds.counts(guild)
     return body
 
 
 async def channels(call: Call) -> Any:
     guild, world = _guild(call), call.sandbox.world
-    found = [c for c in world.channels_of(guild.id) if can(world, c, call.bot_id, Permission.VIEW_CHANNEL)]
-    return [call.sandbox.payloads.channel(channel, call.bot_id) for channel in found]
+    channels = [c for c in world.channels_of(guild.id) if can(world, c, call.bot_id, Permission.VIEW_CHANNEL)]
+    return [call.sandbox.payloads.channel(channel, call.bot_id) for channel in channels]
 
 
 async def create_channel(call: Call) -> Any:
@@ -44,7 +44,7 @@ async def create_channel(call: Call) -> Any:
     name = call.json.get("name")
     if not isinstance(name, str) or not 1 <= len(name) <= 100:
         raise apierrors.bad_field(("name",), "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 100 in length.")
-    channel = society.add_channel(call.sandbox, guild, name.lower().replace(" ", "-"))
+    channel = server_changes.add_channel(call.sandbox, guild, name.lower().replace(" ", "-"))
     channel.topic = call.json.get("topic")
     return Reply(201, call.sandbox.payloads.channel(channel, call.bot_id))
 
@@ -54,10 +54,10 @@ async def roles(call: Call) -> Any:
 
 
 async def role(call: Call) -> Any:
-    found = _guild(call).roles.get(call.id("role_id"))
-    if found is None:
+    role = _guild(call).roles.get(call.id("role_id"))
+    if role is None:
         raise apierrors.unknown_role()
-    return call.sandbox.payloads.role(found)
+    return call.sandbox.payloads.role(role)
 
 
 async def member(call: Call) -> Any:
@@ -69,62 +69,64 @@ async def members(call: Call) -> Any:
     if not call.app.members:
         raise apierrors.missing_access()
     limit, after = int(call.query("limit") or 1), call.query_id("after") or 0
-    found = sorted((m for m in guild.members.values() if m.user_id > after), key=lambda m: m.user_id)
-    return [call.sandbox.payloads.member(found_member) for found_member in found[:limit]]
+    members = sorted((m for m in guild.members.values() if m.user_id > after), key=lambda m: m.user_id)
+    return [call.sandbox.payloads.member(member) for member in members[:limit]]
 
 
 async def search_members(call: Call) -> Any:
     guild, limit = _guild(call), int(call.query("limit") or 1)
     prefix = (call.query("query") or "").lower()
     names = {m.user_id: (m.nick or call.sandbox.world.users[m.user_id].name) for m in guild.members.values()}
-    found = [m for m in guild.members.values() if names[m.user_id].lower().startswith(prefix)]
-    return [call.sandbox.payloads.member(found_member) for found_member in found[:limit]]
+    members = [m for m in guild.members.values() if names[m.user_id].lower().startswith(prefix)]
+    return [call.sandbox.payloads.member(member) for member in members[:limit]]
 
 
 async def edit_member(call: Call) -> Any:
     guild = _guild(call)
-    found, body = _member(call, guild), call.json
+    member, body = _member(call, guild), call.json
     for key, needed in (
         ("roles", Permission.MANAGE_ROLES),
         ("nick", Permission.MANAGE_NICKNAMES),
         ("communication_disabled_until", Permission.MODERATE_MEMBERS),
     ):
-        if key in body and not (key == "nick" and found.user_id == call.bot_id):
+        if key in body and not (key == "nick" and member.user_id == call.bot_id):
             _guild(call, needed)
     if "roles" in body:
-        found.roles = [number for number in numbers(body["roles"]) if number in guild.roles]
-    found.nick = body.get("nick", found.nick)
-    found.timed_out_until = body.get("communication_disabled_until", found.timed_out_until)
-    society.member_changed(call.sandbox, guild, found)
-    return call.sandbox.payloads.member(found)
+        member.roles = [number for number in numbers(body["roles"]) if number in guild.roles]
+    member.nick = body.get("nick", member.nick)
+    member.timed_out_until = body.get("communication_disabled_until", member.timed_out_until)
+    server_changes.member_changed(call.sandbox, guild, member)
+    return call.sandbox.payloads.member(member)
 
 
 async def change_role(call: Call) -> Any:
     guild = _guild(call, Permission.MANAGE_ROLES)
-    found, number = _member(call, guild), call.id("role_id")
+    member, number = _member(call, guild), call.id("role_id")
     if number not in guild.roles:
         raise apierrors.unknown_role()
-    change = society.grant if call.request.method == "PUT" else society.revoke
-    change(call.sandbox, guild, found, guild.roles[number])
+    change = server_changes.grant if call.request.method == "PUT" else server_changes.revoke
+    change(call.sandbox, guild, member, guild.roles[number])
 
 
 async def kick(call: Call) -> Any:
     guild = _guild(call, Permission.KICK_MEMBERS)
-    society.leave(call.sandbox, guild, _member(call, guild).user_id)
+    server_changes.leave(call.sandbox, guild, _member(call, guild).user_id)
 
 
 async def ban(call: Call) -> Any:
     guild, user = _guild(call, Permission.BAN_MEMBERS), call.id("user_id")
     if call.request.method == "PUT":
         guild.banned.append(user)
-        society.leave(call.sandbox, guild, user)
+        server_changes.leave(call.sandbox, guild, user)
     elif user in guild.banned:
         guild.banned.remove(user)
 
 
 async def create_role(call: Call) -> Any:
     guild, body = _guild(call, Permission.MANAGE_ROLES), call.json
-    made = society.add_role(call.sandbox, guild, str(body.get("name") or "new role"), int(body.get("permissions") or 0))
+    made = server_changes.add_role(
+        call.sandbox, guild, str(body.get("name") or "new role"), int(body.get("permissions") or 0)
+    )
     return call.sandbox.payloads.role(made)
 
 
@@ -132,7 +134,7 @@ async def delete_role(call: Call) -> Any:
     guild, number = _guild(call, Permission.MANAGE_ROLES), call.id("role_id")
     if number not in guild.roles or number == guild.id:
         raise apierrors.unknown_role()
-    society.remove_role(call.sandbox, guild, guild.roles[number])
+    server_changes.remove_role(call.sandbox, guild, guild.roles[number])
 
 
 _ONE = "/guilds/{guild_id}"

@@ -1,9 +1,12 @@
-"""The bot itself, its application, other users, private channels, and where the gateway is."""
+"""The bot itself, its application, other users, private channels, and the gateway's address.
+
+HTTP in, JSON out.
+"""
 
 from typing import Any
 
 from discord_sandbox import apierrors, guilds
-from discord_sandbox.rest.door import Call, Route
+from discord_sandbox.rest.api import Call, Route
 
 
 async def gateway(call: Call) -> Any:
@@ -24,14 +27,22 @@ async def application(call: Call) -> Any:
 
 
 async def my_guilds(call: Call) -> Any:
-    return [guilds.user_guild(guild, call.bot_id) for guild in call.sandbox.world.guilds_of(call.bot_id)]
+    """A page of the bot's servers by rising id: those after `after`, or the last ones before `before`."""
+    after, before, limit = call.query_id("after") or 0, call.query_id("before"), int(call.query("limit") or 200)
+    if not 1 <= limit <= 200:
+        raise apierrors.bad_field(("limit",), "NUMBER_TYPE_RANGE", "int value should be between 1 and 200.")
+    servers = sorted(call.sandbox.world.guilds_of(call.bot_id), key=lambda guild: guild.id)
+    servers = [guild for guild in servers if guild.id > after and (before is None or guild.id < before)]
+    page = servers[:limit] if before is None else servers[-limit:]
+    counted = call.flag("with_counts")
+    return [guilds.user_guild(guild, call.bot_id) | (guilds.counts(guild) if counted else {}) for guild in page]
 
 
 async def user(call: Call) -> Any:
-    found = call.sandbox.world.users.get(call.id("user_id"))
-    if found is None:
+    other = call.sandbox.world.users.get(call.id("user_id"))
+    if other is None:
         raise apierrors.unknown_user()
-    return call.sandbox.payloads.user(found)
+    return call.sandbox.payloads.user(other)
 
 
 async def open_dm(call: Call) -> Any:

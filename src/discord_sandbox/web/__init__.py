@@ -1,11 +1,11 @@
 """The sandbox's page: a small Discord in the browser, served beside the bot's API.
 
-It shows the world to one person at a time and lets that person act; it may do nothing that `control` could not, and it
-knows nothing of the bot but what any Discord client would see.
+It shows the world to one person at a time and lets that person act. It can do nothing that `control` cannot, and it
+knows of the bot only what any Discord client would see.
 """
 
 from discord_sandbox.web.guard import Guard, page_token
-from discord_sandbox.web.guide import Guide
+from discord_sandbox.web.guide import BadGuide, Guide
 from discord_sandbox.web.page import Page
 
-__all__ = ["Guard", "Guide", "Page", "page_token"]
+__all__ = ["BadGuide", "Guard", "Guide", "Page", "page_token"]

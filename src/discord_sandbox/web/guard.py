@@ -1,8 +1,8 @@
-"""Who may talk to this port: the printed token, the cookie it is exchanged for, and the Host and Origin checks.
+"""Guards the port: the printed token, the cookie that it is exchanged for, and the Host and Origin checks.
 
-A page anywhere on the web can send requests to loopback, and a name that resolves to it can even read the answers. So
-every request must name this very address, and whatever says that it comes from another origin is refused, be it for
-the page, for the control API or for the bot's. It knows headers and paths, and nothing of what is behind them.
+A web page anywhere can send requests to loopback, and a host name that resolves to loopback can even read the
+responses. So every request must name exactly this address, and a request from another origin is refused, whether it is
+for the page, for the control API or for the bot's API. This module knows headers and paths only.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 PAGE = "/page/"
 OPEN_SESSIONS = 64
-"""So many browsers at once; the oldest is forgotten."""
+"""The most browsers at once; one more, and the oldest must open the page anew."""
 
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -27,12 +27,12 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 CLOSED = "default-src 'none'; frame-ancestors 'none'; sandbox"
-"""For everything that is not the page itself, attachments above all: nothing in it runs."""
+"""The policy for everything but the page, above all attachments: no script runs in it."""
 
 
 def page_token(key: str) -> str:
-    """The page's token, which cannot be turned back into the control key."""
-    return hmac.digest(key.encode(), b"signoff sandbox page", hashlib.sha256).hex()[:40]
+    """The page's token. The control key cannot be computed from it."""
+    return hmac.digest(key.encode(), b"discord sandbox page", hashlib.sha256).hex()[:40]
 
 
 def page_policy(netloc: str) -> str:
@@ -45,7 +45,7 @@ def page_policy(netloc: str) -> str:
 
 @dataclass
 class Guard:
-    """`netloc` is set once the server knows its port; until then nobody gets in."""
+    """`netloc` is set when the server knows its port; before that, every request is refused."""
 
     token: str
     netloc: str = ""
@@ -57,8 +57,8 @@ class Guard:
 
     @property
     def cookie(self) -> str:
-        """Cookies know no ports, so the port is in the name."""
-        return f"signoff_page_{self.netloc.rpartition(':')[2]}"
+        """Cookies are shared between ports, so the port is in the name."""
+        return f"sandbox_page_{self.netloc.rpartition(':')[2]}"
 
     def exchange(self, token: str) -> str | None:
         """A new session for the right token."""
@@ -74,9 +74,9 @@ class Guard:
         return request.cookies.get(self.cookie, "") in self._sessions
 
     def refusal(self, request: web.Request) -> str | None:
-        """Why this request is not even looked at, or None."""
+        """The reason why this request is refused, or None."""
         if request.headers.getall("Host", []) != [self.netloc]:
-            return f"this address answers to {self.netloc} only"
+            return f"this server answers requests to {self.netloc} only"
         origin = request.headers.get("Origin")
         if origin is not None and origin != self.origin:
             return "requests from other pages are refused"
@@ -91,7 +91,7 @@ class Guard:
         return None
 
     def _refused_elsewhere(self, request: web.Request) -> str | None:
-        """The bot's side is for programs, which send none of a browser's headers."""
+        """The bot's API is for programs, which send none of a browser's headers."""
         site = request.headers.get("Sec-Fetch-Site")
         if site is None or request.path == "/":
             return None
@@ -112,17 +112,17 @@ class Guard:
         return checked
 
     async def protect(self, request: web.Request, response: web.StreamResponse) -> None:
-        """Run before every answer: the headers that keep a browser from doing more than showing it."""
+        """Adds the headers that keep a browser from doing more than showing the response."""
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
         response.headers.setdefault("Content-Security-Policy", CLOSED)
 
 
 def unknown() -> web.Response:
-    """Shown to whoever comes without the token."""
+    """The page for somebody who comes without the token."""
     text = (
-        "<!doctype html><html lang=en><meta charset=utf-8><title>Signoff sandbox</title>"
-        "<h1>Signoff sandbox</h1><p>This page opens with the address that <code>make run</code> printed: "
-        "it ends in <code>/?token=...</code>. After a new start the old address no longer works.</p></html>"
+        "<!doctype html><html lang=en><meta charset=utf-8><title>Discord sandbox</title>"
+        "<h1>Discord sandbox</h1><p>This page opens with the address that the sandbox printed when it started. It "
+        "ends in <code>/?token=...</code>. An address from an earlier start no longer works.</p></html>"
     )
     return web.Response(status=401, text=text, content_type="text/html", headers=HEADERS)

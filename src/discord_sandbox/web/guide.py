@@ -1,68 +1,59 @@
-"""The guided first minute: what the empty channel suggests to type, and what to do then.
+"""The suggestions on the page: texts to send to the bot, and advice for what to do next.
 
-Wording only. Both the offline demo model and a real one understand the requests.
+The sandbox has no suggestions of its own, because it does not know the bot. Its user writes them into a JSON file:
+
+    {
+      "channel": "Try one of these:",
+      "direct": "The bot replies only to its owner here.",
+      "mark": "check",
+      "people": {"admin": "may use every command"},
+      "steps": [
+        {"id": "hello", "title": "Say hello", "short": "Hello", "text": "hello", "then": "The bot says **hello** back."}
+      ]
+    }
+
+`channel` and `direct` are shown in an empty channel and in an empty conversation with the bot. `mark` names the bot's
+icon, one of those in `static/dom.js`. `people` has notes about admin, member, outsider, or a role (small letters,
+no last s). In a step, `title` and `short` are its long and short name, `text` is sent after the mention, and
+`then` is the advice, in Markdown.
 """
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from discord_sandbox.model import Json
+from discord_sandbox.reading import fields, items
 
-HURRY = "hurry"
-"""The word in an argument for which the sandbox's own rule gives a short deadline."""
+STEP_KEYS = ("id", "title", "short", "text", "then")
+
+
+class BadGuide(ValueError):
+    """The file with the suggestions cannot be used."""
 
 
 @dataclass(frozen=True)
 class Guide:
-    """`hurry`: seconds of the short deadline, if the bot was given that rule. `restarts`: somebody restarts the bot."""
+    """`steps` are dicts with the keys of `STEP_KEYS`, all strings. `restarts`: somebody restarts the bot on request."""
 
-    hurry: int | None = None
+    steps: tuple[Json, ...] = ()
+    channel: str = ""
+    direct: str = ""
+    mark: str = ""
+    people: dict[str, str] = field(default_factory=dict[str, str])
     restarts: bool = False
 
-    def steps(self) -> list[Json]:
-        wait = f"{self.hurry} seconds" if self.hurry else "five minutes"
-        restart = (
-            "Before you decide, press **Restart the bot** at the top. It is really killed, and the old card still "
-            "works: press **Accept** when it is back."
-            if self.restarts
-            else "One of the three needs approval, so all of them wait. Press **Accept**."
-        )
-        return [
-            {
-                "id": "approve",
-                "title": "Approve a call",
-                "short": "Approve a call",
-                "text": 'please run the test approval tool with parameter "hello"',
-                "then": "The tool has not run yet. Read the card, then press **Accept**.",
-            },
-            {
-                "id": "reject",
-                "title": "Reject one that a rule stopped",
-                "short": "Reject a call",
-                "text": 'announce "Lunch is at noon." to everyone',
-                "then": "To the team it would just post; for everyone it asks. Press **Reject** and see what the "
-                "answer makes of it.",
-            },
-            {
-                "id": "batch",
-                "title": "A batch, and a restart",
-                "short": "Batch and restart",
-                "text": 'do this in one batch: roll 2 dice, run the test approval tool with parameter "one of three", '
-                "and tell the time",
-                "then": restart,
-            },
-            {
-                "id": "write",
-                "title": "Edit what would be written",
-                "short": "Edit a file write",
-                "text": 'write "PORT=8080" to config/app.env',
-                "then": "The card shows the change as a diff. Press **Edit…**, write another port, then **Accept**: "
-                "what you wrote is what is written. To let two people decide, try `/signoff protect`.",
-            },
-            {
-                "id": "timeout",
-                "title": "Let one time out",
-                "short": "Time out",
-                "text": f'please run the test approval tool with parameter "{HURRY}"',
-                "then": f"Press nothing. After {wait} the countdown ends, and no answer counts as no.",
-            },
-        ]
+    @classmethod
+    def read(cls, path: Path, *, restarts: bool = False) -> "Guide":
+        try:
+            body = fields(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError) as problem:
+            raise BadGuide(f"{path} cannot be read: {problem}") from None
+        steps = tuple(items(body.get("steps")))
+        for number, step in enumerate(steps):
+            missing = [key for key in STEP_KEYS if not isinstance(step.get(key), str)]
+            if missing:
+                raise BadGuide(f"{path}: step {number} needs a text for {', '.join(missing)}")
+        texts = {key: str(body.get(key) or "") for key in ("channel", "direct", "mark")}
+        people = {kind: str(note) for kind, note in fields(body.get("people")).items()}
+        return cls(steps, **texts, people=people, restarts=restarts)

@@ -1,10 +1,10 @@
 """Discord's markdown as HTML, made by markdown-it-py with HTML switched off.
 
-What comes out holds only the tags and attributes in `ALLOWED`, whatever goes in. People, roles, channels and moments
-become empty-handed elements with an id in a data attribute: the page knows their names. A pure function of the text.
+The output has only the tags and attributes in `ALLOWED`, for any input. People, roles, channels and times become empty
+elements with an id in a data attribute, because the page knows their names. A pure function of the text.
 
-Discord differs from CommonMark, and where it does, Discord is followed: three backticks begin a block anywhere, `__`
-underlines, `||` hides, `-#` is small, a line break is one, quotes do not nest; there are no images, tables or rules.
+Where Discord differs from CommonMark, this follows Discord: three backticks begin a block anywhere, `__` underlines,
+`||` hides, `-#` is small, every line break counts, quotes do not nest; there are no images, tables or rules.
 """
 
 import re
@@ -29,7 +29,7 @@ ALLOWED: dict[str, frozenset[str]] = {
 
 NESTING = 20
 
-# An escaped character, a block of code, or code in the line: whichever begins first hides the others in it.
+# An escaped character, a block of code, or code in a line. The one that begins first contains the others.
 _SPLIT = re.compile(
     r"\\[^0-9A-Za-z\s]|```(?:(?P<language>[a-z0-9_+\-.#]+?)\n)?\n*(?P<block>[^\n][\s\S]*?)\n*```"
     r"|(?P<ticks>`+)[\s\S]*?[^`](?P=ticks)(?!`)",
@@ -54,18 +54,18 @@ def render(text: str) -> str:
     """The text as HTML that may be put into the page as it is."""
     done: list[str] = []
     at = 0
-    for found in _SPLIT.finditer(text):
-        if found["block"] is None:
+    for match in _SPLIT.finditer(text):
+        if match["block"] is None:
             continue
-        done.append(_prose(text[at : found.start()]))
-        done.append(f"<pre><code>{_code(found['block'], found['language'] or '')}</code></pre>")
-        at = found.end()
+        done.append(_prose(text[at : match.start()]))
+        done.append(f"<pre><code>{_code(match['block'], match['language'] or '')}</code></pre>")
+        at = match.end()
     done.append(_prose(text[at:]))
     return "".join(done)
 
 
 def _code(block: str, language: str) -> str:
-    """Of all languages only a diff is coloured: it is what people read before they accept."""
+    """Only diffs are coloured, because people read those before they decide."""
     if language.lower() != "diff":
         return escape(block)
     return "\n".join(_changed(line) for line in block.split("\n"))
@@ -83,7 +83,7 @@ def _prose(text: str) -> str:
         return ""
     env: dict[str, Any] = {}
     tokens = _MARKDOWN.parse(text.strip("\n"), env)
-    # The parser drops what lies deeper. Nothing may disappear, so such a text is shown without its lists.
+    # The parser drops deeper levels. No text may disappear, so such a text is shown without its lists.
     if any(token.level >= NESTING - 1 for token in tokens):
         return _FLAT.render(text.strip("\n"), {})
     return _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, env)
@@ -103,16 +103,16 @@ def _link(state: StateInline, silent: bool) -> bool:
 
 def _line(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Headings and small print: one line each."""
-    found = _LINE.fullmatch(_text(state, start))
-    if found is None:
+    match = _LINE.fullmatch(_text(state, start))
+    if match is None:
         return False
     if silent:
         return True
-    tag = _HEADINGS[found[1]]
+    tag = _HEADINGS[match[1]]
     state.line = start + 1
     state.push("line_open", tag, 1)
     inline = state.push("inline", "", 0)
-    inline.content, inline.children, inline.map = found[2].strip(), [], [start, state.line]
+    inline.content, inline.children, inline.map = match[2].strip(), [], [start, state.line]
     state.push("line_close", tag, -1)
     return True
 
@@ -149,62 +149,62 @@ def _text(state: StateBlock, number: int) -> str:
 
 
 def _plain(state: StateInline, silent: bool) -> bool:
-    found = _PLAIN.match(state.src, state.pos, state.posMax)
-    if found is None:
+    match = _PLAIN.match(state.src, state.pos, state.posMax)
+    if match is None:
         return False
     if not silent:
-        state.pending += found[0]
-    state.pos = found.end()
+        state.pending += match[0]
+    state.pos = match.end()
     return True
 
 
 def _escape(state: StateInline, silent: bool) -> bool:
-    found = _ESCAPED.match(state.src, state.pos, state.posMax)
-    if found is None:
+    match = _ESCAPED.match(state.src, state.pos, state.posMax)
+    if match is None:
         return False
     if not silent:
-        state.pending += found[1]
-    state.pos = found.end()
+        state.pending += match[1]
+    state.pos = match.end()
     return True
 
 
 def _bare_link(state: StateInline, silent: bool) -> bool:
-    found = _URL.match(state.src, state.pos, state.posMax)
-    if found is None or state.linkLevel or not _is_link(found[0]):
+    match = _URL.match(state.src, state.pos, state.posMax)
+    if match is None or state.linkLevel or not _is_link(match[0]):
         return False
     if not silent:
-        state.push("link_open", "a", 1).attrs = {"href": state.md.normalizeLink(found[0])}
-        state.push("text", "", 0).content = found[0]
+        state.push("link_open", "a", 1).attrs = {"href": state.md.normalizeLink(match[0])}
+        state.push("text", "", 0).content = match[0]
         state.push("link_close", "a", -1)
-    state.pos = found.end()
+    state.pos = match.end()
     return True
 
 
 def _spoiler(state: StateInline, silent: bool) -> bool:
-    found = _SPOILER.match(state.src, state.pos, state.posMax)
-    if found is None:
+    match = _SPOILER.match(state.src, state.pos, state.posMax)
+    if match is None:
         return False
     if not silent:
         end = state.posMax
         state.push("spoiler_open", "span", 1)
-        state.pos, state.posMax = found.start(1), found.end(1)
+        state.pos, state.posMax = match.start(1), match.end(1)
         state.md.inline.tokenize(state)
         state.posMax = end
         state.push("spoiler_close", "span", -1)
-    state.pos = found.end()
+    state.pos = match.end()
     return True
 
 
 def _reference(state: StateInline, silent: bool) -> bool:
     """People, roles, channels, moments and custom emoji in angle brackets; `@everyone` and `@here`."""
-    found = _ANGLE.match(state.src, state.pos, state.posMax) or _EVERYBODY.match(state.src, state.pos, state.posMax)
-    if found is None:
+    match = _ANGLE.match(state.src, state.pos, state.posMax) or _EVERYBODY.match(state.src, state.pos, state.posMax)
+    if match is None:
         return False
     if not silent:
         token = state.push("reference", "", 0)
-        token.content = found[0]
-        token.meta = {key: value for key, value in found.groupdict().items() if value is not None}
-    state.pos = found.end()
+        token.content = match[0]
+        token.meta = {key: value for key, value in match.groupdict().items() if value is not None}
+    state.pos = match.end()
     return True
 
 

@@ -1,12 +1,13 @@
-"""The page over HTTP: its files, what it asks for, and what a person does in it.
+"""The page over HTTP: its files, its data, and the actions of people.
 
-Everything a person does goes through the handlers of `control.folk`, under the same rules as in tests. Whether a
-request may come in at all is settled by `guard` before it gets here.
+Every action goes through the handlers of `control.people`, under the same rules as in tests. `guard` has let the
+request in before it gets here.
 """
 
 import hashlib
 import mimetypes
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +16,24 @@ from aiohttp import web
 from discord_sandbox import people
 from discord_sandbox.apierrors import ApiError
 from discord_sandbox.bundle import Sandbox
-from discord_sandbox.control import folk
-from discord_sandbox.control.desk import Ask
+from discord_sandbox.control import people as people_routes
+from discord_sandbox.control.api import ControlRequest
 from discord_sandbox.model import User
 from discord_sandbox.people import NotPossible
 from discord_sandbox.reading import fields
-from discord_sandbox.web import shown, stream
+from discord_sandbox.web import stream, view
 from discord_sandbox.web.guard import PAGE, Guard, page_policy, unknown
 from discord_sandbox.web.guide import Guide
 from discord_sandbox.web.markdown import render
 
 STATIC = Path(__file__).with_name("static")
 VERSION = "VERSION"
-"""In index.html this word stands for a digest of all files, so that a browser may keep them for ever."""
+"""In index.html this word is replaced by a digest of all files, so that a browser may keep them."""
 RESTART = "bot.restart"
-"""The log entry that asks whoever runs the bot to kill it and start it again."""
+"""The log entry by which the page asks the runner of the bot to kill it and start it again."""
 HISTORY = 400
 
-Handler = Callable[[Ask], Awaitable[Any]]
+Handler = Callable[[ControlRequest], Awaitable[Any]]
 
 
 class Page:
@@ -52,26 +53,26 @@ class Page:
             self._route("GET", who + "state", self._state),
             self._route("POST", "restart", self._restart),
             self._route("GET", who + "messages", self._messages),
-            self._route("POST", who + "messages", folk.say),
-            self._route("PATCH", who + "messages/{message}", folk.edit),
-            self._route("DELETE", who + "messages/{message}", folk.delete),
-            self._route("POST", who + "reactions", folk.react),
-            self._route("POST", who + "typing", folk.typing),
-            self._route("POST", who + "dm", folk.open_dm),
-            self._route("POST", who + "press", self._acting(folk.press)),
-            self._route("POST", who + "submit", self._acting(folk.submit)),
-            self._route("POST", who + "command", self._acting(folk.command)),
-            self._route("GET", who + "commands", folk.commands),
+            self._route("POST", who + "messages", people_routes.say),
+            self._route("PATCH", who + "messages/{message}", people_routes.edit),
+            self._route("DELETE", who + "messages/{message}", people_routes.delete),
+            self._route("POST", who + "reactions", people_routes.react),
+            self._route("POST", who + "typing", people_routes.typing),
+            self._route("POST", who + "dm", people_routes.open_dm),
+            self._route("POST", who + "press", self._acting(people_routes.press)),
+            self._route("POST", who + "submit", self._acting(people_routes.submit)),
+            self._route("POST", who + "command", self._acting(people_routes.command)),
+            self._route("GET", who + "commands", people_routes.commands),
         ]
 
     async def front(self, request: web.Request) -> web.StreamResponse:
-        """The door: a token is exchanged for a cookie and leaves the address bar."""
+        """The first request: a token is exchanged for a cookie and leaves the address bar."""
         token = request.query.get("token")
         session = None if token is None else self.guard.exchange(token)
         if session is not None:
-            answer = web.Response(status=303, headers={"Location": "/"})
-            answer.set_cookie(self.guard.cookie, session, httponly=True, samesite="Strict", path="/")
-            return answer
+            response = web.Response(status=303, headers={"Location": "/"})
+            response.set_cookie(self.guard.cookie, session, httponly=True, samesite="Strict", path="/")
+            return response
         if token is not None or not self.guard.knows(request):
             return unknown()
         policy = {"Content-Security-Policy": page_policy(self.guard.netloc)}
@@ -102,7 +103,7 @@ class Page:
                 if "who" in request.match_info:
                     self._person(request)
                 body = fields(await request.json()) if method != "GET" else {}
-                value = await handler(Ask(self.sandbox, request, body, _nothing))
+                value = await handler(ControlRequest(self.sandbox, request, body, _nothing))
             except NotPossible as refusal:
                 return web.json_response({"refused": str(refusal)})
             except ApiError as refusal:
@@ -120,29 +121,31 @@ class Page:
         return user
 
     def _acting(self, handler: Handler) -> Handler:
-        async def act(ask: Ask) -> Any:
+        async def act(call: ControlRequest) -> Any:
             # The page is Discord's client and forges nothing; tests do that through the control API.
-            honest = {key: value for key, value in ask.json.items() if key not in ("forged", "guild_id")}
-            return shown.outcome(self.sandbox, await handler(Ask(ask.sandbox, ask.request, honest, ask.stop)))
+            honest = {key: value for key, value in call.json.items() if key not in ("forged", "guild_id")}
+            return view.outcome(
+                self.sandbox, await handler(ControlRequest(call.sandbox, call.request, honest, call.stop))
+            )
 
         return act
 
-    async def _state(self, ask: Ask) -> Any:
-        steps = [step | {"then": render(step["then"])} for step in self.guide.steps()]
-        guide = {"steps": steps, "restarts": self.guide.restarts}
-        return shown.state(self.sandbox, ask.user) | {"guide": guide}
+    async def _state(self, call: ControlRequest) -> Any:
+        guide = asdict(self.guide)
+        guide["steps"] = [step | {"then": render(step["then"])} for step in self.guide.steps]
+        return view.state(self.sandbox, call.user) | {"guide": guide}
 
-    async def _messages(self, ask: Ask) -> Any:
-        where, user = ask.channel, ask.user
+    async def _messages(self, call: ControlRequest) -> Any:
+        where, user = call.channel, call.user
         people.see(self.sandbox, user, where)
-        limit = min(int(ask.query("limit", str(HISTORY))), 5000)
-        seen = [m for m in self.sandbox.world.history(where.id) if shown.may_see(self.sandbox, user, where, m)]
+        limit = min(int(call.query("limit", str(HISTORY))), 5000)
+        seen = [m for m in self.sandbox.world.history(where.id) if view.may_see(self.sandbox, user, where, m)]
         return {
-            "messages": [shown.message(self.sandbox, found, user) for found in seen[-limit:]],
+            "messages": [view.message(self.sandbox, message, user) for message in seen[-limit:]],
             "more": len(seen) > limit,
         }
 
-    async def _restart(self, ask: Ask) -> Any:
+    async def _restart(self, call: ControlRequest) -> Any:
         if not self.guide.restarts:
             raise NotPossible("nobody here restarts the bot: start it again where you started it")
         self.sandbox.log.world(RESTART)

@@ -1,7 +1,7 @@
-"""The one event stream of the page: what changed in the world, as one person sees it, over a websocket.
+"""The page's event stream: the changes of the world as one person sees them, over a websocket.
 
-Follows the event log from the number that the page names, so that a page which was away misses nothing. It sends and
-never takes orders; acting goes through `page`.
+It follows the event log from the number that the page names, so a page that was away misses nothing. It only sends;
+actions go through `page`.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from aiohttp import web
 from discord_sandbox.bundle import Sandbox
 from discord_sandbox.eventlog import Entry
 from discord_sandbox.model import Json, User
-from discord_sandbox.web import shown
+from discord_sandbox.web import view
 
 QUIET_SECONDS = 20.0
 _PLACES = ("thread.", "channel.", "guild.")
@@ -21,7 +21,7 @@ _CAUSES = ("interaction.create", "message.create")
 
 @dataclass
 class Batch:
-    """What a stretch of the log means for one person. Later changes of the same thing replace earlier ones."""
+    """The changes in some log entries, for one person. A later change of the same thing replaces an earlier one."""
 
     sandbox: Sandbox
     user: User
@@ -39,7 +39,7 @@ class Batch:
         for message_id, channel_id in self._changed.items():
             self._message(channel_id, message_id)
         if self._places or self._bot:
-            self.events.append({"type": "state", "state": shown.state(self.sandbox, self.user)})
+            self.events.append({"type": "state", "state": view.state(self.sandbox, self.user)})
         return self.events
 
     def _world(self, entry: Entry) -> None:
@@ -51,7 +51,7 @@ class Batch:
             self.events.append({"type": "gone", "channel": data["channel_id"], "message": data["message_id"]})
         elif name == "typing" and data["user_id"] != str(self.user.id):
             where = self.sandbox.world.channels.get(int(data["channel_id"]))
-            if where and shown.may_see(self.sandbox, self.user, where):
+            if where and view.may_see(self.sandbox, self.user, where):
                 self.events.append({"type": "typing", "channel": data["channel_id"], "user": data["user_id"]})
         elif name.startswith(_PLACES):
             self._places = True
@@ -60,8 +60,8 @@ class Batch:
 
     def _by_a_person(self, entry: Entry) -> bool:
         author = entry.data.get("author_id") or entry.data.get("user_id")
-        found = self.sandbox.world.users.get(int(author or 0))
-        return found is not None and not found.bot
+        user = self.sandbox.world.users.get(int(author or 0))
+        return user is not None and not user.bot
 
     def _traffic(self, entry: Entry) -> None:
         if entry.name in ("READY", "RESUMED", "DISCONNECTED", "CLOSE"):
@@ -71,19 +71,19 @@ class Batch:
     def _message(self, channel_id: str, message_id: str) -> None:
         sb = self.sandbox
         where = sb.world.channels.get(int(channel_id))
-        found = sb.world.message(int(channel_id), int(message_id))
-        if where is None or found is None or not shown.may_see(sb, self.user, where, found):
+        message = sb.world.message(int(channel_id), int(message_id))
+        if where is None or message is None or not view.may_see(sb, self.user, where, message):
             return
-        self.events.append({"type": "message", "message": shown.message(sb, found, self.user)})
+        self.events.append({"type": "message", "message": view.message(sb, message, self.user)})
 
 
 async def serve(sandbox: Sandbox, user: User, after: int, request: web.Request) -> web.WebSocketResponse:
-    """Until the page goes away. A number from another life of the server makes the page load everything anew."""
+    """Runs until the page is closed. With a number from an earlier run, the page loads everything again."""
     socket = web.WebSocketResponse(heartbeat=QUIET_SECONDS)
     await socket.prepare(request)
     writer = asyncio.create_task(_write(sandbox, user, after, socket))
     try:
-        async for _ in socket:  # nothing is expected, but pongs and goodbyes are heard only by who listens
+        async for _ in socket:  # the page sends nothing, but reading is needed to see pongs and the end
             pass
     finally:
         writer.cancel()

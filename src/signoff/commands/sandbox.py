@@ -7,6 +7,7 @@ and, where the operator has no signoff.toml, a few rules to show. It is killed a
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import secrets
 import shutil
@@ -20,11 +21,11 @@ from aiohttp import ClientError
 
 from discord_sandbox.client import SandboxClient
 from discord_sandbox.process import SandboxProcess, sandbox_process
-from discord_sandbox.web.guard import page_token
-from discord_sandbox.web.guide import HURRY
 from discord_sandbox.web.page import RESTART
+from signoff.commands.sandbox_guide import HURRY, guide
 
-TOKEN = "SIGNOFF_SANDBOX_TOKEN"
+NAMES = ("--bot", "Signoff", "--server", "Signoff Lab")
+"""The bot and its server in a new sandbox."""
 PORT = 9000
 """Taken if it is free, so that the address looks the same every day."""
 HURRY_SECONDS = 20
@@ -110,16 +111,17 @@ async def sandbox(folder: Path, *, fresh: bool, program: list[str]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, told.set)
     own_rules = _has_rules()
-    options = ["--or-any", "--restarts", *(() if own_rules else ("--hurry", str(HURRY_SECONDS)))]
-    os.environ[TOKEN] = _token(folder)  # not on the command line, which everybody on the machine can read
+    suggestions = folder / "guide.json"
+    suggestions.write_text(json.dumps(guide(None if own_rules else HURRY_SECONDS), indent=2), encoding="utf-8")
+    options = ["--or-any", "--restarts", "--guide", str(suggestions), *NAMES]
     with _deaf_to_interrupts():
-        starting = sandbox_process(*options, state=folder / "world.json", port=PORT)
+        starting = sandbox_process(*options, state=folder / "world.json", port=PORT, token=_token(folder))
         world = await starting.__aenter__()
     try:
         async with world.client() as client:
             bot = await _bot(folder, world, client, program, own_rules)
             where = f"The bot's log is {bot.log}. " if bot.log else ""
-            print(f"Open {_address(world)}\n{where}Stop with Ctrl-C.", flush=True)
+            print(f"Open {world.page_url}\n{where}Stop with Ctrl-C.", flush=True)
             try:
                 await bot.start()
                 await _watch(bot, client, told)
@@ -181,11 +183,6 @@ async def _restart_asked(client: SandboxClient) -> None:
             pass
     except ClientError:
         raise SystemExit("The sandbox ended by itself, so the bot was stopped too. Nothing is lost.") from None
-
-
-def _address(world: SandboxProcess) -> str:
-    base = world.api_url.partition("/api/")[0]
-    return f"{base}/?token={page_token(world.ready_line.rpartition('key=')[2])}"
 
 
 def _prepare(folder: Path, fresh: bool) -> None:

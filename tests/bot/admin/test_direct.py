@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from discord_sandbox import Person
-from discord_sandbox.sight import Answer
+from discord_sandbox.seen import Outcome
 from signoff.approvals.grants import Grant
 from signoff.approvals.model import DIRECT, Actor
 from signoff.bot.access import Access
@@ -28,7 +28,7 @@ class Direct:
     rig: AdminRig
     olga: Person
 
-    async def run(self, line: str, who: Person | None = None, **options: Any) -> Answer:
+    async def run(self, line: str, who: Person | None = None, **options: Any) -> Outcome:
         who = who or self.rig.max
         return await who.run(await who.dm("Signoff"), f"signoff {line}", **options)
 

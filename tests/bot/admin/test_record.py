@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from discord_sandbox.sight import Answer, SeenMessage
+from discord_sandbox.seen import Outcome, SeenMessage
 from signoff.bot.admin import answers
 from signoff.bot.admin.record_pages import Filters, Spot, write_id
 from signoff.errors import StoreError
@@ -25,7 +25,7 @@ def shown(message: SeenMessage | None) -> list[int]:
     return [int(number) for number in re.findall(r"row (\d+)$", message.text, re.MULTILINE)]
 
 
-def page(answer: Answer) -> SeenMessage:
+def page(answer: Outcome) -> SeenMessage:
     private(answer)
     assert answer.reply is not None
     return answer.reply

@@ -8,19 +8,19 @@ async function call(method, path, body) {
     options.headers["Content-Type"] = "application/json";
     options.body = JSON.stringify(body || {});
   }
-  let answer;
+  let response;
   try {
-    answer = await fetch(`/page/${path}`, options);
+    response = await fetch(`/page/${path}`, options);
   } catch {
-    throw new Error("The sandbox does not answer. Is it still running in the terminal?");
+    throw new Error("The sandbox does not respond. Is it still running in the terminal?");
   }
-  if (answer.status === 401) {
+  if (response.status === 401) {
     emit("locked");
     throw new Error("Open the page again with the address that was printed in the terminal.");
   }
-  const value = await answer.json();
-  if (!answer.ok || value.refused)
-    throw new Error(value.refused || value.error || `The sandbox answered ${answer.status}.`);
+  const value = await response.json();
+  if (!response.ok || value.refused)
+    throw new Error(value.refused || value.error || `The sandbox returned status ${response.status}.`);
   return value;
 }
 

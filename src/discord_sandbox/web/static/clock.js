@@ -1,4 +1,4 @@
-// Moments in people's words, and countdowns that tick.
+// Times as text, and countdowns that tick.
 
 import { now } from "./state.js";
 

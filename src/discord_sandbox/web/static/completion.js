@@ -35,7 +35,7 @@ export class Completion {
     text.addEventListener("blur", () => setTimeout(() => this.leave(), 150));
   }
 
-  /** Whoever is back in the box by now has begun anew. */
+  /** Somebody who is back in the box by now starts again. */
   leave() {
     if (document.activeElement !== this.text) this.show([]);
   }

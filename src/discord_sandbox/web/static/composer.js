@@ -1,4 +1,4 @@
-// Where a message is written: text, attachments, a reply, completion, and slash commands.
+// The message box: text, attachments, a reply, completion, and slash commands.
 
 import { say, typing } from "./api.js";
 import { Completion } from "./completion.js";
@@ -23,7 +23,7 @@ const sendButton = iconButton("send", "Send", () => send());
 const line = h("div", { class: "composer-line", id: "composer-line" }, attach, text, sendButton);
 const completion = new Completion(text);
 let files = [];
-let answered = null;
+let repliedTo = null;
 let typedAt = 0;
 let moving = false; // whether another place is about to open: what is typed now would be lost, or go to the old one
 
@@ -44,9 +44,9 @@ export function drawComposer() {
 function invitation(here) {
   const { bot } = app.world;
   const where = { direct: `@${here.name}`, thread: "this thread", channel: `#${here.name}` }[here.kind];
-  const roomy = window.matchMedia("(min-width: 821px)").matches;
-  if (!roomy || here.kind === "direct" || !here.guild.has_bot) return `Message ${where}`;
-  const hint = bot.online ? `Mention @${bot.name} to ask it` : `${bot.name} is offline and misses what is said now`;
+  const wide = window.matchMedia("(min-width: 821px)").matches;
+  if (!wide || here.kind === "direct" || !here.guild.has_bot) return `Message ${where}`;
+  const hint = bot.online ? `Mention @${bot.name} to talk to it` : `${bot.name} is offline and misses messages until it is back`;
   return `Message ${where}. ${hint}`;
 }
 
@@ -54,7 +54,7 @@ export function clearComposer() {
   moving = false;
   text.value = "";
   files = [];
-  answered = null;
+  repliedTo = null;
   closeCommand();
   drawAbove();
   grow();
@@ -62,7 +62,7 @@ export function clearComposer() {
 
 export const focusComposer = () => text.focus({ preventScroll: true });
 
-/** What was typed, with names turned into what Discord sends. */
+/** The typed text, with names turned into mentions. */
 function translate(typed) {
   const here = place(app.here);
   const names = [];
@@ -83,8 +83,8 @@ async function send() {
   const content = translate(text.value.trim());
   if (commandIsOpen() || text.disabled || (!content && !files.length)) return null;
   const body = { content, files };
-  if (answered) body.message_reference = { message_id: answered.id, channel_id: answered.channel };
-  const kept = { value: text.value, files, answered };
+  if (repliedTo) body.message_reference = { message_id: repliedTo.id, channel_id: repliedTo.channel };
+  const kept = { value: text.value, files, repliedTo };
   clearComposer();
   fail("");
   try {
@@ -92,14 +92,14 @@ async function send() {
     emit("sent", sent);
     return sent;
   } catch (wrong) {
-    [text.value, files, answered] = [kept.value, kept.files, kept.answered];
+    [text.value, files, repliedTo] = [kept.value, kept.files, kept.repliedTo];
     drawAbove();
     fail(wrong.message);
     return null;
   }
 }
 
-/** Types for the person and sends: the guide's suggestions. */
+/** Sends a text for the person, as the suggestions do. */
 export async function sendText(channel, typed) {
   if (app.here !== channel) emit("go", channel);
   text.value = typed;
@@ -128,8 +128,8 @@ text.addEventListener("input", () => {
 });
 text.addEventListener("keydown", (event) => {
   if (completion.key(event)) return;
-  if (event.key === "Escape" && answered) {
-    answered = null;
+  if (event.key === "Escape" && repliedTo) {
+    repliedTo = null;
     drawAbove();
   }
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
@@ -142,8 +142,8 @@ picker.addEventListener("change", () => {
   take(picker.files);
   picker.value = "";
 });
-find("room").addEventListener("dragover", (event) => event.preventDefault());
-find("room").addEventListener("drop", (event) => {
+find("conversation").addEventListener("dragover", (event) => event.preventDefault());
+find("conversation").addEventListener("drop", (event) => {
   event.preventDefault();
   take(event.dataTransfer.files);
 });
@@ -172,13 +172,13 @@ function base64(file) {
 function drawAbove() {
   const drop = (label, act) => iconButton("close", label, act, "small");
   fill(above, [
-    answered &&
+    repliedTo &&
       h(
         "div",
-        { class: "answering" },
-        `Replying to ${answered.author.name}`,
+        { class: "replying" },
+        `Replying to ${repliedTo.author.name}`,
         drop("Stop replying", () => {
-          answered = null;
+          repliedTo = null;
           drawAbove();
         }),
       ),
@@ -203,7 +203,7 @@ function drawAbove() {
 }
 
 on("reply", (message) => {
-  answered = message;
+  repliedTo = message;
   drawAbove();
   focusComposer();
 });

@@ -1,4 +1,4 @@
-// Building elements. Text is always text; only `rendered` takes HTML, and only what the server made of markdown.
+// Builds elements. Text is always text; only `rendered` takes HTML, and only HTML that the server made from markdown.
 
 const policy = window.trustedTypes
   ? window.trustedTypes.createPolicy("page", { createHTML: (text) => text })
@@ -81,11 +81,13 @@ export function iconButton(name, label, act, extra = "") {
   return h("button", props, icon(name));
 }
 
-/** A round picture: the first letter on a colour of its own. */
+export const marks = new Map(); // user id -> the icon shown instead of a letter
+
+/** A round picture: the first letter on a colour of its own, or the user's mark. */
 export function avatar(id, name, bot, extra = "") {
   const tint = Number(BigInt(id || 0) % 6n);
   const face = h("span", { class: `avatar tint-${bot ? "bot" : tint} ${extra}`, "aria-hidden": "true" });
-  face.append(bot && name === "Signoff" ? icon("check") : (name || "?").slice(0, 1).toUpperCase());
+  face.append(ICONS[marks.get(id)] ? icon(marks.get(id)) : (name || "?").slice(0, 1).toUpperCase());
   return face;
 }
 

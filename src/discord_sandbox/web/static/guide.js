@@ -4,11 +4,11 @@ import { sendText } from "./composer.js";
 import { fill, find, h, icon, rendered } from "./dom.js";
 import { app, on, place, self } from "./state.js";
 
-const KEY = "signoff-guide";
+const KEY = "sandbox-guide";
 const done = new Set(JSON.parse(sessionStorage.getItem(KEY) || "[]"));
 let dismissed = sessionStorage.getItem(`${KEY}-off`) === "1";
 let current = null;
-let waiting = null; // whom to tell when the bot is online
+let waiting = null; // called when the bot is online
 
 const steps = () => app.world.guide.steps;
 
@@ -36,20 +36,20 @@ export function drawWelcome() {
     ),
     h("h2", {}, here.kind === "direct" ? name : here.kind === "thread" ? name : `Welcome to ${name}`),
     h("p", {}, about(here)),
-    empty && here.kind === "channel" && here.guild.has_bot && suggestions(),
+    empty && here.kind === "channel" && here.guild.has_bot && steps().length > 0 && suggestions(),
   ]);
 }
 
 function about(here) {
   const { name: bot } = app.world.bot;
-  if (here.kind === "thread") return `A thread in #${here.channel.name}. Mention @${bot} to go on in it.`;
+  if (here.kind === "thread") return `A thread in #${here.channel.name}. Mention @${bot} to continue in it.`;
   if (here.kind === "direct")
     return here.with === app.world.bot.id
-      ? `${bot} answers only the people that its operator has listed. Say something and see.`
+      ? app.world.guide.direct || "Only the two of you can see this."
       : "Only the two of you can see this.";
   if (!here.guild.has_bot)
-    return `${bot} is not in this server, and ${self().name} sees nothing of the one it is in. Act as somebody else.`;
-  return `${bot} works with tools here, and asks before a tool does anything that matters. Try one of these:`;
+    return `${bot} is not in this server, and ${self().name} cannot see the server that it is in. Act as somebody else.`;
+  return app.world.guide.channel || `Mention @${bot} to talk to it.`;
 }
 
 function suggestions() {
@@ -71,7 +71,7 @@ function suggestions() {
   );
 }
 
-/** What is said while the bot is away is missed, as on Discord: so the suggestion waits for it. */
+/** The bot misses messages while it is away, as on Discord, so a suggestion waits until it is online. */
 function whenOnline() {
   if (app.world.bot.online) return Promise.resolve();
   return new Promise((resolve) => {
@@ -101,7 +101,7 @@ export function drawHint() {
   const hint = find("hint");
   const here = place(app.here);
   const empty = here && here.kind === "channel" && app.messages.size === 0;
-  hint.hidden = (dismissed || !home() || Boolean(empty) || !here || here.kind === "direct") && !waiting;
+  hint.hidden = (dismissed || !steps().length || !home() || Boolean(empty) || !here || here.kind === "direct") && !waiting;
   if (hint.hidden) return;
   const close = h(
     "button",
@@ -148,7 +148,7 @@ export function drawHint() {
   ]);
 }
 
-/** The bot has answered: what the hint asked for is done. */
+/** The bot has replied, so the step is done. */
 on("heard", (message) => {
   if (!current || message.author.id !== app.world.bot.id || message.parts.length || message.loading || message.private)
     return;

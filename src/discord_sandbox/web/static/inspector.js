@@ -26,7 +26,7 @@ export function show(open) {
   }
 }
 
-// What had the focus is gone when the panel is drawn anew: then the key comes from the body.
+// A redraw removes the focused element; the key then comes from the body.
 document.addEventListener("keydown", (event) => {
   const here = panel.contains(event.target) || event.target === document.body;
   if (event.key === "Escape" && !panel.hidden && here) show(false);

@@ -3,7 +3,7 @@
 import { loadState, restart } from "./api.js";
 import { buildComposer, clearComposer, drawComposer, focusComposer } from "./composer.js";
 import "./drawers.js";
-import { fill, find, h, icon, speak } from "./dom.js";
+import { fill, find, h, icon, marks, speak } from "./dom.js";
 import { drawHint, drawWelcome } from "./guide.js";
 import "./inspector.js";
 import { attempt } from "./message.js";
@@ -25,7 +25,7 @@ function address() {
 function remember() {
   const hash = `#${new URLSearchParams({ as: self().name, at: app.here || "" })}`;
   if (location.hash !== hash) history.replaceState(null, "", hash);
-  document.title = `${place(app.here)?.name || "Signoff"} · Signoff sandbox`;
+  document.title = `${place(app.here)?.name || app.world.bot.name} · Discord sandbox`;
 }
 
 function adopt(world) {
@@ -33,6 +33,7 @@ function adopt(world) {
   app.world = { ...(before || {}), ...world };
   app.me = world.me;
   app.skew = world.now * 1000 - Date.now();
+  if (app.world.guide?.mark) marks.set(world.bot.id, app.world.guide.mark);
 }
 
 function draw() {
@@ -78,7 +79,7 @@ function drawBot() {
 find("restart").addEventListener("click", async (event) => {
   const button = event.currentTarget;
   button.disabled = true;
-  speak("The bot is killed and started again.");
+  speak("The bot is restarted.");
   await attempt(restart);
   setTimeout(() => {
     button.disabled = false;
@@ -120,7 +121,7 @@ async function become(who, at) {
   drawTyping();
 }
 
-/** Follows into the thread that the bot opened for what was just asked: that is where it goes on. */
+/** Opens the thread that the bot started for the last message. */
 function enterThread() {
   const opened = [...awaited].find((id) => place(id));
   if (!opened) return false;
@@ -138,7 +139,7 @@ on("act-as", async (id) => {
 on("sent", (message) => {
   awaited.add(message.id);
   setTimeout(() => awaited.delete(message.id), 15000);
-  enterThread(); // the bot may have been quicker than the answer to our own request
+  enterThread(); // the bot may have been faster than the response to our request
 });
 on("stream:state", ({ state }) => {
   const was = app.world.bot.online;
@@ -151,12 +152,12 @@ on("stream:reset", () => become(app.me));
 on("connected", (up) => {
   const words = find("offline");
   words.hidden = up;
-  words.textContent = up ? "" : "The sandbox does not answer. Trying again…";
+  words.textContent = up ? "" : "The sandbox does not respond. Trying again…";
 });
 on("locked", () => {
   const words = find("offline");
   words.hidden = false;
-  words.textContent = "The sandbox was started anew. Open the page with the address that is printed in the terminal.";
+  words.textContent = "The sandbox was restarted. Open the page with the address that it printed in the terminal.";
 });
 window.addEventListener("hashchange", () => {
   const { as, at } = address();

@@ -16,7 +16,7 @@ export function continues(message, before) {
     Boolean(before) &&
     before.author.id === message.author.id &&
     before.author.name === message.author.name &&
-    !message.answers &&
+    !message.replies_to &&
     !message.command &&
     !message.private &&
     !before.private &&
@@ -56,16 +56,16 @@ export function messageElement(message, before) {
     h(
       "div",
       { class: "message-body" },
-      message.answers &&
+      message.replies_to &&
         h(
           "p",
-          { class: "answers" },
+          { class: "replies-to" },
           icon("reply"),
-          h("strong", {}, message.answers.author),
-          decorate(rendered(message.answers.html, { class: "one-line" })),
+          h("strong", {}, message.replies_to.author),
+          decorate(rendered(message.replies_to.html, { class: "one-line" })),
         ),
       message.command &&
-        h("p", { class: "answers" }, icon("reply"), h("strong", {}, message.command.user), " used a command"),
+        h("p", { class: "replies-to" }, icon("reply"), h("strong", {}, message.command.user), " used a command"),
       !light && head(message),
       content(message),
       message.embeds.map(embed),

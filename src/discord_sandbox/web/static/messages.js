@@ -71,18 +71,18 @@ export async function openMessages(channel) {
 async function load(channel) {
   const waiting = [];
   missed = waiting;
-  const answer = await attempt(() => loadMessages(channel, limit));
+  const page = await attempt(() => loadMessages(channel, limit));
   if (missed === waiting) missed = null;
-  if (!answer || app.here !== channel || missed) return;
-  app.messages = new Map(answer.messages.map((one) => [one.id, one]));
-  order = answer.messages.map((one) => one.id);
+  if (!page || app.here !== channel || missed) return;
+  app.messages = new Map(page.messages.map((one) => [one.id, one]));
+  order = page.messages.map((one) => one.id);
   // Not announced one by one: the log is live for what comes later.
   scroller.setAttribute("aria-live", "off");
   fill(list, [
-    answer.more && more(channel),
+    page.more && more(channel),
     order.map((id, n) => messageElement(app.messages.get(id), app.messages.get(order[n - 1]))),
   ]);
-  // The answer may be older than what came over the stream meanwhile.
+  // The page may be older than what came over the stream meanwhile.
   for (const apply of waiting) apply();
   requestAnimationFrame(() => scroller.setAttribute("aria-live", "polite"));
   settle();

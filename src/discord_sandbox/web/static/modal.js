@@ -16,7 +16,7 @@ export function openModal(outcome, opener) {
   const title = h("h2", { id: `modal-${++count}` }, modal.title);
   const form = h(
     "form",
-    { class: "modal-form", onsubmit: answer },
+    { class: "modal-form", onsubmit: submitForm },
     h(
       "header",
       {},
@@ -40,7 +40,7 @@ export function openModal(outcome, opener) {
   dialog.showModal();
   (form.querySelector(".modal-fields input, .modal-fields textarea, .modal-fields select") || send).focus();
 
-  async function answer(event) {
+  async function submitForm(event) {
     event.preventDefault();
     send.disabled = true;
     problem.hidden = true;

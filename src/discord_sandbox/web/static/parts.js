@@ -93,7 +93,7 @@ function button(body, message) {
   );
 }
 
-/** Presses or picks as the current person, and shows what became of it. */
+/** Presses or chooses as the current person, and shows the outcome. */
 export async function act(message, id, values, control) {
   const shell = control.closest(".message");
   const rest = [...shell.querySelectorAll("button[data-key], select[data-key]")].filter((one) => !one.disabled);
@@ -119,7 +119,7 @@ function failed(message, text) {
   speak(text);
 }
 
-/** What a select offers: its own options, or people, roles and channels. */
+/** The options of a select: its own ones, or people, roles and channels. */
 export function choices(body) {
   if (body.type === 3 || body.options)
     return body.options.map((one) => ({

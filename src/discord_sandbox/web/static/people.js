@@ -4,11 +4,12 @@ import { avatar, fill, find, h } from "./dom.js";
 import { app, emit, person, place } from "./state.js";
 
 const panel = find("people");
+// The word for a person -> a note about them; the guide may have others.
 const ABOUT = {
-  admin: "may ask and decide: has Manage Server",
+  admin: "has Manage Server",
   approver: "has the Approvers role",
-  member: "may ask, but not decide",
-  outsider: "is in another server and sees none of this",
+  member: "has no role",
+  outsider: "is only in another server",
 };
 
 export function drawPeople() {
@@ -47,7 +48,7 @@ function actor(one) {
       "span",
       { class: "member-words" },
       h("span", { class: "member-name" }, `${one.name} `, h("span", { class: "word" }, one.word)),
-      h("span", { class: "member-note" }, ABOUT[one.word] || "is a member"),
+      h("span", { class: "member-note" }, app.world.guide?.people[one.word] || ABOUT[one.word] || "is a member"),
     ),
   );
 }

@@ -1,9 +1,9 @@
-// What the page knows, and who wants to hear of changes. No elements and no requests.
+// The state of the page, and the listeners for its changes. No elements and no requests.
 
 export const app = {
-  me: null, // whose eyes these are
+  me: null, // the person who looks
   here: null, // the open channel
-  world: null, // places, people and the bot, as the server last told
+  world: null, // places, people and the bot, as the server last sent them
   messages: new Map(), // of the open channel, by id
   unread: new Map(), // channel id -> how many pings, 0 for just new
   skew: 0, // the server's clock minus this one, in milliseconds

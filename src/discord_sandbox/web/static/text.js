@@ -1,4 +1,4 @@
-// Finishes what the server rendered: names on mentions, words on moments, spoilers that open.
+// Finishes the rendered text: names for mentions, text for times, spoilers that open.
 
 import { tellAll } from "./clock.js";
 import { app, emit, place } from "./state.js";

@@ -1,8 +1,8 @@
-// Light, dark, or whatever the system says.
+// The theme: light, dark, or the system's.
 
 import { fill, find, icon } from "./dom.js";
 
-const KEY = "signoff-theme";
+const KEY = "sandbox-theme";
 const NEXT = { auto: "light", light: "dark", dark: "auto" };
 const LOOK = {
   auto: ["auto", "Theme: like the system"],

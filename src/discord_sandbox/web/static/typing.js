@@ -1,4 +1,4 @@
-// "Signoff is typing…", for ten seconds or until the message is there.
+// "Somebody is typing", for ten seconds or until the message is there.
 
 import { find } from "./dom.js";
 import { app, on, person } from "./state.js";

@@ -1,7 +1,7 @@
 """The world as the page shows it to one person: places, people, messages with their text already rendered.
 
-Reads only, and only what that person may see. The page puts `html` into the document as it is and everything else as
-plain text.
+It only reads, and only what that person may see. The page puts `html` into the document as it is and everything else
+as plain text.
 """
 
 from typing import Any, cast
@@ -13,7 +13,6 @@ from discord_sandbox.permissions import Permission, can, in_guild, send_permissi
 from discord_sandbox.reading import fields, items
 from discord_sandbox.web.markdown import render
 
-BOT = "Signoff"
 TEXT, FILE = 10, 13
 
 
@@ -41,7 +40,7 @@ def state(sb: Sandbox, user: User) -> Json:
 def bot_state(sb: Sandbox) -> Json:
     bot = bot_of(sb)
     if bot is None:
-        return {"id": None, "name": BOT, "online": False}
+        return {"id": None, "name": "Bot", "online": False}
     return {"id": str(bot.id), "name": _name(bot), "online": _online(sb, bot.id)}
 
 
@@ -58,7 +57,7 @@ def _person(sb: Sandbox, user: User) -> Json:
 
 
 def _word(sb: Sandbox, user: User) -> str:
-    """Who somebody is, in a word or two, seen from the bot's server."""
+    """A word for somebody's place in the bot's server: outsider, admin, their first role, or member."""
     bot = bot_of(sb)
     home = next((guild for guild in sb.world.guilds.values() if bot and bot.id in guild.members), None)
     if home is None or user.id not in home.members:
@@ -71,15 +70,15 @@ def _word(sb: Sandbox, user: User) -> str:
 
 def _guild(sb: Sandbox, guild: Guild, user: User) -> Json:
     bot = bot_of(sb)
-    threads = sorted(sb.world.threads_of(guild.id), key=lambda found: -found.id)
-    seen = [found for found in threads if can(sb.world, found, user.id, Permission.VIEW_CHANNEL)]
+    threads = sorted(sb.world.threads_of(guild.id), key=lambda thread: -thread.id)
+    seen = [thread for thread in threads if can(sb.world, thread, user.id, Permission.VIEW_CHANNEL)]
     return {
         "id": str(guild.id),
         "name": guild.name,
         "has_bot": bool(bot and bot.id in guild.members),
         "channels": [
             _place(sb, channel, user) | {"threads": [_place(sb, t, user) for t in seen if t.parent_id == channel.id]}
-            for channel in sorted(sb.world.channels_of(guild.id), key=lambda found: (found.position, found.id))
+            for channel in sorted(sb.world.channels_of(guild.id), key=lambda channel: (channel.position, channel.id))
             if can(sb.world, channel, user.id, Permission.VIEW_CHANNEL) and channel.type != ChannelType.CATEGORY
         ],
         "members": [
@@ -124,8 +123,8 @@ def may_see(sb: Sandbox, user: User, where: Channel, message: Message | None = N
     return can(sb.world, where, user.id, Permission.VIEW_CHANNEL, Permission.READ_MESSAGE_HISTORY)
 
 
-def message(sb: Sandbox, found: Message, user: User) -> Json:
-    raw = people.as_seen(sb, found, user.id)
+def message(sb: Sandbox, posted: Message, user: User) -> Json:
+    raw = people.as_seen(sb, posted, user.id)
     author = raw["author"]
     body: Json = {
         "id": raw["id"],
@@ -138,31 +137,31 @@ def message(sb: Sandbox, found: Message, user: User) -> Json:
         },
         "at": raw["timestamp"],
         "edited": raw["edited_timestamp"],
-        "html": render(found.content),
-        "source": found.content if found.author_id == user.id else None,
-        "embeds": [_embed(embed) for embed in found.embeds],
+        "html": render(posted.content),
+        "source": posted.content if posted.author_id == user.id else None,
+        "embeds": [_embed(embed) for embed in posted.embeds],
         "parts": [_part(sb, part) for part in raw["components"]],
         "files": [_file(sb, file) for file in raw["attachments"]],
         "reactions": [
             {"emoji": entry["emoji"]["name"], "count": entry["count"], "me": entry["me"]}
             for entry in raw.get("reactions", [])
         ],
-        "private": found.ephemeral_to is not None,
-        "loading": bool(found.flags & MessageFlag.LOADING),
-        "pings": found.author_id != user.id and any(str(user.id) in ping["users"] for ping in found.pings),
+        "private": posted.ephemeral_to is not None,
+        "loading": bool(posted.flags & MessageFlag.LOADING),
+        "pings": posted.author_id != user.id and any(str(user.id) in ping["users"] for ping in posted.pings),
     }
-    answered = raw.get("referenced_message")
-    if answered and found.type == MessageType.THREAD_STARTER:
-        original = answered["author"]
-        body["html"], body["source"] = render(answered["content"]), None
-        body["author"] = {"id": original["id"], "name": _display(original), "bot": bool(original.get("bot"))}
+    original = raw.get("referenced_message")
+    if original and posted.type == MessageType.THREAD_STARTER:
+        author = original["author"]
+        body["html"], body["source"] = render(original["content"]), None
+        body["author"] = {"id": author["id"], "name": _display(author), "bot": bool(author.get("bot"))}
     if thread := raw.get("thread"):
         body["thread"] = {"id": thread["id"], "name": thread["name"], "count": thread["message_count"]}
-    if answered and found.type == MessageType.REPLY:
-        body["answers"] = {
-            "id": answered["id"],
-            "author": _display(answered["author"]),
-            "html": render(_first_line(answered["content"])),
+    if original and posted.type == MessageType.REPLY:
+        body["replies_to"] = {
+            "id": original["id"],
+            "author": _display(original["author"]),
+            "html": render(_first_line(original["content"])),
         }
     if (meta := raw.get("interaction_metadata")) and meta["type"] == 2:
         body["command"] = {"user": _display(meta["user"])}
@@ -174,7 +173,7 @@ def _display(user: Json) -> str:
 
 
 def outcome(sb: Sandbox, raw: Json) -> Json:
-    """How a press, a submit or a command went, as far as its person sees it."""
+    """The outcome of a click, a submission or a command, as its person sees it."""
     modal = raw["modal"]
     return {
         "id": raw["id"],
@@ -201,7 +200,7 @@ def _embed(embed: Json) -> Json:
 
 
 def _part(sb: Sandbox, part: Json) -> Json:
-    """A component with its text rendered; the page never loads what lies elsewhere."""
+    """A component with its text rendered. The page loads nothing from other addresses."""
     done: Json = {key: _inner(sb, value) for key, value in part.items()}
     if part["type"] == TEXT:
         done["html"] = render(str(done.pop("content", "")))
@@ -217,10 +216,10 @@ def _inner(sb: Sandbox, value: Any) -> Any:
         return [_inner(sb, entry) for entry in cast(list[Any], value)]
     if not isinstance(value, dict):
         return value
-    found = cast(Json, value)
-    if isinstance(found.get("type"), int):
-        return _part(sb, found)
-    return found | {"media": _file(sb, found["media"])} if isinstance(found.get("media"), dict) else found
+    part = cast(Json, value)
+    if isinstance(part.get("type"), int):
+        return _part(sb, part)
+    return part | {"media": _file(sb, part["media"])} if isinstance(part.get("media"), dict) else part
 
 
 def _file(sb: Sandbox, file: Json) -> Json:

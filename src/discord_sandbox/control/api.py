@@ -1,6 +1,6 @@
-"""How a control request is authorised, read and answered.
+"""Authorises, reads and answers the requests to the control API.
 
-Plain functions from an `Ask` to JSON are wrapped here; they know nothing of HTTP.
+The handlers are plain functions from a `ControlRequest` to JSON, which know nothing of HTTP.
 """
 
 import base64
@@ -14,7 +14,7 @@ from aiohttp import web
 from discord_sandbox import people
 from discord_sandbox.apierrors import ApiError
 from discord_sandbox.bundle import Sandbox
-from discord_sandbox.drafts import Upload
+from discord_sandbox.message_contents import Upload
 from discord_sandbox.model import Channel, Guild, Json, User
 from discord_sandbox.people import NotPossible
 from discord_sandbox.reading import fields, items
@@ -23,7 +23,7 @@ PREFIX = "/sandbox"
 
 
 @dataclass(frozen=True)
-class Ask:
+class ControlRequest:
     """One control request. `stop` ends the server."""
 
     sandbox: Sandbox
@@ -67,26 +67,26 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Lever:
+class ControlRoute:
     method: str
     path: str
-    handler: Callable[[Ask], Awaitable[Any]]
+    handler: Callable[[ControlRequest], Awaitable[Any]]
 
 
-class Desk:
+class ControlApi:
     def __init__(self, sandbox: Sandbox, key: str, stop: Callable[[], None]) -> None:
         self.sandbox = sandbox
         self.key = key
         self.stop = stop
 
-    def resource(self, lever: Lever) -> web.RouteDef:
+    def resource(self, route: ControlRoute) -> web.RouteDef:
         async def handle(request: web.Request) -> web.StreamResponse:
             given = request.headers.get("Authorization", "")
             if not hmac.compare_digest(given.encode(), f"Sandbox {self.key}".encode()):
                 return _refused(401, "the control key is missing or wrong")
             try:
                 body = fields(await request.json()) if request.can_read_body else {}
-                value = await lever.handler(Ask(self.sandbox, request, body, self.stop))
+                value = await route.handler(ControlRequest(self.sandbox, request, body, self.stop))
             except NotPossible as refusal:
                 return _refused(409, str(refusal))
             except ApiError as refusal:
@@ -95,7 +95,7 @@ class Desk:
                 return _refused(400, f"{type(wrong).__name__}: {wrong}")
             return web.json_response(value if value is not None else {})
 
-        return web.route(lever.method, PREFIX + lever.path, handle)
+        return web.route(route.method, PREFIX + route.path, handle)
 
 
 def _refused(status: int, text: str, code: int | None = None) -> web.Response:

@@ -1,7 +1,7 @@
 """A person runs a slash command, or types into one and waits for suggestions.
 
-Finds what the bot registered, checks the options as Discord's client does, and builds the interaction's data. What is
-registered is `rest.commands`'s business.
+Finds the registered command, checks the options as Discord's client does, and builds the interaction's data.
+`rest.commands` registers commands.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from discord_sandbox.reading import items
 SUB_COMMAND, GROUP, STRING, INTEGER, BOOLEAN = 1, 2, 3, 4, 5
 USER, CHANNEL, ROLE, MENTIONABLE, NUMBER = 6, 7, 8, 9, 10
 ON_USER, ON_MESSAGE = 2, 3
-# Which select resolves the same kind of thing.
+# Option type -> the type of the select that resolves the same kind of object.
 _PICKS = {USER: 5, CHANNEL: 8, ROLE: 6, MENTIONABLE: 7}
 
 
@@ -123,14 +123,14 @@ def _options(
         if focused == name:
             entry["focused"] = True
         elif pick := _PICKS.get(option["type"]):
-            for key, found in presses.resolve(sb, where, pick, [str(value)]).items():
-                resolved.setdefault(key, {}).update(found)
+            for key, objects in presses.resolve(sb, where, pick, [str(value)]).items():
+                resolved.setdefault(key, {}).update(objects)
         done.append(entry)
     return done
 
 
 def _value(option: Json, value: Any) -> Any:
-    """The value as Discord's client would send it, or its refusal."""
+    """The value as Discord's client sends it. Raises `NotPossible` for a value that it refuses."""
     name, kind = option["name"], option["type"]
     if choices := items(option.get("choices")):
         offered = [choice["value"] for choice in choices]

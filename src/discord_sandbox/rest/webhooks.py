@@ -1,21 +1,21 @@
-"""Where the bot answers interactions, and where webhooks post.
+"""The routes for interaction responses and for webhooks.
 
-Both are authorised by the token in the path. What an answer does is in `callbacks`.
+The token in the path authorises both. `callbacks` carries out the responses.
 """
 
 from typing import Any
 
-from discord_sandbox import apierrors, callbacks, drafts, guilds, posting
+from discord_sandbox import apierrors, callbacks, guilds, message_contents, posting
 from discord_sandbox.interactions import Interaction
 from discord_sandbox.model import Message, Webhook
 from discord_sandbox.posting import Sender
-from discord_sandbox.rest.door import Call, Route
+from discord_sandbox.rest.api import Call, Route
 
 
 async def callback(call: Call) -> Any:
     sb = call.sandbox
     token = call.request.match_info["token"]
-    body = callbacks.answer(sb, call.id("interaction_id"), token, call.json, call.body.uploads)
+    body = callbacks.respond(sb, call.id("interaction_id"), token, call.json, call.body.uploads)
     return body if call.flag("with_response") else None
 
 
@@ -23,9 +23,9 @@ def _behind(call: Call) -> Interaction | Webhook:
     """The interaction or the webhook that the token in the path belongs to."""
     token = call.request.match_info["token"]
     number = call.id("webhook_id")
-    found = callbacks.of_token(call.sandbox, number, token)
-    if found is not None:
-        return found
+    target = callbacks.of_token(call.sandbox, number, token)
+    if target is not None:
+        return target
     hook = call.sandbox.world.webhooks.get(number)
     if hook is not None and hook.token == token:
         return hook
@@ -34,47 +34,47 @@ def _behind(call: Call) -> Interaction | Webhook:
     raise apierrors.unknown_webhook()
 
 
-def _shown(call: Call, message: Message) -> Any:
+def _as_json(call: Call, message: Message) -> Any:
     return call.sandbox.payloads.message(message, call.application.id if call.application else None)
 
 
 async def execute(call: Call) -> Any:
-    found, sb = _behind(call), call.sandbox
-    if isinstance(found, Interaction):
-        return _shown(call, callbacks.follow_up(sb, found, call.json, call.body.uploads))
-    draft = drafts.for_create(call.json, call.body.uploads, sb.world.ids)
-    where = sb.world.channels.get(call.query_id("thread_id") or found.channel_id)
+    target, sb = _behind(call), call.sandbox
+    if isinstance(target, Interaction):
+        return _as_json(call, callbacks.follow_up(sb, target, call.json, call.body.uploads))
+    contents = message_contents.for_create(call.json, call.body.uploads, sb.world.ids)
+    where = sb.world.channels.get(call.query_id("thread_id") or target.channel_id)
     if where is None:
         raise apierrors.unknown_channel()
-    sender = Sender(found.id, webhook=found, webhook_name=call.json.get("username") or found.name)
-    message = posting.create(sb, where, sender, draft)
-    return _shown(call, message) if call.flag("wait") else None
+    sender = Sender(target.id, webhook=target, webhook_name=call.json.get("username") or target.name)
+    message = posting.create(sb, where, sender, contents)
+    return _as_json(call, message) if call.flag("wait") else None
 
 
 def _message(call: Call) -> tuple[Interaction | Webhook, Message]:
-    found = _behind(call)
+    target = _behind(call)
     which = call.request.match_info["message_id"]
-    if isinstance(found, Interaction):
-        return found, callbacks.message_of(call.sandbox, found, which)
-    where = call.query_id("thread_id") or found.channel_id
+    if isinstance(target, Interaction):
+        return target, callbacks.message_of(call.sandbox, target, which)
+    where = call.query_id("thread_id") or target.channel_id
     message = call.sandbox.world.message(where, call.id("message_id"))
-    if message is None or message.webhook_id != found.id:
+    if message is None or message.webhook_id != target.id:
         raise apierrors.unknown_message()
-    return found, message
+    return target, message
 
 
 async def get_message(call: Call) -> Any:
-    return _shown(call, _message(call)[1])
+    return _as_json(call, _message(call)[1])
 
 
 async def edit_message(call: Call) -> Any:
     sb = call.sandbox
-    found, message = _message(call)
-    if isinstance(found, Interaction):
+    target, message = _message(call)
+    if isinstance(target, Interaction):
         which = call.request.match_info["message_id"]
-        return _shown(call, callbacks.edit(sb, found, which, call.json, call.body.uploads))
-    draft = drafts.for_edit(call.json, call.body.uploads, sb.world.ids, message)
-    return _shown(call, posting.edit(sb, sb.world.channels[message.channel_id], message, draft))
+        return _as_json(call, callbacks.edit(sb, target, which, call.json, call.body.uploads))
+    contents = message_contents.for_edit(call.json, call.body.uploads, sb.world.ids, message)
+    return _as_json(call, posting.edit(sb, sb.world.channels[message.channel_id], message, contents))
 
 
 async def delete_message(call: Call) -> Any:
@@ -82,10 +82,10 @@ async def delete_message(call: Call) -> Any:
 
 
 async def get_webhook(call: Call) -> Any:
-    found = _behind(call)
-    if not isinstance(found, Webhook):
+    target = _behind(call)
+    if not isinstance(target, Webhook):
         raise apierrors.unknown_webhook()
-    return guilds.webhook(found, call.sandbox.api_url)
+    return guilds.webhook(target, call.sandbox.api_url)
 
 
 _HOOK = "/webhooks/{webhook_id}/{token}"

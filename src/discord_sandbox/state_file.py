@@ -1,7 +1,7 @@
 """Writes a whole world to a file and reads it back.
 
-One JSON document, replaced in one step, so that a crash leaves the old one. Knows the records' types and nothing of
-what they mean; gateway sessions, interactions and the log are of one run and are not kept.
+One JSON document, replaced in one step, so that a crash leaves the old one. It knows the records' types, not their
+meaning. Gateway sessions, interactions and the log belong to one run and are not saved.
 """
 
 import base64
@@ -85,7 +85,7 @@ def _records(kind: type[T], data: list[Json]) -> list[T]:
 
 
 def _typed(kind: Any, value: Any) -> Any:
-    """Builds what the annotation says from what JSON can hold."""
+    """Builds a value of the annotated type from its JSON."""
     if value is None:
         return None
     if dataclasses.is_dataclass(kind):

@@ -1,6 +1,6 @@
-"""A message as its sender writes it: the JSON and the uploads, checked against Discord's limits.
+"""A message as its sender wrote it: the JSON and the uploads, checked against Discord's limits.
 
-It judges the form alone. Whether the sender may post there, and who gets pinged, is for `posting`.
+It judges the form alone. `posting` decides whether the sender may post and who gets pinged.
 """
 
 import mimetypes
@@ -31,8 +31,8 @@ class Upload:
 
 
 @dataclass(frozen=True)
-class Draft:
-    """What a message will say. On an edit, `touched` names the fields that the editor really sent."""
+class MessageContents:
+    """The contents of a new or edited message. On an edit, `touched` names the fields that the editor sent."""
 
     content: str = ""
     embeds: list[Json] = field(default_factory=list[Json])
@@ -55,11 +55,11 @@ class Draft:
         return "\n".join([self.content, *components.texts(self.components)]) if self.v2 else self.content
 
 
-def for_create(body: Json, uploads: Mapping[int, Upload], ids: Snowflakes) -> Draft:
+def for_create(body: Json, uploads: Mapping[int, Upload], ids: Snowflakes) -> MessageContents:
     errors = FormErrors()
     flags = int(body.get("flags") or 0) & SETTABLE
     attachments = _new_attachments(body, uploads, ids, errors)
-    draft = Draft(
+    contents = MessageContents(
         content=_content(body.get("content"), errors),
         embeds=_embeds(body.get("embeds"), errors),
         flags=flags,
@@ -70,19 +70,19 @@ def for_create(body: Json, uploads: Mapping[int, Upload], ids: Snowflakes) -> Dr
         reference=body.get("message_reference"),
         tts=bool(body.get("tts")),
     )
-    return _finished(draft, items(body.get("components")), body, errors)
+    return _finished(contents, items(body.get("components")), body, errors)
 
 
-def for_edit(body: Json, uploads: Mapping[int, Upload], ids: Snowflakes, old: Message) -> Draft:
+def for_edit(body: Json, uploads: Mapping[int, Upload], ids: Snowflakes, old: Message) -> MessageContents:
     """The message as it would be after the edit; fields that were not sent stay as they are."""
     errors = FormErrors()
-    sticky = old.flags & MessageFlag.COMPONENTS_V2  # once laid out with V2, always
+    sticky = old.flags & MessageFlag.COMPONENTS_V2  # a V2 message stays one
     keep = old.flags & ~SETTABLE
     asked = old.flags if body.get("flags") is None else int(body["flags"])
     flags = (asked & SETTABLE) | keep | sticky
     ephemeral = old.flags & MessageFlag.EPHEMERAL
     flags = flags & ~MessageFlag.EPHEMERAL | ephemeral
-    draft = Draft(
+    contents = MessageContents(
         content=_content(body["content"], errors) if "content" in body else old.content,
         embeds=_embeds(body["embeds"], errors) if "embeds" in body else old.embeds,
         flags=flags,
@@ -91,22 +91,24 @@ def for_edit(body: Json, uploads: Mapping[int, Upload], ids: Snowflakes, old: Me
         touched=frozenset(body),
     )
     given = items(body.get("components")) if "components" in body else old.components
-    return _finished(draft, given, body, errors)
+    return _finished(contents, given, body, errors)
 
 
-def _finished(draft: Draft, given: list[Json], body: Json, errors: FormErrors) -> Draft:
-    if draft.v2:
-        present = {"content": draft.content, "embeds": draft.embeds}
+def _finished(contents: MessageContents, given: list[Json], body: Json, errors: FormErrors) -> MessageContents:
+    if contents.v2:
+        present = {"content": contents.content, "embeds": contents.embeds}
         present |= {key: body.get(key) for key in ("sticker_ids", "poll")}
         for name in LEGACY:
             if present[name]:
                 message = f"The '{name}' field cannot be used when using MessageFlags.IS_COMPONENTS_V2"
                 errors.add((name,), "MESSAGE_CANNOT_USE_LEGACY_FIELDS_WITH_COMPONENTS_V2", message)
     errors.check()
-    names = {attachment.filename for attachment in draft.attachments}
-    checked = components.check(given, v2=draft.v2, filenames=names)
-    done = replace(draft, components=checked)
-    says_something = checked or (not draft.v2 and (draft.content.strip() or draft.embeds or draft.attachments))
+    names = {attachment.filename for attachment in contents.attachments}
+    checked = components.check(given, v2=contents.v2, filenames=names)
+    done = replace(contents, components=checked)
+    says_something = checked or (
+        not contents.v2 and (contents.content.strip() or contents.embeds or contents.attachments)
+    )
     if not says_something and not body.get("sticker_ids") and not body.get("poll"):
         raise apierrors.empty_message()
     return done

@@ -1,6 +1,6 @@
-"""What a person sees: messages, buttons and the outcome of a press, as `SandboxClient` returns them.
+"""Messages, buttons and outcomes as a person sees them; `SandboxClient` and `Person` return these.
 
-Thin views of the server's JSON (always there as `raw`); no network and no rules.
+Thin views of the server's JSON, which is always there as `raw`; no network and no rules.
 """
 
 from collections.abc import Iterator
@@ -14,6 +14,8 @@ _SELECTS = (3, 5, 6, 7, 8)
 
 @dataclass(frozen=True)
 class Button:
+    """A button of a message. A link button has a `url` and no `custom_id`."""
+
     label: str
     custom_id: str | None
     style: int
@@ -42,6 +44,8 @@ class Place:
 
 @dataclass(frozen=True)
 class SeenMessage:
+    """A message as one person sees it."""
+
     raw: Json
 
     @property
@@ -115,8 +119,8 @@ class SeenMessage:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """How a press, a submit or a command went, as its person saw it."""
+class Outcome:
+    """The result of a click, a submission or a command, as its person saw it."""
 
     raw: Json
 
@@ -134,7 +138,7 @@ class Answer:
 
     @property
     def error(self) -> str | None:
-        """Discord's own words under a press that nobody answered."""
+        """The text that Discord shows when the bot did not respond in time."""
         return self.raw["error"]
 
     @property
@@ -143,7 +147,7 @@ class Answer:
 
     @property
     def messages(self) -> list[SeenMessage]:
-        """The reply and the followups."""
+        """The first response and the followups, if they are messages."""
         return [SeenMessage(message) for message in self.raw["messages"]]
 
     @property
@@ -152,7 +156,7 @@ class Answer:
 
     @property
     def updated(self) -> SeenMessage | None:
-        """The message that carried the button, if the answer changed it."""
+        """The message with the button, if the response changed it."""
         return SeenMessage(self.raw["updated"]) if self.raw["updated"] else None
 
     @property
@@ -179,6 +183,7 @@ def walk(components: list[Json]) -> Iterator[Json]:
 
 
 def text_of(message: SeenMessage) -> str:
+    """All text of a message: content, embeds and text displays, top to bottom."""
     parts = [message.content]
     for embed in message.raw["embeds"]:
         parts += [embed.get("title") or "", embed.get("description") or ""]
@@ -189,6 +194,7 @@ def text_of(message: SeenMessage) -> str:
 
 
 def buttons_of(message: SeenMessage) -> list[Button]:
+    """All buttons of a message, at any depth."""
     return [
         Button(part.get("label", ""), part.get("custom_id"), part["style"], bool(part.get("disabled")), part.get("url"))
         for part in walk(message.components)
@@ -197,4 +203,5 @@ def buttons_of(message: SeenMessage) -> list[Button]:
 
 
 def selects_of(message: SeenMessage) -> list[Json]:
+    """All selects of a message, at any depth, as JSON."""
     return [part for part in walk(message.components) if part["type"] in _SELECTS]

@@ -1,6 +1,6 @@
-"""The door of the REST API: who calls, injected faults, rate limits, errors, and the record of every call.
+"""The path of every REST call: authentication, injected faults, rate limits, errors, and the log.
 
-Routes are plain functions from a `Call` to JSON; everything HTTP around them is here.
+Routes are plain functions from a `Call` to JSON; everything about HTTP is here.
 """
 
 import asyncio
@@ -81,13 +81,13 @@ class Route:
 
 @dataclass(frozen=True)
 class Reply:
-    """For answers that are not 200 with JSON. A handler that returns None answers 204."""
+    """For responses other than 200 with JSON. A handler that returns None gives 204."""
 
     status: int
     value: Any = None
 
 
-class Door:
+class RestApi:
     def __init__(self, sandbox: Sandbox) -> None:
         self.sandbox = sandbox
 
@@ -98,7 +98,7 @@ class Door:
         return web.route(route.method, ROOT + route.path, handle)
 
     async def unknown(self, request: web.Request) -> web.StreamResponse:
-        """Any path nobody serves: logged under its own name, so that gaps are noticed."""
+        """Any path without a route. It is logged as `unknown_route`, so that gaps are noticed."""
         self.sandbox.log.add("rest", "unknown_route", {"method": request.method, "path": request.path})
         return await self._answer(request, _nothing_there)
 
@@ -134,10 +134,10 @@ class Door:
     def _caller(self, request: web.Request, path: str) -> Application | None:
         """Interaction and webhook paths carry their own token; everything else needs the bot's."""
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-        found = self.sandbox.world.application_of_token(token) if scheme == "Bot" else None
-        if found is None and not (path == "/gateway" or path.startswith(OWN_TOKEN)):
+        application = self.sandbox.world.application_of_token(token) if scheme == "Bot" else None
+        if application is None and not (path == "/gateway" or path.startswith(OWN_TOKEN)):
             raise apierrors.unauthorized()
-        return found
+        return application
 
     def _failed(self, request: web.Request, path: str, body: Body, fault: Fault) -> web.StreamResponse:
         if fault.drop:

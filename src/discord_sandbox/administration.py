@@ -1,0 +1,119 @@
+"""The methods of `SandboxClient` that change the world and cause faults.
+
+An ordinary person cannot do these; an administrator, Discord itself or a bad day can. Each method is one control
+request.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from discord_sandbox.person import Line, Person, Where, place_id
+from discord_sandbox.seen import Json, Outcome, Place, SeenMessage
+
+
+class Administration(Line):
+    """Roles, members, channels, the gateway's connections, faults, rate limits and settings."""
+
+    async def grant(self, person: Person, role: str | int) -> None:
+        """Gives a role to somebody."""
+        await self.call("POST", "/roles", {"do": "grant", "role": str(role), "user": str(person.id)})
+
+    async def revoke(self, person: Person, role: str | int) -> None:
+        """Takes a role from somebody."""
+        await self.call("POST", "/roles", {"do": "revoke", "role": str(role), "user": str(person.id)})
+
+    async def create_role(self, name: str, permissions: int = 0) -> int:
+        """A new role in the bot's server; gives its id."""
+        role = await self.call("POST", "/roles", {"do": "create", "role": name, "permissions": permissions})
+        return int(role["id"])
+
+    async def change_role(self, role: str | int, **changes: Any) -> None:
+        """`permissions=...` or `mentionable=...`."""
+        await self.call("POST", "/roles", {"do": "change", "role": str(role), **changes})
+
+    async def delete_role(self, role: str | int) -> None:
+        """Deletes a role, by name or id."""
+        await self.call("POST", "/roles", {"do": "delete", "role": str(role)})
+
+    async def overwrite(self, where: Where, target: str | int, *, allow: int = 0, deny: int = 0) -> None:
+        """Sets what a channel allows or denies to a role or user, by id or name. With neither, removes the entry."""
+        body = {"channel": place_id(where), "target": str(target), "allow": allow, "deny": deny}
+        await self.call("POST", "/overwrites", body)
+
+    async def join(self, person: Person, guild: str | None = None) -> None:
+        """Somebody, or the bot, joins a server: the bot's server unless one is named."""
+        await self.call("POST", "/members", {"do": "join", "user": str(person.id), "guild": guild})
+
+    async def leave(self, person: Person, guild: str | None = None) -> None:
+        """Somebody, or the bot, leaves a server: the bot's server unless one is named."""
+        await self.call("POST", "/members", {"do": "leave", "user": str(person.id), "guild": guild})
+
+    async def create_channel(self, name: str, guild: str | None = None) -> Place:
+        """A new text channel."""
+        return Place(await self.call("POST", "/channels", {"name": name, "guild": guild}))
+
+    async def delete_channel(self, where: Where) -> None:
+        """Deletes a channel or a thread."""
+        await self.call("POST", "/channels", {"do": "delete", "channel": place_id(where)})
+
+    async def archive(self, thread: Where, archived: bool = True, *, locked: bool | None = None) -> Place:
+        """Archives a thread or opens it again, and locks it if `locked` is given."""
+        body = {"channel": place_id(thread), "archived": archived, "locked": locked}
+        return Place(await self.call("POST", "/threads", body))
+
+    async def archive_idle(self) -> list[str]:
+        """Archives threads that were quiet for long enough; shift the clock first."""
+        return (await self.call("POST", "/threads/archive-idle"))["archived"]
+
+    async def drop_sockets(self, *, resumable: bool = True, code: int | None = None) -> int:
+        """Cuts the gateway's connections, with a close code if one is given; gives their number."""
+        return (await self.call("POST", "/gateway", {"do": "drop", "resumable": resumable, "code": code}))["sockets"]
+
+    async def ask_reconnect(self) -> None:
+        """Tells the bots to reconnect (gateway operation 7)."""
+        await self.call("POST", "/gateway", {"do": "reconnect"})
+
+    async def invalidate_sessions(self, *, resumable: bool = False) -> None:
+        """Tells the bots that their session is invalid (gateway operation 9)."""
+        await self.call("POST", "/gateway", {"do": "invalidate", "resumable": resumable})
+
+    async def inject(self, event: str, data: Json, guild_id: int | None = None) -> int:
+        """Sends a gateway event with this data, true or not; gives the number of connections that got it."""
+        body = {"do": "inject", "event": event, "data": data, "guild_id": guild_id}
+        return (await self.call("POST", "/gateway", body))["sockets"]
+
+    async def replay(self, outcome: Outcome | int, *, wait: float = 0.5) -> Outcome:
+        """Delivers an old interaction again, id and token included."""
+        number = outcome if isinstance(outcome, int) else outcome.id
+        return Outcome(await self.call("POST", f"/interactions/{number}/replay", {"wait": wait}))
+
+    async def fault(self, method: str = "*", path: str = "", **how: Any) -> None:
+        """The next matching calls fail: `status`, `code`, `message`, `times`, `delay`, `retry_after`, `headers`,
+        `body`, `drop` (cut the connection), `after` (carry the call out first)."""
+        await self.call("POST", "/faults", {"method": method, "path": path, **how})
+
+    async def clear_faults(self) -> None:
+        """Ends all faults that are left."""
+        await self.call("DELETE", "/faults")
+
+    async def rate_limits(
+        self, rules: Sequence[Json] | None = None, *, enabled: bool = True, per_second: int | None = 50
+    ) -> None:
+        """Switches rate limits on, the usual ones or `rules` of method, path, limit and per."""
+        body: Json = {"enabled": enabled, "per_second": per_second}
+        await self.call("POST", "/ratelimits", body if rules is None else body | {"rules": list(rules)})
+
+    async def settings(self, **changes: Any) -> Json:
+        """`interaction_deadline`, `token_life`, `clock_shift`, `message_content`, `members`, `attachment_limit`,
+        `heartbeat_ms`, `add_token`, `remove_token`; gives the settings as they are now."""
+        return await self.call("POST", "/settings", changes)
+
+    async def post_as_webhook(self, content: str, *, username: str | None = None, **fields: Any) -> SeenMessage:
+        """A message by the webhook; further fields are Discord's own."""
+        hook = (await self.call("GET", "/world"))["webhooks"][0]["id"]
+        body = {"content": content, "username": username, **fields}
+        return SeenMessage(await self.call("POST", f"/webhooks/{hook}/messages", body))
+
+    async def shutdown(self) -> None:
+        """Ends the server."""
+        await self.call("POST", "/shutdown")
