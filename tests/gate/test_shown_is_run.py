@@ -252,20 +252,40 @@ async def test_accepted_calls_start_in_the_order_of_the_card(kind: str, bench: B
 
 
 @both
-async def test_tools_that_are_marked_as_independent_do_not_wait_for_each_other(kind: str, bench: Bench) -> None:
+@pytest.mark.parametrize("independent", [("first", "second"), ("first",), ("second",)])
+async def test_tools_that_are_marked_as_independent_neither_wait_nor_are_waited_for(
+    kind: str, independent: tuple[str, ...], bench: Bench
+) -> None:
     started: list[str] = []
 
-    async def slow(ctx: RunContext[Any], name: str) -> str:
-        await asyncio.sleep(0.5 if name == "first" else 0)
-        return f"will do {name}"
+    def tool(name: str, seconds: float) -> Tool[Any]:
+        async def slow(ctx: RunContext[Any]) -> str:
+            await asyncio.sleep(seconds)
+            return f"will do {name}"
 
-    async def step(name: str) -> str:
-        started.append(name)
-        return name
+        def step() -> str:
+            started.append(name)
+            return name
 
-    tool = Tool(step, requires_approval=True, metadata={"preview": slow, "independent": True})
-    await play_both(kind, bench, [tool], calls(("step", {"name": "first"}), ("step", {"name": "second"})))
+        metadata = {"preview": slow, "independent": name in independent}
+        return Tool(step, name=name, requires_approval=True, metadata=metadata)
+
+    await play_both(kind, bench, [tool("first", 0.5), tool("second", 0)], calls(("first", {}), ("second", {})))
     assert started == ["second", "first"]
+
+
+@both
+async def test_arguments_that_never_settle_are_refused(kind: str, bench: Bench) -> None:
+    """The card would show 2, and the tool would get 3."""
+    got: list[int] = []
+
+    def count(n: Annotated[int, AfterValidator(lambda n: n + 1)]) -> str:
+        got.append(n)
+        return "counted"
+
+    played = await play_both(kind, bench, [Tool(count, requires_approval=True)], one("count", {"n": 1}))
+    assert (got, played.shown) == ([], [])
+    assert "a second time gives other arguments" in played.told["call_0"]
 
 
 @both

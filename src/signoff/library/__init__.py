@@ -6,6 +6,7 @@ caller supplies. It knows neither front ends nor the store, and nothing but `sig
 
 from signoff.approvals.model import ApprovalDecision, ApprovalRequest, Verdict
 from signoff.approvals.policy import Policy, Rule
+from signoff.gate.pending_call import Preview, call_info
 from signoff.library.collect import build_approval_requests, collect_approvals, collect_approvals_sync
 from signoff.library.decider import ApprovalMode
 from signoff.library.memory import ApprovalMemory, MemoryBroken, Remembered
@@ -22,11 +23,13 @@ __all__ = [
     "AsyncScriptedUI",
     "MemoryBroken",
     "Policy",
+    "Preview",
     "Remembered",
     "Rule",
     "ScriptedUI",
     "Verdict",
     "build_approval_requests",
+    "call_info",
     "collect_approvals",
     "collect_approvals_sync",
     "run_with_approval",
