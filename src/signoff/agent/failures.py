@@ -1,4 +1,4 @@
-"""What the asker reads when a run fails: what happened, what was kept, what to do next, on one line.
+"""One line for the asker when a run fails: what happened, what was kept, what to do next.
 
 Everybody in the channel sees it, so a provider's own words, which may hold keys or pages of markup, stay in the log.
 """
@@ -18,7 +18,7 @@ def explain(error: Exception, *, model_requests: int) -> str:
         case UsageLimitExceeded():
             return (
                 f"I stopped: the model kept going for {model_requests} requests without an answer. "
-                "What was done is kept; ask again with a smaller task."
+                "Everything done so far is kept; ask again with a smaller task."
             )
         case ModelHTTPError(status_code=401 | 403 as status):
             return (

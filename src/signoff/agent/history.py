@@ -46,7 +46,7 @@ class Saver(AbstractCapability[Any]):
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        # What was asked since the last answer, as the run asked it: after a crash it may have been asked before.
+        # Keep the requests since the last response as this run sent them: after a crash they may be sent a second time.
         asked = [*takewhile(lambda message: isinstance(message, ModelRequest), reversed(ctx.messages))]
         while self.history and isinstance(self.history[-1], ModelRequest):
             self.history.pop()

@@ -1,8 +1,8 @@
-"""MCP servers: what a provider would run for the model, we run or reach ourselves, so that its tools pass the gate.
+"""MCP servers: we run or reach them ourselves instead of the model's provider, so that their tools pass the gate.
 
-A tool of an MCP server asks, wherever the server comes from: `[mcp.NAME]`, a plugin or an imported agent. What a server
-says of its own tools is believed only where the operator trusts it. A server that does not answer costs the turn its
-tools, not its life. Knows nothing of people and cards.
+A tool of an MCP server asks, wherever the server comes from: `[mcp.NAME]`, a plugin or an imported agent. The hints of
+a server about its tools count only if the operator trusts it. If a server does not answer, the turn goes on without its
+tools. It knows nothing of people and cards.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def build_servers(config: Config, environment: Mapping[str, str] = os.environ) -> list[AbstractToolset[Any]]:
-    """The servers of signoff.toml. None is started here. Raises ConfigError for what the environment lacks."""
+    """The servers of signoff.toml. None is started here. Raises ConfigError if the environment lacks a variable."""
     built: list[AbstractToolset[Any]] = []
     for name, server in config.mcp.items():
         toolset = _connection(name, server, config, environment)
@@ -50,7 +50,7 @@ def _connection(name: str, server: McpConfig, config: Config, environment: Mappi
     client, headers = server.url, _filled(f"[mcp.{name}] headers", server.headers, environment) or None
     if server.command:
         command, *arguments = server.command
-        # Nothing of our own environment goes to it, which holds our token, but what a program needs to start.
+        # Our environment holds our token, so the server gets only what a program needs to start.
         env = _filled(f"[mcp.{name}] env", server.env, environment)
         client = StdioTransport(command, arguments, env, str(config.folder.resolve()))
     return MCPToolset(
@@ -104,13 +104,13 @@ class McpServer(WrapperToolset[Any]):
         if self.connected:
             try:
                 async with asyncio.timeout(self.server.start):
-                    found = await super().get_tools(ctx)
+                    tools = await super().get_tools(ctx)
             except Exception as error:
                 self._warn(error)
             else:
                 self.known.clear()
-                self.known |= {name: self._declared(tool) for name, tool in found.items() if self._is_wanted(name)}
-        # A call that was approved meanwhile keeps its tool: it is told what became of it when it runs.
+                self.known |= {name: self._declared(tool) for name, tool in tools.items() if self._is_wanted(name)}
+        # A call that was approved meanwhile keeps its tool: running it reports that the server does not answer.
         return dict(self.known)
 
     async def call_tool(
@@ -122,8 +122,8 @@ class McpServer(WrapperToolset[Any]):
 
     def definitions(self) -> list[ToolDefinition]:
         """Its tools under their full names; before it was ever asked, one entry that stands for all."""
-        found = [tool.tool_def for tool in self.known.values()] or [_any_tool(trusted=self.server.trusted)]
-        return [replace(tool_def, name=f"{self.name}_{tool_def.name}") for tool_def in found]
+        known = [tool.tool_def for tool in self.known.values()] or [_any_tool(trusted=self.server.trusted)]
+        return [replace(tool_def, name=f"{self.name}_{tool_def.name}") for tool_def in known]
 
     async def _give_up(self) -> None:
         """End a process that was started and says nothing, so that the next run starts another."""

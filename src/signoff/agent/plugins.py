@@ -4,8 +4,8 @@ A function `on_tool_approval(event)` in such a file is given every decision, as 
 
 A plugin is a module of a package of its own, so `from . import sibling` works anywhere in it. A plain `import sibling`
 works at the top of the file; the sibling then belongs to this plugin alone, so that two plugins may each have a
-`helpers.py`. Whatever is wrong becomes one line with the file, the line and the cause; what a tool may do is the
-gate's affair.
+`helpers.py`. Every mistake becomes one line with the file, the line and the cause. The gate decides what a
+tool may do.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ LISTENER = "on_tool_approval"
 def load_plugins(
     paths: Sequence[str], base: Path, taken: Collection[str] = (), listeners: list[Listener] | None = None
 ) -> list[PluginTool]:
-    """What all files bring, in order. `taken` are the names of tools that are there already. Raises ConfigError."""
+    """The tools of all files, in order. `taken` holds the names that exist already. Raises ConfigError."""
     owners = dict.fromkeys(taken, "Signoff itself")
-    found: list[PluginTool] = []
+    tools: list[PluginTool] = []
     for path in paths:
         source = _Source(path, (base / path).resolve())
         with source.siblings_importable():
@@ -50,8 +50,8 @@ def load_plugins(
                 tool = source.as_tool(number, entry)
                 for known in _tools_of(tool):
                     source.check(number, known, owners)
-                found.append(tool)
-    return found
+                tools.append(tool)
+    return tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +79,12 @@ class _Source:
             raise self._failed(error) from None
 
     def listener(self, module: ModuleType) -> list[Listener]:
-        found: object = getattr(module, LISTENER, None)
-        if found is None:
+        listener: object = getattr(module, LISTENER, None)
+        if listener is None:
             return []
-        if not callable(found) or inspect.iscoroutinefunction(found):
+        if not callable(listener) or inspect.iscoroutinefunction(listener):
             raise self.fail(None, f"{LISTENER} is not a plain function", f"write def {LISTENER}(event): ...")
-        return [cast("Listener", found)]
+        return [cast("Listener", listener)]
 
     def tools(self, module: ModuleType) -> Sequence[object]:
         """Its list."""

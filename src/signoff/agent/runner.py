@@ -122,7 +122,7 @@ class AgentRunner:
         return await dry_run.call(request.call.tool, args, request.call)
 
     async def test(self, tool: str, args: JsonObject, place: Place, actor: Actor) -> Ruling:
-        """What would become of such a call, without any of its effects."""
+        """The ruling on such a call; nothing runs."""
         heard = said(await self._history(place.conversation))
         return (await DryRun(self.agent, self.policy, place, actor, heard).call(tool, args)).ruling
 

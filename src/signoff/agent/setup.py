@@ -40,7 +40,7 @@ class Brain:
     verdicts: tuple[str, ...]
     """One line per tool that is known before a run."""
     listeners: tuple[Listener, ...] = ()
-    """What plugins want to be told of every decision."""
+    """Functions of plugins that hear of every decision."""
 
     @property
     def tools(self) -> tuple[ToolFacts, ...]:
@@ -143,7 +143,7 @@ def import_agent(config: Config) -> AbstractAgent[Any, Any]:
 
 
 def verdicts(tools: Iterable[PluginTool], policy: Policy) -> list[str]:
-    """What a call of each tool would meet, in words."""
+    """What would happen to a call of each tool, in words."""
     lines: list[str] = []
     for entry in tools:
         known = [entry.tool_def] if isinstance(entry, Tool) else _definitions(entry)

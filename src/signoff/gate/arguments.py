@@ -32,9 +32,9 @@ class Fixed:
     """Arguments that survive the way to JSON and back unchanged."""
 
     json: dict[str, Any]
-    """What people see, rules match and digests bind. Nested keys are sorted, so their order is always the shown one."""
+    """People see this, rules match it and digests bind it. Nested keys are sorted, so the order is always the shown one."""
     args: dict[str, Any]
-    """What the tool gets: `json`, validated."""
+    """The tool gets this: `json`, validated."""
 
 
 def fix(tool: ToolsetTool[Any], args: dict[str, Any], context: Any = None) -> Fixed:

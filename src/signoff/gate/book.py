@@ -1,4 +1,4 @@
-"""What the gate asks before a call may start, and tells when it has ended: the book of calls.
+"""The book of calls: the gate asks it before a call may start, and tells it when the call has ended.
 
 The bot keeps it in the store (`journal`), so that it survives a kill. A library run keeps it in memory.
 """
@@ -63,7 +63,7 @@ class CallBook(Protocol):
     """At most once: what is known of every call, and whether it may start now."""
 
     async def met(self, key: CallKey) -> tuple[CallRecord | None, ApprovalRequest | None]:
-        """What is known of a call: its record, and the newest request about it."""
+        """The record of a call and the newest request about it, if there are any."""
         ...
 
     async def enter(self, call: ToolCall, *, asks: bool, read_only: bool) -> Entry:

@@ -1,10 +1,10 @@
-"""What a tool says of itself, read from its PydanticAI definition.
+"""A tool's own declarations, read from its PydanticAI definition.
 
 `requires_approval=True` asks always. `metadata={"approval": ...}` takes `"always_require"`, `"never_require"` or a
 predicate `f(args, context) -> bool`, sync or async, that is true where the call must ask.
 `metadata={"read_only": True}` promises that running the call twice does no harm, `metadata={"independent": True}` that
 the order in which calls start does not matter. A tool of an MCP server asks, unless
-the toolset around it declares otherwise: what the server says of itself is no promise.
+the toolset around it declares otherwise: a server's hints about itself are no promise.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from signoff.approvals.model import Ruling, Verdict
 from signoff.approvals.policy import Declaration, Predicate
 
 WHY = "signoff_why"
-"""Where we note why a tool is declared as it is, if that is not its own doing."""
+"""Metadata key: why we declare the tool as we do, if it did not declare itself."""
 WORDS = {"always_require": Verdict.ASK, "never_require": Verdict.ALLOW}
 MCP_ASKS = "a tool of an MCP server asks, unless a rule says otherwise"
 MCP_READS = "its MCP server is trusted, and says that it only reads"
@@ -69,6 +69,6 @@ def saying(tool: ToolsetTool[Any], approval: str, why: str, **words: object) -> 
 
 
 def _is_mcp(origin: AbstractToolset[Any]) -> bool:
-    # Whoever has such a toolset has imported its module, which is slow to import for those who have none.
+    # The module is slow to import, and it is loaded if any such toolset exists.
     module = sys.modules.get("pydantic_ai.mcp")
     return module is not None and isinstance(origin, module.MCPToolset)

@@ -84,7 +84,7 @@ def _calling(tool: str, args: JsonObject) -> FunctionModel:
 
 
 def _answer(messages: Sequence[ModelMessage]) -> str:
-    """What the framework or the tool's validator said to the call."""
+    """The last result that the model got: the framework's or the validator's refusal."""
     for message in reversed(messages):
         for part in message.parts if isinstance(message, ModelRequest) else ():
             if isinstance(part, ToolReturnPart):

@@ -91,7 +91,7 @@ class Gate(AbstractCapability[Any]):
     """Each call whose tool asked while its arguments were validated -> the tool's words."""
     _order: StartOrder = field(default_factory=StartOrder)
 
-    # What the framework calls, in this order: see docs/architecture.md
+    # The framework calls these, in this order: see docs/architecture.md
 
     def get_ordering(self) -> CapabilityOrdering:
         return CapabilityOrdering(position="outermost")

@@ -27,10 +27,10 @@ class Journal(CallBook):
     clock: Clock
     turn: Turn
     mask: Callable[[JsonObject], JsonObject] = lambda args: args
-    """What the record may see of arguments."""
+    """Masks the arguments for the record."""
 
     async def met(self, key: CallKey) -> tuple[CallRecord | None, ApprovalRequest | None]:
-        """What is known of a call before it is looked at once more: its record, and the newest request about it."""
+        """The record of a call and the newest request about it, if there are any."""
         return await self.store.run(lambda tx: (tx.call(key), self._decision(tx, key)))
 
     async def enter(self, call: ToolCall, *, asks: bool, read_only: bool) -> Entry:

@@ -38,7 +38,7 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class CallInfo:
-    """What a tool finds in `ctx.tool_call_metadata`: where the call comes from, and what its preview saw."""
+    """A tool finds this in `ctx.tool_call_metadata`: where the call comes from, and what its preview saw."""
 
     place: Place
     asker: Actor

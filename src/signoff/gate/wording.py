@@ -1,4 +1,4 @@
-"""Everything that the model reads in place of a tool's result, and why a call is on a card."""
+"""Text that the model reads in place of a tool's result, and reasons why a call is on a card."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def edited(request: ApprovalRequest) -> str:
 
 
 def told(request: ApprovalRequest) -> str:
-    """What the model reads about a call that was not approved."""
+    """The result of a call that was not approved, for the model."""
     settlement = request.settlement
     by = settlement.by if settlement else None
     who = by.name if by else "the configuration"

@@ -63,7 +63,7 @@ class Decider:
             raise ValueError(f"unknown on_no_approver {self.on_no_approver!r}: use reject or approve")
 
     def _without_asking(self, request: ApprovalRequest) -> Decided | None:
-        """What memory and mode say, if they do. A reject of any origin wins over an accept of any other."""
+        """The decision of memory or mode, if there is one. A reject of either wins over an accept."""
         remembered = self.memory.lookup(request) if self.memory else None
         if remembered and not remembered.approved:
             return Decided(ApprovalDecision(False, remembered.note), "memory")

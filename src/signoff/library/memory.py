@@ -3,8 +3,8 @@
 Accepts and rejects are remembered alike, and where both are known the reject wins. The key is never wider than one
 tool with one set of arguments. The file is the truth for `always`: it is read at every look-up, and a change is made
 under a lock that holds for all processes, so that what one stores is kept and what one forgets does not come back.
-Without `fcntl`, as on Windows, only those who share one `ApprovalMemory` are kept apart. What cannot be read raises; it
-never counts as approval.
+Without `fcntl`, as on Windows, only those who share one `ApprovalMemory` are kept apart. A file that cannot be read
+raises; it never counts as approval.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Remembered:
 
 
 class ApprovalMemory:
-    """What was decided before. `session` lives as long as this object, `always` in the file at `path`."""
+    """Earlier decisions. `session` lives as long as this object, `always` in the file at `path`."""
 
     def __init__(self, path: str | Path | None = None) -> None:
         self.path = Path(path) if path is not None else None

@@ -1,4 +1,4 @@
-"""What the offline demo model understands: a prompt's text becomes a plan of rounds of tool calls, or an answer.
+"""The language of the offline demo model: a prompt's text becomes rounds of tool calls, or a reply.
 
 Pure text work; it knows nothing of PydanticAI and remembers nothing. There are two ways to ask:
 

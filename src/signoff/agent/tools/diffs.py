@@ -1,4 +1,4 @@
-"""What a write would change, as text: a unified diff that nothing is left out of, or the digests of both sides.
+"""The change of a write as text: a complete unified diff, or the digests of both sides.
 
 Pure. Lines end at a newline and nowhere else, so that a stray carriage return stays inside its line and is seen.
 """

@@ -96,7 +96,7 @@ class FileTools:
 
 @contextmanager
 def _in_words(path: str) -> Generator[None]:
-    """Whatever is refused or goes wrong becomes a result that the model can act on."""
+    """Turn every refusal and failure into a result that the model can act on."""
     try:
         yield
     except BadPath as refusal:

@@ -1,7 +1,7 @@
 """Which paths a file tool takes: plain relative ones, of which each file has exactly one spelling.
 
 Pure text, no file is looked at. One spelling matters because people write rules about paths: `config/app.env` must not
-pass as `./config//app.env`. What is really there, links above all, is the workspace's affair.
+pass as `./config//app.env`. The workspace checks what is really there, links above all.
 """
 
 from __future__ import annotations
