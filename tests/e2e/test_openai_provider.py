@@ -215,7 +215,7 @@ async def test_a_model_that_loops_is_stopped_with_a_clear_line(stage: Stage) -> 
     asked = await stage.ask("go round in circles", Say(calls=(Call.of("free", value="circle"),)))
     reply = await stage.rig.sees(asked.id, "I stopped")
     assert f"{REQUESTS_PER_TURN} requests" in reply.content
-    assert "What was done is kept" in reply.content
+    assert "Everything done so far is kept" in reply.content
     assert len(stage.provider.requests) == REQUESTS_PER_TURN
     assert stage.rig.trace.count("free circle") <= REQUESTS_PER_TURN
     await stage.goes_on(asked)

@@ -32,7 +32,7 @@ class Fixed:
     """Arguments that survive the way to JSON and back unchanged."""
 
     json: dict[str, Any]
-    """People see this, rules match it and digests bind it. Nested keys are sorted, so the order is always the shown one."""
+    """People see this, rules match it and digests bind it. Nested keys are sorted: the order is the shown one."""
     args: dict[str, Any]
     """The tool gets this: `json`, validated."""
 
