@@ -1,7 +1,7 @@
 """The desk: every decision, from a click, a mode, a grant or the clock, is settled here, once, in one transaction.
 
-First the transaction, then the future: whoever waits is woken only after the decision is durable. A batch that
-nobody in this process waits for, because it was opened before a restart, wakes the `unattended` callback instead.
+First the transaction, then the future: a waiting run is woken only after the decision is durable. If no run in this
+process waits for a batch, because it was opened before a restart, the settled batch goes into the queue `unattended`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from signoff.approvals.server_rules import must_manage
 from signoff.approvals.settling import Ended, Ledger
 from signoff.approvals.votes import Unchecked, count, may_remember
 
-Unattended = Callable[[Batch], None]
 EARLY = 500
 """So many deleted messages are kept in mind: the card of one of them may only just be on its way to the store."""
 
@@ -66,8 +65,9 @@ class Desk:
     directory: Directory | None = None
     mask: Callable[[JsonObject], JsonObject] = lambda args: args
     """What the record and the subscribers may see of arguments."""
-    unattended: Unattended = lambda batch: None
     subscribers: list[Subscriber] = field(default_factory=list[Subscriber])
+    unattended: asyncio.Queue[Batch] = field(default_factory=asyncio.Queue["Batch"])
+    """Settled batches that no run in this process waits for. The driver takes them out and goes on with their turns."""
     _lost_early: dict[str, str] = field(default_factory=dict[str, str])
     """Messages that were deleted and showed no card that was noted by then, with the reason."""
     _futures: dict[str, asyncio.Future[Batch]] = field(default_factory=dict[str, "asyncio.Future[Batch]"])
@@ -322,7 +322,7 @@ class Desk:
             return
         future = self._futures.pop(batch.id, None)
         if future is None:
-            self.unattended(batch)
+            self.unattended.put_nowait(batch)
         elif not future.done():
             future.set_result(batch)
 

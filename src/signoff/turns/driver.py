@@ -57,7 +57,6 @@ class Driver:
 
     def __post_init__(self) -> None:
         self._delivery = Delivery(self.store, self.desk, self.front)
-        self.desk.unattended = self._settled
 
     # Taking turns in
 
@@ -244,8 +243,14 @@ class Driver:
             self._spawn(self._delivery.finish_card(batch) if batch.settled else self._delivery.post_card(batch))
         for turn in replies:
             self._spawn(self._delivery.reply(turn, turn.reply or ""))
+        self._spawn(self._take_unattended())
         self._spawn(self._sweep())
         await self._start_queued()
+
+    async def _take_unattended(self) -> None:
+        """Go on with the turns of an earlier process as their batches are settled."""
+        while not self._stopping:
+            self._settled(await self.desk.unattended.get())
 
     async def _sweep(self) -> None:
         while not self._stopping:
