@@ -108,11 +108,13 @@ def _config(settings: Settings) -> Config:
 
 def _try_out(settings: Settings, *, fresh: bool) -> None:
     # A broken configuration is said here, in one line, and not by the child process.
-    load_config(settings.config_path, required=settings.config_required)
+    config = load_config(settings.config_path, required=settings.config_required)
     # Here, so that a bot on Discord starts without the sandbox.
     from signoff.commands import sandbox as launch
 
-    _run(launch.sandbox(Path("data/sandbox"), fresh=fresh, program=[sys.executable, sys.argv[0]]))
+    program = [sys.executable, sys.argv[0]]
+    grace = config.limits.shutdown_grace
+    _run(launch.sandbox(Path("data/sandbox"), fresh=fresh, program=program, grace=grace))
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:

@@ -276,7 +276,7 @@ class Driver:
             except TimeoutError:
                 pass
 
-    async def stop(self, grace: float = 18.0) -> None:
+    async def stop(self, grace: float) -> None:
         """Take nothing new, give running tools their time, and leave the rest to the next start."""
         self._stopping = True
         await self.runner.quiesce(grace)
