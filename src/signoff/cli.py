@@ -16,7 +16,7 @@ from signoff.commands.audit import audit
 from signoff.config.schema import Config, load_config
 from signoff.errors import StartupError
 from signoff.settings import Settings, load_settings
-from signoff.store.url import sqlite_path
+from signoff.store.store import sqlite_path
 
 CHAT_DATABASE = "sqlite:///data/chat/signoff.db"
 """Its own, so that a bot that is running beside it keeps its lock."""

@@ -23,7 +23,7 @@ from signoff.core import Core, SystemClock, leave_for_certain, queue_limits
 from signoff.errors import SettingsError, StoreUnavailable
 from signoff.settings import Settings
 from signoff.store import Store
-from signoff.store.url import sqlite_path
+from signoff.store.store import sqlite_path
 from signoff.terminal.card_session import CardSession
 from signoff.terminal.console import Device
 from signoff.terminal.front_end import TerminalFrontEnd

@@ -50,7 +50,7 @@ class Driver:
     _tasks: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
     _steps: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, "asyncio.Task[None]"])
     """The step that each running turn is in."""
-    _held: dict[str, str] = field(default_factory=dict[str, str])
+    _admitted: dict[str, str] = field(default_factory=dict[str, str])
     """Turns between `submit` and `go`, and to whom each has promised a start; an empty name promises nothing."""
     _new_deadline: asyncio.Event = field(default_factory=asyncio.Event)
     _stopping: bool = False
@@ -62,18 +62,18 @@ class Driver:
 
     async def submit(self, turn: Turn) -> Admission:
         """Store a mention. It does not run before `go`, so that its thread can be opened first."""
-        if turn.id in self._held:
+        if turn.id in self._admitted:
             return Admission("duplicate")
-        self._held[turn.id] = turn.asker.id
+        self._admitted[turn.id] = turn.asker.id
         try:
             admission = await self.store.run(lambda tx: self.limits.admit(tx, turn))
         except BaseException:
-            del self._held[turn.id]
+            del self._admitted[turn.id]
             raise
         if admission.kind == "queued":
-            self._held[turn.id] = ""
+            self._admitted[turn.id] = ""
         elif admission.kind != "started":
-            del self._held[turn.id]
+            del self._admitted[turn.id]
         return admission
 
     async def relocate(self, turn_id: str, place: Place) -> None:
@@ -81,14 +81,14 @@ class Driver:
         await self.store.run(lambda tx: tx.relocate(turn_id, place))
 
     async def go(self, turn_id: str) -> None:
-        self._held.pop(turn_id, None)
+        self._admitted.pop(turn_id, None)
         await self._start_queued()
 
     async def _start_queued(self) -> None:
         """Claim whatever may run now, and run it."""
         while not self._stopping:
-            held = dict(self._held)
-            turn = await self.store.run(lambda tx, held=held: self.limits.claim(tx, held))
+            admitted = dict(self._admitted)
+            turn = await self.store.run(lambda tx, admitted=admitted: self.limits.claim(tx, admitted))
             if turn is None:
                 return
             self._step(turn)
