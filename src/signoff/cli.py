@@ -16,7 +16,7 @@ from signoff.commands.audit import audit
 from signoff.config.schema import Config, load_config
 from signoff.errors import StartupError
 from signoff.settings import Settings, load_settings
-from signoff.store.url import sqlite_path
+from signoff.store.store import sqlite_path
 
 CHAT_DATABASE = "sqlite:///data/chat/signoff.db"
 """Its own, so that a bot that is running beside it keeps its lock."""
@@ -108,11 +108,13 @@ def _config(settings: Settings) -> Config:
 
 def _try_out(settings: Settings, *, fresh: bool) -> None:
     # A broken configuration is said here, in one line, and not by the child process.
-    load_config(settings.config_path, required=settings.config_required)
+    config = load_config(settings.config_path, required=settings.config_required)
     # Here, so that a bot on Discord starts without the sandbox.
     from signoff.commands import sandbox as launch
 
-    _run(launch.sandbox(Path("data/sandbox"), fresh=fresh, program=[sys.executable, sys.argv[0]]))
+    program = [sys.executable, sys.argv[0]]
+    grace = config.limits.shutdown_grace
+    _run(launch.sandbox(Path("data/sandbox"), fresh=fresh, program=program, grace=grace))
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:

@@ -26,9 +26,8 @@ from signoff.store import Store
 from signoff.text.secrets.masker import DEFAULT, Masker, MaskingFilter
 from signoff.turns.driver import QueueLimits
 
-GRACE = 15.0
-"""Seconds for running tools when the process is told to stop; with the rest of the farewell it stays under twenty."""
-LEAVE = 18.0
+FAREWELL = 3.0
+"""Seconds that the rest of a shutdown may take after running tools have had their `[limits] shutdown_grace`."""
 UNREADABLE = {"arguments": "not kept: they cannot be masked without becoming ambiguous"}
 
 
@@ -83,9 +82,9 @@ def queue_limits(config: Config) -> QueueLimits:
     return QueueLimits(limits.turns_per_person, limits.queue_per_person, limits.queue_per_conversation)
 
 
-def leave_for_certain(code: int = 0) -> None:
-    """A tool in a thread cannot be interrupted, and Python would wait for it: end without it, as if killed."""
-    watchdog = threading.Timer(LEAVE, os._exit, (code,))
+def leave_for_certain(grace: float, code: int = 0) -> None:
+    """End the process some seconds after `grace`, even if a tool still runs in a thread, where nothing can stop it."""
+    watchdog = threading.Timer(grace + FAREWELL, os._exit, (code,))
     watchdog.daemon = True
     watchdog.start()
 

@@ -56,8 +56,8 @@ class Settings(BaseSettings):
     @model_validator(mode="before")
     @classmethod
     def _drop_empty(cls, values: Any) -> Any:
-        found = cast("dict[str, Any]", values)
-        return {name: value for name, value in found.items() if not (isinstance(value, str) and not value.strip())}
+        given = cast("dict[str, Any]", values)
+        return {name: value for name, value in given.items() if not (isinstance(value, str) and not value.strip())}
 
     @field_validator("discord_token")
     @classmethod

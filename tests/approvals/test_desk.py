@@ -177,13 +177,13 @@ async def test_a_click_at_the_deadline_finds_it_expired_and_settles_it(desk: Des
     assert await desk.expire_due() == []
 
 
-async def test_a_batch_of_an_earlier_process_wakes_the_callback(store: Store, clock: HandClock) -> None:
+async def test_a_batch_of_an_earlier_process_is_handed_over_as_unattended(store: Store, clock: HandClock) -> None:
     batch = make_batch()
     await opened(Desk(store, clock), batch)
-    woken: list[str] = []
-    later = Desk(store, clock, unattended=lambda settled: woken.append(settled.id))
+    later = Desk(store, clock)
     await later.decide(Click(batch.id, Choice.ACCEPT, ADA, PLACE.channel))
-    assert woken == [batch.id]
+    assert later.unattended.get_nowait().id == batch.id
+    assert later.unattended.empty()
 
 
 async def test_a_lost_card_cancels_its_batch(desk: Desk) -> None:

@@ -128,8 +128,8 @@ async def test_a_card_of_an_earlier_process_wakes_its_run(
     """The role was deleted while the bot was down."""
     batch = make_batch(make_request(approvers=BY_ROLE))
     await opened(desk, batch)
-    woken: list[Batch] = []
-    later = Desk(store, clock, directory=directory, unattended=woken.append)
+    later = Desk(store, clock, directory=directory)
     directory.gone = set(BY_ROLE)
     await later.recheck_approvers()
-    assert [one.id for one in woken] == [batch.id]
+    assert later.unattended.get_nowait().id == batch.id
+    assert later.unattended.empty()

@@ -11,11 +11,13 @@ from typing import Any
 import discord
 import pytest
 
-from signoff import core as wiring
+from signoff import core
 from signoff.bot.access import Access
 from signoff.bot.client import SignoffClient
 from signoff.commands import discord as app
 from signoff.errors import LoginFailed
+
+GRACE = 7.0
 
 
 class Reconnecting(SignoffClient):
@@ -52,17 +54,17 @@ class Stopped:
 
 
 async def serve(client: Reconnecting, driver: Any) -> None:
-    await app._until_told_to_stop(client, driver, "token")  # pyright: ignore[reportPrivateUsage]
+    await app._until_told_to_stop(client, driver, "token", GRACE)  # pyright: ignore[reportPrivateUsage]
 
 
 async def test_told_to_stop_between_two_attempts_to_connect_it_leaves_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wiring, "LEAVE", 3600.0)  # else it would end this process, too
+    monkeypatch.setattr(core, "FAREWELL", 3600.0)  # else it would end this process, too
     client, driver = Reconnecting(), Stopped()
     serving = asyncio.ensure_future(serve(client, driver))
     await client.asleep.wait()
     os.kill(os.getpid(), signal.SIGTERM)
     await asyncio.wait_for(serving, 30)
-    assert driver.graces == [wiring.GRACE]
+    assert driver.graces == [GRACE]
     assert client.is_closed()
     assert client.woken is not None
 

@@ -17,7 +17,7 @@ import pytest_asyncio
 
 from discord_sandbox.seen import SeenMessage
 from signoff.store import Store
-from signoff.store.tx import Tx
+from signoff.store.store import Tx
 from tests.rigs.live_bot import PATIENCE, PLUGIN, CrashingRig, Rig
 from tests.rigs.office import PEOPLE, asks, commands_known, order, press, staffed, submit
 from tests.rigs.preloaded import Ended, Launcher, launcher

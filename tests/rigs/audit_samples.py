@@ -10,7 +10,7 @@ from pathlib import Path
 from signoff.approvals.audit import AuditRow, Report
 from signoff.store import Store
 from signoff.store.audit_file import open_audit_file
-from signoff.store.tx import Tx
+from signoff.store.store import Tx
 
 KINDS = ("opened", "approved", "rejected", "expired")
 

@@ -11,7 +11,7 @@ from signoff.approvals.retention import Retention
 from signoff.store import Store
 from signoff.store.migrate import migrate, shipped
 from signoff.store.sqlite import open_sqlite
-from signoff.store.tx import Tx
+from signoff.store.store import Tx
 from tests.rigs.audit_samples import look
 
 FILTERS = [{}, {"actor": "u7"}, {"tool": "t3"}, {"kind": "expired"}, {"subject": "q79"}, {"actor": "nobody"}]

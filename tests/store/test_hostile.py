@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from signoff.approvals.model import Actor, CallKey, Choice, Place, RequestState, Settlement, ToolCall
 from signoff.store import Store
 from signoff.store.codec import DEPTH, dump_actor, dump_object, escape, load_actor, load_object, unescape
-from signoff.store.tx import Tx
+from signoff.store.store import Tx
 from signoff.turns.model import CallRecord, CallState, HistoryEntry, TurnState
 from tests.rigs.store_samples import a_batch, a_request, a_turn
 

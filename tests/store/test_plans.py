@@ -15,7 +15,7 @@ from signoff.approvals.policy import Rule
 from signoff.approvals.server_rules import ServerRule
 from signoff.store.migrate import migrate, shipped
 from signoff.store.sqlite import SqliteDatabase, open_sqlite
-from signoff.store.tx import Tx
+from signoff.store.store import Tx
 from signoff.turns.model import CallRecord, CallState, HistoryEntry, TurnState
 from tests.rigs.store_samples import a_batch, a_place, a_request, a_turn, settled
 

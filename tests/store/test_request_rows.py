@@ -10,7 +10,7 @@ from signoff.approvals.model import CallKey, Choice, Remember, RequestKind, Requ
 from signoff.errors import StoreError
 from signoff.store import Store
 from signoff.store.codec import dump_actor
-from signoff.store.tx import Tx
+from signoff.store.store import Tx
 from signoff.store.vote_codec import load_votes
 from tests.rigs.store_samples import APPROVER, ASKER, a_batch, a_request, settled
 

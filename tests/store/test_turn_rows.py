@@ -9,7 +9,7 @@ import pytest
 from signoff.approvals.model import CallKey
 from signoff.errors import StoreError
 from signoff.store import Store
-from signoff.store.tx import Tx
+from signoff.store.store import Tx
 from signoff.turns.model import MOVES, CallRecord, CallState, HistoryEntry, TurnState
 from tests.rigs.store_samples import a_batch, a_place, a_request, a_turn, settled
 

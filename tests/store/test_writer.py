@@ -13,7 +13,7 @@ from signoff.store import Store
 from signoff.store.database import Database
 from signoff.store.migrate import migrate, shipped
 from signoff.store.sqlite import open_sqlite
-from signoff.store.tx import Tx
+from signoff.store.store import Tx
 from signoff.store.writer import Writer
 from signoff.turns.model import TurnState
 from tests.rigs.store_samples import a_batch, a_request, a_turn, settled

@@ -392,8 +392,8 @@ async def test_two_racing_resumes_advance_once(office: Office) -> None:
     other = Office(office.store, office.clock, runner=office.runner, front=office.front)
     settled = (await office.desk.decide(Click(batch.id, Choice.ACCEPT, ADA, turn.place.channel))).batch
     for _ in range(5):
-        office.desk.unattended(settled)
-        other.desk.unattended(settled)
+        office.desk.unattended.put_nowait(settled)
+        other.desk.unattended.put_nowait(settled)
     await other.driver.recover()
     going.set()
     await office.until(lambda: office.front.replies)

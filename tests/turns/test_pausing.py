@@ -9,11 +9,11 @@ import pytest
 
 from signoff.approvals.desk import Click
 from signoff.approvals.errors import AlreadySettled, Refused
-from signoff.approvals.model import Actor, Choice, RequestState
+from signoff.approvals.model import Actor, Choice, Place, RequestState
 from signoff.store import Store
 from signoff.turns.model import Turn, TurnState, Waiting
 from signoff.turns.pausing import Pausing
-from tests.conftest import ADA, MAX, SERVER, HandClock
+from tests.conftest import ADA, MAX, SERVER, HandClock, make_turn
 from tests.turns.test_driver import FINISH, Office, batch_of, in_thread, office
 
 __all__ = ["office"]
@@ -126,6 +126,34 @@ async def test_stop_ends_running_waiting_and_queued_runs_of_a_conversation(offic
     never.set()
     await asyncio.sleep(0.05)
     assert await office.state(other) is TurnState.STOPPED
+
+
+async def test_stop_everywhere_leaves_the_runs_of_other_servers_alone(office: Office, pausing: Pausing) -> None:
+    elsewhere = Place("900000000000000002", "720000000000000001", "720000000000000001")
+    stranger = replace(MAX, id="100000000000000009", server=elsewhere.server)
+    never = asyncio.Event()
+    own, running = in_thread(1), make_turn(place=elsewhere, asker=stranger)
+    other_thread = replace(elsewhere, channel="720000000000000002", conversation="720000000000000002")
+    waiting = make_turn(place=other_thread, asker=stranger)
+    card = batch_of(waiting)
+    await office.asked(waiting, card)
+    for turn in (own, running):
+        office.runner.script(turn, never, FINISH)
+        await office.take(turn)
+        await office.until_state(turn, TurnState.RUNNING)
+    queued = replace(make_turn(asker=stranger), place=elsewhere)
+    await office.take(queued)
+
+    assert await pausing.stop(ADA) == 1
+
+    assert await office.state(own) is TurnState.STOPPED
+    states = [await office.state(turn) for turn in (running, waiting, queued)]
+    assert states == [TurnState.RUNNING, TurnState.WAITING, TurnState.QUEUED]
+    assert (await office.batch(card)).requests[0].state is RequestState.PENDING
+    assert await pausing.stop(ADA, elsewhere.conversation) == 0, "nor by naming a conversation of theirs"
+    never.set()
+    await office.until_state(running, TurnState.DONE)
+    await office.until_state(queued, TurnState.DONE)
 
 
 async def test_the_next_one_starts_after_a_stop(office: Office, pausing: Pausing) -> None:

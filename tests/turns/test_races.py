@@ -56,8 +56,10 @@ async def test_a_late_wake_for_an_old_batch_does_not_run_a_turn_that_waits_for_a
         return bool(found and found.batch == second.id and found.state is TurnState.WAITING)
 
     await office.until_true(waits_for_the_second)
-    office.desk.unattended(await office.batch(first))
+    await office.driver.recover()
+    office.desk.unattended.put_nowait(await office.batch(first))
     await asyncio.sleep(0.05)
+    assert office.desk.unattended.empty()
     assert office.runner.advanced == [turn.id] * 2
     assert await office.state(turn) is TurnState.WAITING
 

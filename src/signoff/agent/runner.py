@@ -108,7 +108,7 @@ class AgentRunner:
             output_type=[str, DeferredToolRequests],
             message_history=history,
             conversation_id=turn.place.conversation,
-            usage_limits=UsageLimits(request_limit=max(requests_left, 1)),
+            usage_limits=UsageLimits(request_limit=max(requests_left, 0)),
             capabilities=[gate, saver, gate.seal()],
         ) as events:
             async for event in events:

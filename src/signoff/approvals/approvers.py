@@ -27,9 +27,9 @@ def both(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[st
     """A specification that names only those whom both name. None says nothing."""
     if one is None or other is None:
         return one if other is None else other
-    found = {frozenset(parts(spec)): spec for a in one for b in other for spec in [_joined((*parts(a), *parts(b)))]}
+    specs = {frozenset(parts(spec)): spec for a in one for b in other for spec in [_joined((*parts(a), *parts(b)))]}
     # Whomever a longer one names, a shorter one within it names anyway.
-    return tuple(spec for those, spec in found.items() if not any(shorter < those for shorter in found))
+    return tuple(spec for those, spec in specs.items() if not any(shorter < those for shorter in specs))
 
 
 def parts(spec: str) -> list[str]:
@@ -54,12 +54,12 @@ def named(requests: Iterable[ApprovalRequest]) -> set[str]:
     return {part for request in requests for spec in request.approvers for part in parts(spec)}
 
 
-def without(gone: Collection[str], request: ApprovalRequest) -> ApprovalRequest:
+def with_missing(gone: Collection[str], request: ApprovalRequest) -> ApprovalRequest:
     """The request with a note of who among those it names is gone."""
     return replace(request, missing=tuple(sorted(named([request]) & {*gone, *request.missing})))
 
 
-def left(request: ApprovalRequest) -> tuple[str, ...]:
+def remaining_specs(request: ApprovalRequest) -> tuple[str, ...]:
     """Those of its specifications that nobody who is gone is part of."""
     return tuple(spec for spec in request.approvers if not set(parts(spec)) & set(request.missing))
 
@@ -67,7 +67,7 @@ def left(request: ApprovalRequest) -> tuple[str, ...]:
 def can_be_met(request: ApprovalRequest, batch: Batch) -> bool:
     """Whether enough different people could decide. How many have a role is not known: it counts as enough."""
     people: set[str] = set()
-    for spec in left(request):
+    for spec in remaining_specs(request):
         those = {batch.asker.id if part == ASKER else part.partition(":")[2] for part in parts(spec) if _is_one(part)}
         if not those:
             return True
@@ -82,8 +82,8 @@ def _is_one(part: str) -> bool:
     return part == ASKER or part.startswith("user:")
 
 
-def _joined(found: Iterable[str]) -> str:
-    return "&".join(dict.fromkeys(found))
+def _joined(names: Iterable[str]) -> str:
+    return "&".join(dict.fromkeys(names))
 
 
 def _names(part: str, actor: Actor, batch: Batch) -> bool:

@@ -42,10 +42,10 @@ class AuditRow:
     def details(self) -> JsonObject:
         """`data`, read. A row that somebody has spoiled has none."""
         try:
-            found = json.loads(self.data)
+            value = json.loads(self.data)
         except (ValueError, TypeError, RecursionError):
             return {}
-        return cast(JsonObject, found) if isinstance(found, dict) else {}
+        return cast(JsonObject, value) if isinstance(value, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +102,8 @@ def verify(rows: Iterable[AuditRow], anchor: Anchor | None, text_of: Callable[[s
     admitted: Finding | None = None
     for row in rows:
         text = text_of(row.text) if row.text else None
-        if found := _wrong_place(row, before, head) or _wrong_content(row, anchor, text):
-            return Report(count, head, anchor, found)
+        if finding := _wrong_place(row, before, head) or _wrong_content(row, anchor, text):
+            return Report(count, head, anchor, finding)
         if row.text and text is None and (gone is None or row.at > gone.at):
             gone = row
         if row.kind == PRUNED:

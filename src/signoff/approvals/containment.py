@@ -58,5 +58,5 @@ def _start(call: Callable[[], Any]) -> Future[tuple[Any, BaseException | None]]:
         except BaseException as error:
             future.set_result((None, error))
 
-    threading.Thread(target=work, name="signoff-foreign", daemon=True).start()
+    threading.Thread(target=work, name="signoff-contained", daemon=True).start()
     return future

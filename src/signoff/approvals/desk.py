@@ -1,7 +1,7 @@
 """The desk: every decision, from a click, a mode, a grant or the clock, is settled here, once, in one transaction.
 
-First the transaction, then the future: whoever waits is woken only after the decision is durable. A batch that
-nobody in this process waits for, because it was opened before a restart, wakes the `unattended` callback instead.
+First the transaction, then the future: a waiting run is woken only after the decision is durable. If no run in this
+process waits for a batch, because it was opened before a restart, the settled batch goes into the queue `unattended`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from signoff.approvals.approvers import named, objection, parts, without
+from signoff.approvals.approvers import named, objection, parts, with_missing
 from signoff.approvals.automatic import Modes, settled_without_people
 from signoff.approvals.errors import AlreadySettled, AlreadyVoted, NotAllowed, Outdated, Refused, UnknownRequest
 from signoff.approvals.events import announce
 from signoff.approvals.grants import Grant, GrantTerms
-from signoff.approvals.missing_approvers import gone_of, note_gone
+from signoff.approvals.missing_approvers import find_missing, note_missing
 from signoff.approvals.model import (
     DIRECT,
     Actor,
@@ -31,10 +31,9 @@ from signoff.approvals.model import (
 )
 from signoff.approvals.ports import Clock, DeskTx, Directory, RequestStore, Subscriber
 from signoff.approvals.server_rules import must_manage
-from signoff.approvals.settling import Ended, Ledger
+from signoff.approvals.settling import Ended, Settler
 from signoff.approvals.votes import Unchecked, count, may_remember
 
-Unattended = Callable[[Batch], None]
 EARLY = 500
 """So many deleted messages are kept in mind: the card of one of them may only just be on its way to the store."""
 
@@ -66,22 +65,23 @@ class Desk:
     directory: Directory | None = None
     mask: Callable[[JsonObject], JsonObject] = lambda args: args
     """What the record and the subscribers may see of arguments."""
-    unattended: Unattended = lambda batch: None
     subscribers: list[Subscriber] = field(default_factory=list[Subscriber])
-    _lost_early: dict[str, str] = field(default_factory=dict[str, str])
+    unattended: asyncio.Queue[Batch] = field(default_factory=asyncio.Queue["Batch"])
+    """Settled batches that no run in this process waits for. The driver takes them out and goes on with their turns."""
+    _deleted_early: dict[str, str] = field(default_factory=dict[str, str])
     """Messages that were deleted and showed no card that was noted by then, with the reason."""
     _futures: dict[str, asyncio.Future[Batch]] = field(default_factory=dict[str, "asyncio.Future[Batch]"])
 
     @property
-    def ledger(self) -> Ledger:
-        return Ledger(self.mask, self.grants)
+    def settler(self) -> Settler:
+        return Settler(self.mask, self.grants)
 
     # Opening
 
     async def look_for_approvers(self, batch: Batch) -> Batch:
         """Note which approvers are gone. To be called before `open`; what cannot be found out is left to the click."""
-        gone = await gone_of(self.directory, batch.place.server, named(batch.requests))
-        return replace(batch, requests=tuple(without(gone, r) for r in batch.requests))
+        gone = await find_missing(self.directory, batch.place.server, named(batch.requests))
+        return replace(batch, requests=tuple(with_missing(gone, r) for r in batch.requests))
 
     def open(self, tx: DeskTx, batch: Batch, cancelled: str = "") -> Batch:
         """Write a new batch inside the caller's transaction. Modes and grants settle it right there.
@@ -91,10 +91,10 @@ class Desk:
         tx.insert_batch(batch)
         for request in batch.requests:
             data = {"turn": batch.turn, "kind": request.kind, "why": request.why, "missing": list(request.missing)}
-            self.ledger.record(tx, "asked", batch, request, batch.asker, data, batch.opened)
+            self.settler.record(tx, "asked", batch, request, batch.asker, data, batch.opened)
         if cancelled:
-            return self.ledger.end(tx, batch, RequestState.CANCELLED, batch.opened, cancelled)[0]
-        return self.ledger.settle(tx, batch, settled_without_people(tx, batch, self.modes, self.grants.widest))
+            return self.settler.end(tx, batch, RequestState.CANCELLED, batch.opened, cancelled)[0]
+        return self.settler.settle(tx, batch, settled_without_people(tx, batch, self.modes, self.grants.widest))
 
     def watch(self, batch: Batch) -> asyncio.Future[Batch]:
         """To be called once `open` is committed: a future that the settling decision resolves, after its own commit."""
@@ -148,7 +148,7 @@ class Desk:
         if not located:
             return Outcome(batch, late=True)
         if now >= batch.deadline:
-            batch, expired = self.ledger.end(tx, batch, RequestState.EXPIRED, now)
+            batch, expired = self.settler.end(tx, batch, RequestState.EXPIRED, now)
             return Outcome(batch, tuple(expired), late=True)
         chosen = [r for r in located if r.kind is click.choice.fits]
         approves = click.choice.state is RequestState.APPROVED
@@ -170,7 +170,7 @@ class Desk:
         else:
             end = Settlement(click.choice, click.actor, now, click.note, click.remember)
             settled, voted = [replace(r, state=click.choice.state, settlement=end) for r in allowed], []
-        batch = self.ledger.settle(tx, batch, settled)
+        batch = self.settler.settle(tx, batch, settled)
         changed = {r.id: r for r in voted}
         batch = replace(batch, requests=tuple(changed.get(r.id, r) for r in batch.requests))
         return Outcome(batch, tuple(settled), tuple(voted))
@@ -189,14 +189,14 @@ class Desk:
         for request in requests:
             counted = count(Vote(click.actor, now, click.remember), request, batch, seen)
             for void in counted.void:
-                self.ledger.record(tx, "vote_void", batch, request, void.by, {"who": void.by.name}, now)
+                self.settler.record(tx, "vote_void", batch, request, void.by, {"who": void.by.name}, now)
             earlier = tuple(vote for vote in request.void if vote.by.id != click.actor.id)
             after = replace(request, votes=counted.votes, void=(*earlier, *counted.void))
             if counted.complete:
                 end = Settlement(click.choice, click.actor, now, click.note, counted.remember)
                 settled.append(replace(after, state=click.choice.state, settlement=end))
             elif counted.void or click.actor.id not in {vote.by.id for vote in request.votes}:
-                self.ledger.record(tx, "vote", batch, request, click.actor, {"who": click.actor.name}, now)
+                self.settler.record(tx, "vote", batch, request, click.actor, {"who": click.actor.name}, now)
                 tx.rewrite(after)
                 voted.append(after)
         if not settled and not voted:
@@ -216,7 +216,7 @@ class Desk:
         now = self.clock.now()
 
         def work(tx: DeskTx) -> list[Ended]:
-            return [self.ledger.end(tx, batch, RequestState.EXPIRED, now) for batch in tx.due(now)]
+            return [self.settler.end(tx, batch, RequestState.EXPIRED, now) for batch in tx.due(now)]
 
         return self._tell(await self.store.run(work))
 
@@ -236,7 +236,7 @@ class Desk:
 
     def cancel_in(self, tx: DeskTx, batch: Batch, now: float, reason: str) -> Ended:
         """The same inside a caller's transaction; the caller passes what it gets to `cancelled` after the commit."""
-        return self.ledger.end(tx, batch, RequestState.CANCELLED, now, reason)
+        return self.settler.end(tx, batch, RequestState.CANCELLED, now, reason)
 
     def cancelled(self, ended: Sequence[Ended]) -> None:
         self._tell(ended)
@@ -249,22 +249,22 @@ class Desk:
             return tx.batch(batch_id)
 
         batch = await self.store.run(note)
-        reason = self._lost_early.pop(card, "")
+        reason = self._deleted_early.pop(card, "")
         return (await self.cancel(batch_id, reason) if reason else None) or batch
 
     async def card_deleted(self, card: str, reason: str) -> Batch | None:
         """The message that showed a card is gone: nobody can answer it any more."""
         batch = await self.store.run(lambda tx: tx.batch_of_card(card))
         if batch is None:
-            self._lost_early[card] = reason
-            for oldest in list(self._lost_early)[:-EARLY]:
-                del self._lost_early[oldest]
+            self._deleted_early[card] = reason
+            for oldest in list(self._deleted_early)[:-EARLY]:
+                del self._deleted_early[oldest]
         return await self.cancel(batch.id, reason) if batch else None
 
     async def place_deleted(self, channel: str, reason: str) -> Sequence[Batch]:
         """The channel or thread of cards is gone, whichever process posted them."""
-        found = await self.store.run(lambda tx: tx.open_in(channel))
-        ended = [await self.cancel(batch.id, reason) for batch in found]
+        batches = await self.store.run(lambda tx: tx.open_in(channel))
+        ended = [await self.cancel(batch.id, reason) for batch in batches]
         return [batch for batch in ended if batch]
 
     async def recheck_approvers(self, naming: str = "") -> Sequence[Batch]:
@@ -275,12 +275,12 @@ class Desk:
         gone: dict[str, Collection[str]] = {}
         for server, specs in (await self.store.run(lambda tx: tx.open_approvers())).items():
             who = {part for spec in specs for part in parts(spec)}
-            gone[server] = await gone_of(self.directory, server, who & {naming} if naming else who)
+            gone[server] = await find_missing(self.directory, server, who & {naming} if naming else who)
         now = self.clock.now()
 
         def work(tx: DeskTx) -> list[Ended]:
-            found = [batch for server in gone if gone[server] for batch in tx.open_of(server)]
-            return [done for b in found if (done := note_gone(tx, self.ledger, b, gone[b.place.server], now))]
+            batches = [batch for server in gone if gone[server] for batch in tx.open_of(server)]
+            return [done for b in batches if (done := note_missing(tx, self.settler, b, gone[b.place.server], now))]
 
         return self._tell(await self.store.run(work))
 
@@ -291,8 +291,8 @@ class Desk:
 
     async def standing_grants(self, server: str) -> Sequence[Grant]:
         now = self.clock.now()
-        found = await self.store.run(lambda tx: tx.grants_of(server))
-        return [one for one in found if one.stands(now)]
+        grants = await self.store.run(lambda tx: tx.grants_of(server))
+        return [one for one in grants if one.stands(now)]
 
     async def revoke(self, grant_id: str, actor: Actor) -> Grant:
         """Admins revoke what is remembered in their server; in a direct conversation people revoke their own."""
@@ -301,11 +301,11 @@ class Desk:
         now = self.clock.now()
 
         def work(tx: DeskTx) -> Grant:
-            found = tx.revoke_grant(grant_id, actor.server, now)
-            if found is None or not found.concerns(actor):
+            revoked = tx.revoke_grant(grant_id, actor.server, now)
+            if revoked is None or not revoked.concerns(actor):
                 raise Refused(f"There is no grant {grant_id} here.")
-            tx.audit("revoked", actor.server, grant_id, actor.id, {"who": actor.name}, now, tool=found.tool)
-            return found
+            tx.audit("revoked", actor.server, grant_id, actor.id, {"who": actor.name}, now, tool=revoked.tool)
+            return revoked
 
         return await self.store.run(work)
 
@@ -322,7 +322,7 @@ class Desk:
             return
         future = self._futures.pop(batch.id, None)
         if future is None:
-            self.unattended(batch)
+            self.unattended.put_nowait(batch)
         elif not future.done():
             future.set_result(batch)
 

@@ -101,13 +101,13 @@ class Editor:
         tx.set_revision(batch.id, batch.revision + 1)
         votes = [vote.by.id for vote in old.votes]
         data = {"who": actor.name, "before": old.call.digest, "votes_void": votes}
-        self.desk.ledger.record(tx, "edited", batch, new, actor, data, now)
+        self.desk.settler.record(tx, "edited", batch, new, actor, data, now)
         requests = tuple(new if r.id == new.id else r for r in batch.requests)
         return replace(batch, requests=requests, revision=batch.revision + 1)
 
 
 def _of(batch: Batch, request_id: str) -> ApprovalRequest:
-    found = next((r for r in batch.requests if r.id == request_id), None)
-    if found is None:
+    request = next((r for r in batch.requests if r.id == request_id), None)
+    if request is None:
         raise UnknownRequest("Unknown request.")
-    return found
+    return request

@@ -137,11 +137,11 @@ class Layer:
     def ruling(self, call: ToolCall) -> Ruling | None:
         """What they say together; None if none of them matches."""
         args = {name: _texts(value) for name, value in call.args.items()}
-        found = [ruling for ruling, covers in self._for_tool(call.tool) if covers(args)]
-        if not found:
+        matching = [ruling for ruling, covers in self._for_tool(call.tool) if covers(args)]
+        if not matching:
             return None
-        strictest = max((ruling.verdict for ruling in found), key=STRICTNESS.__getitem__)
-        alike = [ruling for ruling in found if ruling.verdict is strictest]
+        strictest = max((ruling.verdict for ruling in matching), key=STRICTNESS.__getitem__)
+        alike = [ruling for ruling in matching if ruling.verdict is strictest]
         return together(alike) if strictest is Verdict.ASK else alike[0]
 
     def _for_tool(self, tool: str) -> list[tuple[Ruling, Covers]]:
@@ -208,14 +208,14 @@ def _covers(rule: Rule) -> Covers:
     def matches(patterns: Sequence[tuple[str, Match]], enough: Enough, args: Texts) -> bool:
         which = enough is any
         for name, match in patterns:
-            found = args.get(name)
-            if found is None:
+            texts = args.get(name)
+            if texts is None:
                 return False
-            items = found[which]
+            items = texts[which]
             if len(items) == 1 and len(items[0]) == 1:  # nearly always
                 if match(items[0][0]) is None:
                     return False
-            elif not items or not enough([any(map(match, texts)) for texts in items]):
+            elif not items or not enough([any(map(match, spellings)) for spellings in items]):
                 return False
         return True
 

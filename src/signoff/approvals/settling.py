@@ -16,7 +16,7 @@ Ended = tuple[Batch, Sequence[ApprovalRequest]]
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class Settler:
     mask: Callable[[JsonObject], JsonObject]
     """What the record may see of arguments."""
     grants: GrantTerms
@@ -55,7 +55,7 @@ class Ledger:
         data: JsonObject,
         at: float,
     ) -> None:
-        found = {"batch": batch.id, "digest": request.call.digest, **data}
+        details = {"batch": batch.id, "digest": request.call.digest, **data}
         text = canonical(self.mask(request.call.args))
         actor = by.id if by else "signoff"
-        tx.audit(kind, batch.place.server, request.id, actor, found, at, tool=request.call.tool, text=text)
+        tx.audit(kind, batch.place.server, request.id, actor, details, at, tool=request.call.tool, text=text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from signoff.approvals.approvers import ASKER, left, parts
+from signoff.approvals.approvers import ASKER, parts, remaining_specs
 from signoff.approvals.model import ApprovalRequest, Batch
 from signoff.cards.model import Person, RoleRef
 
@@ -14,7 +14,7 @@ def pings(batch: Batch) -> tuple[Person | RoleRef, ...]:
     """Those whom the open requests name. Manage Server names nobody in particular, and who is gone hears nothing."""
     found: dict[Person | RoleRef, None] = {}
     for request in batch.pending:
-        for spec in left(request):
+        for spec in remaining_specs(request):
             found |= dict.fromkeys(_named(spec, request, batch))
     return tuple(found)[:MOST]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from signoff.approvals.approvers import ASKER, MANAGE_SERVER, left, parts
+from signoff.approvals.approvers import ASKER, MANAGE_SERVER, parts, remaining_specs
 from signoff.approvals.grants import GrantTerms, depends_on_asker
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, Choice, Remember, RequestState
 from signoff.cards.model import Inline, Line, Moment, Person, RoleRef, Tone
@@ -88,7 +88,7 @@ def differ_by_call(batch: Batch) -> bool:
 
 def may_decide(request: ApprovalRequest, batch: Batch, *, named_at_most: int = DECIDERS) -> Line:
     """Who may decide this call, how many of them it takes, and whether the asker is one of them."""
-    who = deciders(left(request), batch, named_at_most=named_at_most)
+    who = deciders(remaining_specs(request), batch, named_at_most=named_at_most)
     if who == NOBODY:
         return who
     asker: Line = (", not by the asker",) if request.four_eyes else ()

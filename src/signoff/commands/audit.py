@@ -24,7 +24,7 @@ from signoff.approvals.audit import AuditRow, Report
 from signoff.errors import StartupError
 from signoff.settings import load_settings
 from signoff.store.audit_file import open_audit_file
-from signoff.store.url import sqlite_path
+from signoff.store.store import sqlite_path
 
 audit = typer.Typer(help="Check or export the record of decisions.", no_args_is_help=True)
 
@@ -118,7 +118,7 @@ def _fields(row: AuditRow) -> dict[str, Any]:
 
 def _cell(value: object) -> str:
     """A cell that no spreadsheet takes for a formula and no terminal for a command."""
-    text = _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), str(value))
+    text = _CONTROLS.sub(lambda control: control[0].encode("unicode_escape").decode(), str(value))
     return f"'{text}" if _FORMULA.match(text) else text
 
 
@@ -137,10 +137,10 @@ def _moment(option: str, text: str) -> float | None:
     if not text:
         return None
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         raise typer.BadParameter("write 2026-01-31 or 2026-01-31T12:00", param_hint=option) from None
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _path(database: str) -> Path:

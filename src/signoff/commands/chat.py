@@ -19,11 +19,11 @@ from signoff.agent.setup import Brain
 from signoff.approvals.model import DIRECT, Batch, Place
 from signoff.cards.actions import Offers
 from signoff.config.schema import Config
-from signoff.core import GRACE, Core, SystemClock, leave_for_certain, queue_limits
+from signoff.core import Core, SystemClock, leave_for_certain, queue_limits
 from signoff.errors import SettingsError, StoreUnavailable
 from signoff.settings import Settings
 from signoff.store import Store
-from signoff.store.url import sqlite_path
+from signoff.store.store import sqlite_path
 from signoff.terminal.card_session import CardSession
 from signoff.terminal.console import Device
 from signoff.terminal.front_end import TerminalFrontEnd
@@ -72,7 +72,8 @@ async def run_chat(settings: Settings, config: Config, *, go_on: bool = False) -
         place = await _place(store, go_on)
         session = Session(device, front, counter, driver, actor, place, clock.now)
         screen.say(GREETING.format(clip(model, 64)[0]), "dim")
-        told = await _until_left(session, driver, device, await _take_up(store, driver))
+        left_over = await _take_up(store, driver)
+        told = await _until_left(session, driver, device, left_over, config.limits.shutdown_grace)
         kept = await store.run(lambda tx: tx.turns_in(*LIVE))
     if kept:
         with suppress(OSError):
@@ -108,7 +109,7 @@ async def _place(store: Store, go_on: bool) -> Place:
     return Place(DIRECT, name, name)
 
 
-async def _until_left(session: Session, driver: Driver, device: Device, left_over: Sequence[str]) -> int:
+async def _until_left(session: Session, driver: Driver, device: Device, left_over: Sequence[str], grace: float) -> int:
     """Until the session ends, or a signal ends it: its number then, else 0."""
     told: list[int] = []
     woken = asyncio.Event()
@@ -131,12 +132,12 @@ async def _until_left(session: Session, driver: Driver, device: Device, left_ove
         task.cancel()
     await asyncio.wait({talking, waiting})
     if told:
-        leave_for_certain(128 + told[0])
-    stopping = asyncio.ensure_future(driver.stop(GRACE))
+        leave_for_certain(grace, 128 + told[0])
+    stopping = asyncio.ensure_future(driver.stop(grace))
     done, _ = await asyncio.wait({stopping}, timeout=PATIENCE)
     if not done:
         with suppress(OSError):
-            device.screen.say(STOPPING.format(GRACE))
+            device.screen.say(STOPPING.format(grace))
     await stopping
     if not talking.cancelled() and (error := talking.exception()):
         if not isinstance(error, OSError):

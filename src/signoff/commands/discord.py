@@ -14,7 +14,7 @@ from signoff.bot.directory import DiscordDirectory
 from signoff.bot.log_channels import LogChannels
 from signoff.cards.actions import Offers
 from signoff.config.schema import Config
-from signoff.core import GRACE, Core, SystemClock, leave_for_certain, queue_limits
+from signoff.core import Core, SystemClock, leave_for_certain, queue_limits
 from signoff.errors import SettingsError
 from signoff.settings import Settings
 from signoff.store import Store
@@ -44,10 +44,11 @@ async def run_discord(settings: Settings, config: Config) -> None:
         offers = Offers(grants=core.desk.grants, masker=core.masker)
         client.serve(core.desk, driver, orders=admin, editor=core.editor, offers=offers)
         core.desk.subscribers.append(LogChannels(client, config.audit.log_channels))
-        await _until_told_to_stop(client, driver, settings.discord_token.get_secret_value())
+        token = settings.discord_token.get_secret_value()
+        await _until_told_to_stop(client, driver, token, config.limits.shutdown_grace)
 
 
-async def _until_told_to_stop(client: SignoffClient, driver: Driver, token: str) -> None:
+async def _until_told_to_stop(client: SignoffClient, driver: Driver, token: str, grace: float) -> None:
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -57,9 +58,9 @@ async def _until_told_to_stop(client: SignoffClient, driver: Driver, token: str)
     try:
         await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if told.is_set():
-            leave_for_certain()
-            log.info("stopping: nothing new is taken, running tools have %d seconds", GRACE)
-        await driver.stop(GRACE if told.is_set() else 0)
+            leave_for_certain(grace)
+            log.info("stopping: no new work is accepted, running tools have %g seconds", grace)
+        await driver.stop(grace if told.is_set() else 0)
     finally:
         stopping.cancel()
         with suppress(Exception):

@@ -29,8 +29,8 @@ NAMES = ("--bot", "Signoff", "--server", "Signoff Lab")
 PORT = 9000
 """Taken if it is free, so that the address looks the same every day."""
 HURRY_SECONDS = 20
-GRACE = 25.0
-"""Seconds for the bot to end; it gives its own tools up to twenty."""
+ENDING = 10.0
+"""Seconds for the bot to end after its running tools have had their `[limits] shutdown_grace`."""
 
 RULES = """\
 # Written by the sandbox because there is no signoff.toml: your own file takes its place.
@@ -57,6 +57,8 @@ class Bot:
     command: list[str]
     environment: dict[str, str]
     log: Path | None
+    grace: float
+    """Seconds that the bot gives its running tools when it is told to stop."""
     process: asyncio.subprocess.Process | None = None
     began: int = 0
 
@@ -87,7 +89,7 @@ class Bot:
             return
         self.process.terminate()
         try:
-            await asyncio.wait_for(self.process.wait(), GRACE)
+            await asyncio.wait_for(self.process.wait(), self.grace + ENDING)
         except TimeoutError:
             self.process.kill()
             await self.process.wait()
@@ -103,7 +105,7 @@ class Bot:
         return said[at:] if said.startswith("signoff: ", at) else said.rpartition("\n")[2]
 
 
-async def sandbox(folder: Path, *, fresh: bool, program: list[str]) -> None:
+async def sandbox(folder: Path, *, fresh: bool, program: list[str], grace: float) -> None:
     """Run both until interrupted. What they keep lies in `folder`, apart from any other database."""
     _prepare(folder, fresh)
     told = asyncio.Event()
@@ -119,7 +121,7 @@ async def sandbox(folder: Path, *, fresh: bool, program: list[str]) -> None:
         world = await starting.__aenter__()
     try:
         async with world.client() as client:
-            bot = await _bot(folder, world, client, program, own_rules)
+            bot = await _bot(folder, world, client, program, own_rules, grace)
             where = f"The bot's log is {bot.log}. " if bot.log else ""
             print(f"Open {world.page_url}\n{where}Stop with Ctrl-C.", flush=True)
             try:
@@ -131,7 +133,9 @@ async def sandbox(folder: Path, *, fresh: bool, program: list[str]) -> None:
         await starting.__aexit__(None, None, None)
 
 
-async def _bot(folder: Path, world: SandboxProcess, client: SandboxClient, program: list[str], own_rules: bool) -> Bot:
+async def _bot(
+    folder: Path, world: SandboxProcess, client: SandboxClient, program: list[str], own_rules: bool, grace: float
+) -> Bot:
     environment = os.environ | {
         "DISCORD_TOKEN": _token(folder),
         "DISCORD_API_URL": world.api_url,
@@ -146,7 +150,7 @@ async def _bot(folder: Path, world: SandboxProcess, client: SandboxClient, progr
     log = None if os.environ.get("SIGNOFF_LOG_LEVEL", "").strip().upper() == "DEBUG" else folder / "bot.log"
     if log is not None:
         log.write_bytes(b"")
-    return Bot([*program, "discord"], environment, log)
+    return Bot([*program, "discord"], environment, log, grace)
 
 
 async def _watch(bot: Bot, client: SandboxClient, told: asyncio.Event) -> None:

@@ -51,8 +51,8 @@ def describe_problems(errors: Sequence[ErrorDetails], text: str, hints: Hints) -
     lines = TomlLines(text)
     # A list with a bad entry is reported twice, for the entry and for the list: the entry says more.
     inner = {error["loc"][:length] for error in errors for length in range(len(error["loc"]))}
-    found = [(lines.find(e["loc"]), _problem(e, hints)) for e in errors if e["loc"] not in inner]
-    return [f"{line}: {what}" for line, what in sorted(found, key=lambda problem: problem[0])]
+    problems = [(lines.find(e["loc"]), _problem(e, hints)) for e in errors if e["loc"] not in inner]
+    return [f"{line}: {what}" for line, what in sorted(problems, key=lambda problem: problem[0])]
 
 
 def _problem(error: ErrorDetails, hints: Hints) -> str:

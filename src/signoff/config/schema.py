@@ -172,6 +172,8 @@ class LimitsConfig(_Section):
     queue_per_conversation: Count = Field(default=5, description=COUNT_HINT)
     model_requests_per_turn: Count = Field(default=25, description=COUNT_HINT)
     tool_seconds: Duration = Field(default=120.0, description=DURATION_HINT)
+    shutdown_grace: Duration = Field(default=15.0, description=DURATION_HINT)
+    """How long running tools may go on after the process was told to stop."""
 
 
 class AuditConfig(_Section):

@@ -18,9 +18,8 @@ from pathlib import Path
 
 from signoff.approvals.audit import BROKEN, START, Anchor
 from signoff.errors import StoreError, StoreUnavailable
-from signoff.store.audit_rows import HASH_OF, newest
+from signoff.store.audit_rows import HASH_OF, AuditRows, newest
 from signoff.store.database import Database
-from signoff.store.tx import Tx
 
 log = logging.getLogger(__name__)
 
@@ -37,8 +36,8 @@ def read_anchor(path: Path) -> Anchor | None:
     """None if there is no such file. Raises ValueError if there is and it holds no anchor."""
     try:
         with path.open("rb") as file:
-            found = json.loads(file.read(4096))
-        seq, hash = found["seq"], found["hash"]
+            fields = json.loads(file.read(4096))
+        seq, hash = fields["seq"], fields["hash"]
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
@@ -105,12 +104,12 @@ class AnchorKeeper:
 
     def _break(self, db: Database, known: Anchor | None) -> None:
         """First keep the old anchor, then say it in the record, then anchor that: a crash in between repeats it."""
-        found = newest(db)
-        kept = _set_aside(self._path, found.seq + 1)
-        heads = {"anchored": _words(known), "found": _words(found), "kept": kept}
+        head = newest(db)
+        kept = _set_aside(self._path, head.seq + 1)
+        heads = {"anchored": _words(known), "found": _words(head), "kept": kept}
         db.begin()
         try:
-            Tx(db).audit(BROKEN, "", "", "signoff", heads, self._clock())
+            AuditRows(db).audit(BROKEN, "", "", "signoff", heads, self._clock())
             db.commit()
         except StoreError:
             db.abandon()
@@ -119,8 +118,8 @@ class AnchorKeeper:
             "the audit record was cut or changed from outside: %s, and the table ends at row %d."
             " Row %d of the record says so%s. Run: signoff audit verify",
             f"row {known.seq} was anchored" if known else "its anchor is missing or unreadable",
-            found.seq,
-            found.seq + 1,
+            head.seq,
+            head.seq + 1,
             f", the old anchor is kept as {kept}" if kept else "",
         )
         self._known = newest(db)

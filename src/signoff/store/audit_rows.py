@@ -35,7 +35,8 @@ def newest(db: Database) -> Anchor:
 class AuditRows:
     """Implements the audit part of `approvals.ports.DeskTx`."""
 
-    db: Database
+    def __init__(self, db: Database) -> None:
+        self.db = db
 
     def audit(
         self,

@@ -25,15 +25,15 @@ class Migration:
 
 def shipped(dialect: str) -> Sequence[Migration]:
     """The migrations of this program for one dialect, in order and without gaps."""
-    found: list[Migration] = []
+    migrations: list[Migration] = []
     for file in resources.files("signoff.store").joinpath("migrations").iterdir():
         match = _NAME.fullmatch(file.name)
         if match and match[3] in (None, dialect):
-            found.append(Migration(int(match[1]), match[2], file.read_text(encoding="utf-8")))
-    found.sort(key=lambda step: step.number)
-    if [step.number for step in found] != list(range(1, len(found) + 1)):
+            migrations.append(Migration(int(match[1]), match[2], file.read_text(encoding="utf-8")))
+    migrations.sort(key=lambda step: step.number)
+    if [step.number for step in migrations] != list(range(1, len(migrations) + 1)):
         raise StoreUnavailable("This installation's database migrations are incomplete: install the program again.")
-    return found
+    return migrations
 
 
 def migrate(db: Database, steps: Sequence[Migration], *, place: str) -> int:

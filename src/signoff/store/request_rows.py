@@ -67,7 +67,7 @@ REQUEST_FOR = f"""SELECT {_REQUEST} FROM requests WHERE conversation = ? AND pos
     ORDER BY seq DESC LIMIT 1"""
 
 
-class DeskRows:
+class RequestRows:
     """Implements `approvals.ports.DeskTx`, but for the record."""
 
     db: Database
@@ -88,10 +88,10 @@ class DeskRows:
         return self._batches(OPEN_OF, server)
 
     def open_approvers(self) -> Mapping[str, Collection[str]]:
-        found: dict[str, set[str]] = {}
+        approvers_of: dict[str, set[str]] = {}
         for server, approvers in self.db.all(OPEN_APPROVERS):
-            found.setdefault(server, set()).update(load_strings(approvers))
-        return found
+            approvers_of.setdefault(server, set()).update(load_strings(approvers))
+        return approvers_of
 
     def insert_batch(self, batch: Batch) -> None:
         place = batch.place
@@ -150,15 +150,15 @@ class DeskRows:
         return min((row[0] for row in rows if row and row[0] is not None), default=None)
 
     def take_reminders(self, now: float) -> Sequence[Batch]:
-        found = self._batches(REMINDING, now)
-        if found:
+        batches = self._batches(REMINDING, now)
+        if batches:
             self.db.change(REMINDED, now)
-        return found
+        return batches
 
     def unfinished_cards(self) -> Sequence[Batch]:
         # Two statements: each finds its rows by an index, and an OR of the two would read every batch there ever was.
-        found = [*self._batches(CARD_MISSING, order="opened"), *self._batches(CARD_STALE, order="opened")]
-        return sorted(found, key=lambda batch: batch.opened)
+        batches = [*self._batches(CARD_MISSING, order="opened"), *self._batches(CARD_STALE, order="opened")]
+        return sorted(batches, key=lambda batch: batch.opened)
 
     def request_for(self, key: CallKey) -> ApprovalRequest | None:
         row = self.db.one(REQUEST_FOR, key.conversation, key.position, key.call_id)

@@ -1,22 +1,38 @@
-"""The store as the rest of the program sees it: open, run functions in transactions, close."""
+"""The store as the rest of the program sees it: open, run functions in transactions, close.
+
+No error repeats more of the database URL than its scheme: the rest may hold a password.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
 from signoff.approvals.ports import RequestStore
+from signoff.errors import SettingsError, StoreUnavailable
 from signoff.store.anchor import AnchorKeeper
+from signoff.store.audit_rows import AuditRows
 from signoff.store.database import Database
 from signoff.store.migrate import migrate, shipped
+from signoff.store.policy_rows import PolicyRows
+from signoff.store.request_rows import RequestRows
 from signoff.store.sqlite import open_sqlite
-from signoff.store.tx import Tx
-from signoff.store.url import sqlite_path
+from signoff.store.turn_rows import TurnRows
 from signoff.store.writer import Writer
 from signoff.turns.ports import TurnStore
 
 T = TypeVar("T")
+
+_ACCEPTED = (
+    "SIGNOFF_DATABASE_URL takes sqlite:///data/signoff.db (seen from the working folder)"
+    " or sqlite:////full/path/signoff.db"
+)
+
+
+class Tx(RequestRows, PolicyRows, TurnRows, AuditRows):
+    """One transaction over all rows: the argument of `Store.run`'s work, valid only during that call."""
 
 
 class Store(RequestStore, TurnStore):
@@ -67,3 +83,25 @@ class Store(RequestStore, TurnStore):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def sqlite_path(url: str) -> Path:
+    """The file that the URL names, relative or absolute as given."""
+    scheme, separator, rest = url.strip().partition("://")
+    if not separator:
+        raise SettingsError(f"The database URL has no scheme. {_ACCEPTED}.")
+    kind = scheme.lower().partition("+")[0]
+    if kind in ("postgresql", "postgres"):
+        raise StoreUnavailable(f"PostgreSQL is not in this version. {_ACCEPTED}.")
+    if scheme.lower() != "sqlite":
+        raise SettingsError(f"The database URL begins with {scheme[:20]!r}, which is not known here. {_ACCEPTED}.")
+    if not rest.startswith("/"):
+        raise SettingsError(f"The database URL needs three slashes, or four for a full path. {_ACCEPTED}.")
+    name = rest[1:]
+    if not name or name.endswith("/"):
+        raise SettingsError(f"The database URL names no file. {_ACCEPTED}.")
+    if name == ":memory:":
+        raise SettingsError(f"A database in memory would forget what was approved. {_ACCEPTED}.")
+    if "?" in name or "\0" in name:
+        raise SettingsError(f"The database URL takes a path and no options. {_ACCEPTED}.")
+    return Path(name)

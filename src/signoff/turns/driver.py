@@ -50,31 +50,30 @@ class Driver:
     _tasks: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
     _steps: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, "asyncio.Task[None]"])
     """The step that each running turn is in."""
-    _held: dict[str, str] = field(default_factory=dict[str, str])
+    _admitted: dict[str, str] = field(default_factory=dict[str, str])
     """Turns between `submit` and `go`, and to whom each has promised a start; an empty name promises nothing."""
     _new_deadline: asyncio.Event = field(default_factory=asyncio.Event)
     _stopping: bool = False
 
     def __post_init__(self) -> None:
         self._delivery = Delivery(self.store, self.desk, self.front)
-        self.desk.unattended = self._settled
 
     # Taking turns in
 
     async def submit(self, turn: Turn) -> Admission:
         """Store a mention. It does not run before `go`, so that its thread can be opened first."""
-        if turn.id in self._held:
+        if turn.id in self._admitted:
             return Admission("duplicate")
-        self._held[turn.id] = turn.asker.id
+        self._admitted[turn.id] = turn.asker.id
         try:
             admission = await self.store.run(lambda tx: self.limits.admit(tx, turn))
         except BaseException:
-            del self._held[turn.id]
+            del self._admitted[turn.id]
             raise
         if admission.kind == "queued":
-            self._held[turn.id] = ""
+            self._admitted[turn.id] = ""
         elif admission.kind != "started":
-            del self._held[turn.id]
+            del self._admitted[turn.id]
         return admission
 
     async def relocate(self, turn_id: str, place: Place) -> None:
@@ -82,14 +81,14 @@ class Driver:
         await self.store.run(lambda tx: tx.relocate(turn_id, place))
 
     async def go(self, turn_id: str) -> None:
-        self._held.pop(turn_id, None)
+        self._admitted.pop(turn_id, None)
         await self._start_queued()
 
     async def _start_queued(self) -> None:
         """Claim whatever may run now, and run it."""
         while not self._stopping:
-            held = dict(self._held)
-            turn = await self.store.run(lambda tx, held=held: self.limits.claim(tx, held))
+            admitted = dict(self._admitted)
+            turn = await self.store.run(lambda tx, admitted=admitted: self.limits.claim(tx, admitted))
             if turn is None:
                 return
             self._step(turn)
@@ -244,8 +243,14 @@ class Driver:
             self._spawn(self._delivery.finish_card(batch) if batch.settled else self._delivery.post_card(batch))
         for turn in replies:
             self._spawn(self._delivery.reply(turn, turn.reply or ""))
+        self._spawn(self._take_unattended())
         self._spawn(self._sweep())
         await self._start_queued()
+
+    async def _take_unattended(self) -> None:
+        """Go on with the turns of an earlier process as their batches are settled."""
+        while not self._stopping:
+            self._settled(await self.desk.unattended.get())
 
     async def _sweep(self) -> None:
         while not self._stopping:
@@ -271,7 +276,7 @@ class Driver:
             except TimeoutError:
                 pass
 
-    async def stop(self, grace: float = 18.0) -> None:
+    async def stop(self, grace: float) -> None:
         """Take nothing new, give running tools their time, and leave the rest to the next start."""
         self._stopping = True
         await self.runner.quiesce(grace)

@@ -40,12 +40,16 @@ class QueueLimits:
             return Admission("queued", f"Queued: {self.per_person} of your requests are under way.")
         return Admission("started")
 
-    def claim(self, tx: TurnTx, held: Mapping[str, str]) -> Turn | None:
-        """The next turn that may run, by compare-and-set. `held` may not: to each, the name it promises a place to."""
-        promised = Counter(held.values())
-        skip = set(held)
+    def claim(self, tx: TurnTx, admitted: Mapping[str, str]) -> Turn | None:
+        """Claim the next turn that may run, by compare-and-set. None: nothing may run now.
+
+        `admitted`: turns whose thread is still being opened -> asker whose place is reserved (empty: none). They are
+        skipped.
+        """
+        promised = Counter(admitted.values())
+        skip = set(admitted)
         while turn := tx.next_startable(self.per_person, skip):
-            # A place that was promised to a turn whose thread is still being opened is not given away.
+            # A place that is reserved for an admitted turn is not given to another one.
             if tx.active(asker=turn.asker.id) + promised[turn.asker.id] < self.per_person:
                 return tx.turn(turn.id) if tx.move(turn.id, TurnState.QUEUED, TurnState.RUNNING) else None
             skip.add(turn.id)
