@@ -16,6 +16,10 @@ from signoff.approvals.digest import bind
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, Place, ToolCall
 from signoff.store import Store
 from signoff.turns.model import Turn
+from tests.rigs.no_processes import GUARD
+
+TESTS = Path(__file__).parent
+SLOW_FOLDERS = {"e2e", "page"}
 
 pytest_plugins = ["discord_sandbox.pytest_plugin"]
 
@@ -25,7 +29,8 @@ ADA = Actor("100000000000000001", "Ada", SERVER, manages_server=True)
 MAX = Actor("100000000000000002", "Max", SERVER)
 OLGA = Actor("100000000000000003", "Olga", SERVER, roles=frozenset({"800000000000000001"}))
 
-# Properties are tried with few examples in `make test` and with many in `make soak`.
+# Properties are tried with a few examples in `make fast`, with more in `make test` and with many in `make soak`.
+settings.register_profile("fast", max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("soak", max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
@@ -74,8 +79,25 @@ def make_turn(text: str = "hello", place: Place = PLACE, asker: Actor = MAX, **f
     return Turn(f"discord:{number}", place, str(number), asker, text, 1_000_000.0 + number, **fields)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    GUARD.watch(item)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    GUARD.verdict()
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The files that wait for processes and browsers first: a long one at the end would leave the workers idle."""
+    """Mark what drives the real bot or a browser as slow, and put it first.
+
+    A long file at the end would leave the workers idle.
+    """
+    for item in items:
+        if SLOW_FOLDERS.intersection(item.path.relative_to(TESTS).parts):
+            item.add_marker(pytest.mark.slow)
     slow = ("test_shutdown", "test_bad_input", "test_flow", "test_recovery", "test_crash", "test_attacks")
 
     def rank(item: pytest.Item) -> int:

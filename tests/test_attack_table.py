@@ -5,13 +5,9 @@ For each row at least one of its tests was seen to fail with the defence taken o
 
 from __future__ import annotations
 
-import ast
-from functools import cache
-from pathlib import Path
-
 import pytest
 
-TESTS = Path(__file__).parent
+from tests.rigs.named_tests import problem
 
 CARD_ATTACKS = "cards/test_attacks.py"
 VISIBLE = "text/test_visible.py"
@@ -219,27 +215,22 @@ ROWS: dict[str, tuple[str, ...]] = {
 }
 
 REQUIRED = {*range(1, 15), *range(16, 23), 27, *range(29, 33)}
-EXCUSES = {"skip", "skipif", "xfail"}
+EXPECTED = {33, 34, 35, 36, 52}
+"""Rows whose tests are still to be named: each moves to REQUIRED together with its tests."""
 
 
-@cache
-def functions_of(file: str) -> dict[str, ast.AST]:
-    tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
-    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+def numbers() -> set[int]:
+    return {int(row.split()[0]) for row in ROWS}
 
 
 def test_every_required_row_is_there() -> None:
-    assert {int(row.split()[0]) for row in ROWS} == REQUIRED
+    assert numbers() - EXPECTED == REQUIRED
+    assert not REQUIRED & EXPECTED
 
 
 @pytest.mark.parametrize("row", ROWS)
 def test_the_tests_of_a_row_exist_and_run(row: str) -> None:
-    for node_id in ROWS[row]:
-        file, _, name = node_id.partition("::")
-        assert name in functions_of(file), f"{node_id} is gone: name the test that proves row {row} now"
-        found = functions_of(file)[name]
-        assert isinstance(found, ast.FunctionDef | ast.AsyncFunctionDef)
-        marks = {
-            part.attr for mark in found.decorator_list for part in ast.walk(mark) if isinstance(part, ast.Attribute)
-        }
-        assert not marks & EXCUSES
+    named = [node_id.partition("::") for node_id in ROWS[row]]
+    assert named, f"nothing proves row {row}"
+    found = [trouble for file, _, name in named if (trouble := problem(file, name))]
+    assert found == [], f"name the tests that prove row {row} now"

@@ -138,6 +138,7 @@ def test_the_changelog_says_something() -> None:
     assert re.search(r"^## .+\n+(?:.*\n)*?- \w", read("CHANGELOG.md"), re.MULTILINE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", PRIVATE)
 def test_no_file_names_what_is_private(what: str) -> None:
     found = []
@@ -153,5 +154,6 @@ def test_no_file_names_what_is_private(what: str) -> None:
     assert found == []
 
 
+@pytest.mark.slow
 def test_no_lock_file_of_another_tool_is_committed() -> None:
     assert not {"uv.lock", "poetry.lock", "Pipfile.lock"} & {Path(name).name for name in committed()}

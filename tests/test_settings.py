@@ -178,6 +178,7 @@ def test_a_byte_order_mark_does_not_hide_the_first_entry() -> None:
     assert load_settings().model == "a:b"
 
 
+@pytest.mark.slow
 def test_nothing_is_read_at_import(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("SIGNOFF_MODEL=from-the-file\n")
     code = "import os, signoff.settings, signoff.config.schema; print(os.environ.get('SIGNOFF_MODEL'))"

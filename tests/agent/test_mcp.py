@@ -29,6 +29,8 @@ from signoff.turns.model import Finished, Step, TurnState, Waiting
 from tests.conftest import ADA, PLACE, HandClock, make_turn
 from tests.rigs.scripted import Answer, Script, calls
 
+pytestmark = pytest.mark.slow
+
 STDIO = Path(__file__).parents[1] / "rigs" / "shop_tools.py"
 HTTP = Path(__file__).parents[1] / "rigs" / "shop_server.py"
 

@@ -41,6 +41,7 @@ async def test_demo_answers_offline() -> None:
     assert (await Agent(model).run("help")).output.startswith("I am the offline demo model")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "key"),
     [

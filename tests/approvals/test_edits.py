@@ -83,7 +83,8 @@ async def test_after_an_edit_no_vote_is_left_neither_counted_nor_void(
     outcome = await editor.edit(request.id, AFTER, request.call.digest, GRACE, PLACE.channel, None)
     edited = outcome.batch.requests[0]
     assert (edited.votes, edited.void) == ((), ())
-    assert [voter.name for voter in edited.edit.voided if edited.edit] == ["Grace"]
+    assert edited.edit is not None
+    assert [voter.name for voter in edited.edit.voided] == ["Grace"]
 
 
 async def test_an_accept_from_a_card_drawn_before_the_edit_does_not_count(desk: Desk, editor: Editor) -> None:

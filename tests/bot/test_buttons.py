@@ -47,7 +47,9 @@ async def test_the_wrong_person_is_told_privately_who_may_decide(rig: Rig, max_:
     assert answer.reply.ephemeral
     assert "Manage Server" in answer.reply.text
     assert not rig.desk.batches[batch.id].settled
-    assert (await max_.see(seen)).buttons
+    now = await max_.see(seen)
+    assert now is not None
+    assert now.buttons
 
 
 async def test_a_role_is_judged_as_it_is_at_the_click(rig: Rig) -> None:
@@ -80,10 +82,12 @@ async def test_two_hundred_clicks_get_one_outcome_and_two_hundred_answers(rig: R
     answers = await asyncio.gather(*presses)
     assert not [answer for answer in answers if answer.failed or not answer.answered]
     winners = [answer for answer in answers if answer.updated is not None]
-    others = [answer for answer in answers if answer.reply is not None]
+    others = [answer.reply for answer in answers if answer.reply is not None]
     assert (len(winners), len(others)) == (1, 199)
-    by = rig.desk.batches[batch.id].requests[0].settlement.by.id
-    assert all(answer.reply.ephemeral and f"by <@{by}>" in answer.reply.text for answer in others)
+    settlement = rig.desk.batches[batch.id].requests[0].settlement
+    assert settlement is not None
+    assert settlement.by is not None
+    assert all(reply.ephemeral and f"by <@{settlement.by.id}>" in reply.text for reply in others)
     await until(lambda: rig.desk.final == [batch.id])
 
 

@@ -50,7 +50,9 @@ async def test_twenty_thousand_characters_are_attached_whole(rig: Rig, ada: Pers
     (kept,) = answer.updated.files
     assert b"the tail" in await rig.sandbox.fetch(kept["url"])
     await rig.client.front_end.refresh_card(rig.desk.batches[batch.id])
-    (again,) = (await ada.see(seen)).files
+    now = await ada.see(seen)
+    assert now is not None
+    (again,) = now.files
     assert b"the tail" in await rig.sandbox.fetch(again["url"])
 
 
@@ -87,6 +89,7 @@ async def test_the_timeout_is_shown_by_a_plain_edit(rig: Rig, max_: Person) -> N
     batch, seen = await show(rig, make_batch(await rig.place(), await rig.asker()))
     await rig.client.front_end.refresh_card(settled(batch, None, None))
     changed = await max_.see(seen)
+    assert changed is not None
     assert "TIMEOUT - Request expired" in changed.text
     assert changed.buttons == []
 
@@ -97,7 +100,9 @@ async def test_a_card_in_an_archived_thread_is_still_settled(rig: Rig, max_: Per
     batch, seen = await show(rig, make_batch(place, await rig.asker()))
     await rig.sandbox.archive(thread)
     await rig.client.front_end.refresh_card(settled(batch, None, None))
-    assert "TIMEOUT" in (await max_.see(seen)).text
+    changed = await max_.see(seen)
+    assert changed is not None
+    assert "TIMEOUT" in changed.text
 
 
 async def test_refreshing_a_deleted_card_does_nothing(rig: Rig, ada: Person) -> None:

@@ -98,8 +98,8 @@ def test_what_would_be_remembered_is_said_to_the_letter() -> None:
     alone = "Covered is this tool, as it is now, with exactly these arguments"
     assert covered(make_batch(make_request())) == f"{alone}, and nothing else"
     assert covered(make_batch(make_request(preview="- a"))) == f"{alone} and this said of them, and nothing else"
-    for terms in ({"four_eyes": True}, {"approvers": ("asker",)}):
-        assert covered(make_batch(make_request(**terms))) == f"{alone}, if <Person 100> asks, and nothing else"
+    for request in (make_request(four_eyes=True), make_request(approvers=("asker",))):
+        assert covered(make_batch(request)) == f"{alone}, if <Person 100> asks, and nothing else"
 
 
 def test_nothing_is_remembered_that_the_panel_could_not_quote() -> None:

@@ -154,6 +154,7 @@ async def test_csv_starts_no_formula_and_moves_no_cursor(database: Path, tmp_pat
     assert rows[-2][-1] == "\\x1b[2J"
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_seen_enough_is_not_told_off(database: Path) -> None:
     asyncio.run(write_record(database, 2000))
     program = "from signoff.cli import main; main()"

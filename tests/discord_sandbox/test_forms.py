@@ -26,7 +26,8 @@ async def test_modal_round_trip(bot: Bot, sandbox: SandboxClient) -> None:
             )
             await interaction.response.send_modal(modal)
         else:
-            await interaction.response.edit_message(content=str(interaction.data["components"]))
+            data: Any = interaction.data
+            await interaction.response.edit_message(content=str(data["components"]))
 
     bot.answer = respond
     max_, olga = await sandbox.person("Max"), await sandbox.person("Olga")
@@ -125,7 +126,11 @@ async def test_slash_command_with_autocomplete(bot: Bot, sandbox: SandboxClient)
     answer = await ada.run("general", "signoff rule", tool="alpha", times=2, who=max_.id)
     assert answer.reply is not None
     assert (answer.text, answer.reply.ephemeral) == ("alpha 2 max", True)
-    for options, why in (({"tool": "x", "times": 9, "who": 1}, "out of bounds"), ({"tool": "x"}, "needs times")):
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"tool": "x", "times": 9, "who": 1}, "out of bounds"),
+        ({"tool": "x"}, "needs times"),
+    ]
+    for options, why in refused:
         with pytest.raises(SandboxError, match=why):
             await ada.run("general", "signoff rule", **options)
     with pytest.raises(SandboxError, match="not offered"):

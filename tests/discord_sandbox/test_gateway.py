@@ -125,7 +125,12 @@ async def test_members_arrive_with_their_intent(discord_py_pointed: None, sandbo
         assert {member.name for member in guild.members} == {"ada", "max", "olga", "nina", "Bot", "Echo"}
         olga, max_ = await sandbox.person("Olga"), await sandbox.person("Max")
         await sandbox.revoke(olga, "Approvers")
-        await until(lambda: [role.name for role in guild.get_member(olga.id).roles] == ["@everyone"])
+
+        def roles() -> list[str]:
+            member = guild.get_member(olga.id)
+            return [role.name for role in member.roles] if member else []
+
+        await until(lambda: roles() == ["@everyone"])
         await sandbox.leave(max_)
         await until(lambda: guild.get_member(max_.id) is None)
         assert [member.name for member in await guild.query_members("ol")] == ["olga"]

@@ -5,6 +5,7 @@ import io
 
 import discord
 import pytest
+from discord.http import Route, handle_message_parameters
 
 from discord_sandbox import SandboxClient, SandboxServer
 from tests.rigs.real_client import Bot, running, text_channel, until
@@ -80,7 +81,7 @@ async def test_limits_carry_discords_codes(bot: Bot, sandbox: SandboxClient) -> 
     await sandbox.settings(attachment_limit=100)
     await refused(channel.send(file=discord.File(io.BytesIO(b"x" * 101), "big")), 413, 40005)
     files = [discord.File(io.BytesIO(b"x"), f"{n}.txt") for n in range(11)]
-    raw = bot.http.send_message(channel.id, params=discord.http.handle_message_parameters(files=files[:10]))
+    raw = bot.http.send_message(channel.id, params=handle_message_parameters(files=files[:10]))
     assert len((await raw)["attachments"]) == 10
 
 
@@ -145,6 +146,7 @@ async def test_reply_pings_its_author_and_carries_the_original(bot: Bot, sandbox
     asked = await bot.hears("question")
     reply = await asked.reply("answer")
     assert reply.reference is not None
+    assert isinstance(reply.reference.resolved, discord.Message)
     assert reply.reference.resolved.id == asked.id
     assert [ping["users"] for ping in await sandbox.pings()][-1] == [str(max_.id)]
     await max_.say("general", "thanks", reply_to=(await max_.messages("general"))[-1])
@@ -171,7 +173,7 @@ async def test_unknown_things_and_others_messages(bot: Bot, sandbox: SandboxClie
     await refused(channel.get_partial_message(said.id).delete(), 403, 50013)
     foreign = await sandbox.channel("lobby")
     await refused(bot.fetch_channel(foreign.id), 403, 50001)
-    await refused(bot.http.request(discord.http.Route("GET", "/nowhere")), 404, 0)
+    await refused(bot.http.request(Route("GET", "/nowhere")), 404, 0)
     assert await sandbox.unknown_routes() == ["GET /api/v10/nowhere"]
 
 
@@ -203,6 +205,7 @@ async def test_reactions_both_ways(discord_py_pointed: None, sandbox: SandboxCli
         assert str((await pressed).emoji) == "👍"
         assert {u.name async for u in (await sent.fetch()).reactions[0].users()} == {"Bot", "max"}
         await max_.react(seen, "👍", remove=True)
+        assert bot.user is not None
         await sent.remove_reaction("👍", bot.user)
         assert (await sent.fetch()).reactions == []
 

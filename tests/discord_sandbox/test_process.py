@@ -13,6 +13,7 @@ from discord_sandbox.process import sandbox_process
 from discord_sandbox.server import NotLoopback
 
 
+@pytest.mark.slow
 async def test_process_keeps_its_world_between_runs(tmp_path: Path) -> None:
     state = tmp_path / "world.json"
     async with sandbox_process("--token", "other-token", state=state) as first, first.client() as sandbox:

@@ -109,7 +109,7 @@ async def test_identity_and_servers_match_the_schema(tour: Tour, sandbox: Sandbo
     await tour("GET", "/guilds/{guild_id}/members/search", guild_id=guild, query="?query=ma&limit=2")
     await tour("GET", "/guilds/{guild_id}/members/{user_id}", guild_id=guild, user_id=me["id"])
     await tour("PATCH", "/guilds/{guild_id}/members/{user_id}", {"nick": "M"}, guild_id=guild, user_id=max_)
-    ids = {"guild_id": guild, "user_id": max_, "role_id": roles[2]["id"]}
+    ids: dict[str, Any] = {"guild_id": guild, "user_id": max_, "role_id": roles[2]["id"]}
     await tour("PUT", "/guilds/{guild_id}/members/{user_id}/roles/{role_id}", **ids)
     await tour("DELETE", "/guilds/{guild_id}/members/{user_id}/roles/{role_id}", **ids)
     new = await tour("POST", "/guilds/{guild_id}/roles", {"name": "Temp"}, guild_id=guild)
@@ -119,7 +119,7 @@ async def test_identity_and_servers_match_the_schema(tour: Tour, sandbox: Sandbo
 
 async def test_messages_and_threads_match_the_schema(tour: Tour, sandbox: SandboxClient) -> None:
     ada = await sandbox.person("Ada")
-    where = {"channel_id": str((await sandbox.channel("general")).id)}
+    where: dict[str, Any] = {"channel_id": str((await sandbox.channel("general")).id)}
     said = await ada.say("general", f"{sandbox.mention} look", files={"a.txt": b"hello"})
     await ada.react(said, "🔥")
     one = "/channels/{channel_id}/messages/{message_id}"
@@ -158,7 +158,7 @@ async def test_messages_and_threads_match_the_schema(tour: Tour, sandbox: Sandbo
     thread = await tour("POST", one + "/threads", {"name": "t"}, message_id=str(said.id), **where)
     await tour("POST", one + "/threads", {"name": "t"}, message_id=str(said.id), **where)
     await tour("POST", "/channels/{channel_id}/threads", {"name": "alone", "type": 11}, **where)
-    inside = {"channel_id": thread["id"]}
+    inside: dict[str, Any] = {"channel_id": thread["id"]}
     await tour("POST", "/channels/{channel_id}/messages", {"content": "in"}, **inside)
     await tour("GET", "/channels/{channel_id}/messages", **inside)
     await tour("GET", "/channels/{channel_id}", **inside)
@@ -179,16 +179,16 @@ async def test_messages_and_threads_match_the_schema(tour: Tour, sandbox: Sandbo
 async def test_commands_and_answers_match_the_schema(
     tour: Tour, sandbox: SandboxClient, sandbox_server: SandboxServer
 ) -> None:
-    app = {"application_id": str(sandbox.bot_id)}
+    app: dict[str, Any] = {"application_id": str(sandbox.bot_id)}
     options = [{"type": 3, "name": "what", "description": "what", "autocomplete": True}]
     bodies = [{"name": "ask", "description": "asks", "options": options, "type": 1}, {"name": "Look", "type": 3}]
     made = await tour("PUT", "/applications/{application_id}/commands", bodies, **app)
     await tour("GET", "/applications/{application_id}/commands", **app)
     await tour("POST", "/applications/{application_id}/commands", {"name": "more", "description": "m"}, **app)
-    one = {"command_id": made[0]["id"], **app}
+    one: dict[str, Any] = {"command_id": made[0]["id"], **app}
     await tour("GET", "/applications/{application_id}/commands/{command_id}", **one)
     await tour("PATCH", "/applications/{application_id}/commands/{command_id}", {"description": "new"}, **one)
-    guild = {"guild_id": str(await sandbox.guild_id()), **app}
+    guild: dict[str, Any] = {"guild_id": str(await sandbox.guild_id()), **app}
     await tour("PUT", "/applications/{application_id}/guilds/{guild_id}/commands", bodies[:1], **guild)
     await tour("GET", "/applications/{application_id}/guilds/{guild_id}/commands", **guild)
     await tour("POST", "/applications/{application_id}/commands", {"name": "Bad Name", "description": ""}, **app)
@@ -204,7 +204,7 @@ async def test_commands_and_answers_match_the_schema(
         answer = {"type": 4, "data": {"content": "hello", "flags": 64}}
         await tour("POST", callback, answer, query="?with_response=true", **ids)
         await tour("POST", callback, answer, query="?with_response=true", **ids)
-        hook = {"webhook_id": str(sandbox.bot_id), "webhook_token": ids["interaction_token"]}
+        hook: dict[str, Any] = {"webhook_id": str(sandbox.bot_id), "webhook_token": ids["interaction_token"]}
         original = "/webhooks/{webhook_id}/{webhook_token}/messages/@original"
         await tour("GET", original, **hook)
         await tour("PATCH", original, {"content": "changed"}, **hook)
@@ -245,7 +245,7 @@ async def test_commands_and_answers_match_the_schema(
         await tour("GET", by_id, message_id=more["id"], **hook)
 
 
-def _callback_path(sandbox_server: SandboxServer, interaction: int) -> dict[str, str]:
+def _callback_path(sandbox_server: SandboxServer, interaction: int) -> dict[str, Any]:
     found = sandbox_server.sandbox.interactions.get(interaction)
     assert found is not None
     return {"interaction_id": str(interaction), "interaction_token": found.token}

@@ -28,6 +28,8 @@ async def test_thread_of_a_message_has_its_id_and_opens_once(bot: Bot, sandbox: 
     assert again.thread.name == "do it"
     first, second = [m async for m in thread.history(oldest_first=True)]
     assert first.type is discord.MessageType.thread_starter_message
+    assert first.reference is not None
+    assert isinstance(first.reference.resolved, discord.Message)
     assert first.reference.resolved.id == said.id
     assert second.content == "working"
     await until(lambda: bot.get_channel(said.id) is not None)

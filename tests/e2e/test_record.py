@@ -123,7 +123,7 @@ async def test_ten_thousand_rows_are_answered_in_time_filtered_and_paged(live: R
     try:
         newest = await order(live, "audit")
         ada = live.people["Ada"]
-        narrowed = (
+        narrowed: tuple[dict[str, Any], ...] = (
             {"person": ada.id},
             {"tool": "old_3"},
             {"kind": "expired"},

@@ -91,6 +91,7 @@ def test_what_cannot_be_shown_whole_is_refused(value: Any, why: str) -> None:
         as_json(value)
 
 
+@pytest.mark.slow
 def test_a_set_is_the_same_in_every_process() -> None:
     code = "from signoff.gate.arguments import as_json; print(as_json({'names': {'alpha', 'beta', 'gamma', 'delta'}}))"
     said = {

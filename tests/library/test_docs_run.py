@@ -15,6 +15,8 @@ import signoff
 from signoff.gate.inline import How
 from signoff.library.decider import ApprovalMode
 
+pytestmark = pytest.mark.slow
+
 PAGE = (Path(__file__).parents[2] / "docs" / "library.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 

@@ -153,6 +153,7 @@ def store_many(file: Path, name: str) -> None:
         memory.store(request(path=f"{name}{number}"), ALWAYS)
 
 
+@pytest.mark.slow
 def test_two_processes_keep_what_the_other_stores_and_forgets(tmp_path: Path) -> None:
     file = tmp_path / "approvals.json"
     memory = ApprovalMemory(file)

@@ -10,6 +10,8 @@ import pytest
 import signoff
 import signoff.library
 
+pytestmark = pytest.mark.slow
+
 HEAVY = "import sys; assert not {'pydantic_ai', 'pydantic', 'signoff.library'} & set(sys.modules), sorted(sys.modules)"
 
 

@@ -72,7 +72,10 @@ class Reader(HTMLParser):
     def handle_comment(self, data: str) -> None:
         raise AssertionError(f"a comment: {data!r}")
 
-    handle_decl = handle_pi = unknown_decl = handle_comment
+    handle_pi = unknown_decl = handle_comment
+
+    def handle_decl(self, decl: str) -> None:
+        raise AssertionError(f"a declaration: {decl!r}")
 
 
 def read(text: str) -> Reader:

@@ -167,10 +167,10 @@ class Rig:
             thread, lambda m: m.id > after and m.buttons and "Accept" in [b.label for b in m.buttons], timeout=PATIENCE
         )
 
-    async def sees(self, thread: int, *words: str, who: str = "Ada") -> SeenMessage:
+    async def sees(self, where: int | str, *words: str, who: str = "Ada") -> SeenMessage:
         """A message of the bot that holds all the words."""
         return await self.people[who].wait_for_message(
-            thread, lambda m: m.author == "Signoff" and all(word in m.text for word in words), timeout=PATIENCE
+            where, lambda m: m.author == "Signoff" and all(word in m.text for word in words), timeout=PATIENCE
         )
 
     async def wait_for_trace(self, line: str) -> None:

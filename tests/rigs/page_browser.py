@@ -50,7 +50,8 @@ def leave_out() -> None:
 async def opened(browser: Browser, url: str, *, forgive: str = "$^", **options: Any) -> AsyncGenerator[Page]:
     """A page of its own in a fresh profile; whatever it complains about in its console fails the test."""
     errors: list[str] = []
-    context = await browser.new_context(**({"viewport": {"width": 1200, "height": 800}} | options))
+    profile: dict[str, Any] = {"viewport": {"width": 1200, "height": 800}} | options
+    context = await browser.new_context(**profile)
     context.set_default_timeout(PATIENCE)
     page = await context.new_page()
     page.on("console", lambda said: errors.append(said.text) if said.type in ("error", "warning") else None)

@@ -105,7 +105,8 @@ def become(folder: Path, environment: Mapping[str, str]) -> None:
 
 
 if __name__ == "__main__":
-    import signoff.cli  # noqa: F401
+    import signoff.cli
+    import signoff.commands.discord  # noqa: F401 - the command line imports it late, and it brings everything else
 
     gc.collect()
     gc.freeze()  # what was imported is garbage in no child: collecting it there would copy all of its memory

@@ -24,7 +24,7 @@ class Bot(discord.Client):
         self.heard: list[discord.Message] = []
         self.events: list[str] = []
         self.interactions: list[discord.Interaction] = []
-        self.answer: Callable[[discord.Interaction], Awaitable[None]] | None = None
+        self.answer: Callable[[discord.Interaction], Awaitable[object]] | None = None
         self._connection.guild_ready_timeout = 0.05
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:

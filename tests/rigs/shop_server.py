@@ -12,7 +12,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.types import ToolAnnotations
 
 server = MCPServer("shop")
-server.tool(annotations=ToolAnnotations(readOnlyHint=True))(shop_tools.list_orders)
+server.tool(annotations=ToolAnnotations(read_only_hint=True))(shop_tools.list_orders)
 server.tool()(shop_tools.refund)
 
 if __name__ == "__main__":

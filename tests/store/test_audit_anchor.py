@@ -212,6 +212,7 @@ async def test_an_anchor_that_cannot_be_written_stops_nothing_and_is_said_once(
     assert read_anchor(head(database)) == newest(database)
 
 
+@pytest.mark.slow
 def test_kill_9_in_the_middle_of_commits_leaves_an_intact_record(database: Path) -> None:
     acknowledged = 0
     for moment in (0.05, 0.31, 0.6):

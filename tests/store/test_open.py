@@ -67,10 +67,10 @@ async def test_absolute_urls_have_four_slashes(tmp_path: Path) -> None:
 async def test_the_database_is_durable_and_private(database: Path) -> None:
     async with await Store.open(f"sqlite:///{database}") as store:
         await store.run(lambda tx: tx.insert_turn(a_turn()))
-        pragmas = {
-            name: (await store.run(lambda tx, name=name: tx.db.one(f"PRAGMA {name}")))[0]
-            for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
-        }
+        pragmas: dict[str, object] = {}
+        for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout"):
+            row = await store.run(lambda tx, name=name: tx.db.one(f"PRAGMA {name}"))
+            pragmas[name] = row and row[0]
         assert pragmas == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 5000}
         for file in database.parent.iterdir():
             assert stat.S_IMODE(file.stat().st_mode) == 0o600, file.name

@@ -15,6 +15,8 @@ from signoff.errors import AlreadyRunning
 from signoff.store import Store
 from signoff.turns.model import TurnState
 
+pytestmark = pytest.mark.slow
+
 HOLD = """
 import asyncio, subprocess, sys
 from signoff.store import Store

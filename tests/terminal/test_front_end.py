@@ -151,6 +151,7 @@ async def test_lines_come_from_a_pipe_or_a_file(data: bytes, tmp_path: Any) -> N
         os.close(descriptor)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deaf", ["", "trap '' TERM; "])
 async def test_an_editor_ends_with_the_session(deaf: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = pty.openpty()

@@ -15,7 +15,7 @@ import pytest_asyncio
 
 from tests.rigs.chat import Chat, configure, on_terminal
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 OURS = re.compile(r"\x1b\[[0-9;]*m|\r[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] working|\r\x1b\[K|\r\n")
 """Colours, the spinner, clearing its line, and the terminal's own line ends."""

@@ -15,6 +15,8 @@ from tests.conftest import make_turn
 from tests.rigs.chat import configure, on_terminal
 from tests.rigs.chat_nursery import Nursery
 
+pytestmark = pytest.mark.slow
+
 CTRL_C, CTRL_D = "\x03", "\x04"
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from signoff.text.visible import is_hidden
 from tests.rigs.chat import configure, on_pipes
+
+pytestmark = pytest.mark.slow
 
 
 async def test_a_script_asks_and_decides(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from tests.rigs.chat import HEIGHT, Chat, configure, on_terminal
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 CONFIG = """
 [approvals]

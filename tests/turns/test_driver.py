@@ -481,10 +481,12 @@ async def test_the_next_turn_of_a_conversation_answers_after_the_one_before_it(o
     turn, following = in_thread(1), in_thread(1)
     posting, posted = office.front.reply, asyncio.Event()
 
-    async def reply(ended: Turn, text: str) -> None:
-        if ended.id == turn.id:
+    first = turn.id
+
+    async def reply(turn: Turn, text: str) -> None:
+        if turn.id == first:
             await posted.wait()
-        await posting(ended, text)
+        await posting(turn, text)
 
     office.front.reply = reply
     both_there = asyncio.Event()

@@ -74,6 +74,7 @@ async def test_the_test_tool_asks_and_then_says_its_parameter() -> None:
     ):
         results = first.output.build_results(approvals={first.output.approvals[0].tool_call_id: approval})
         second = await agent.run(message_history=first.all_messages(), deferred_tool_results=results)
+        assert isinstance(second.output, str)
         assert words in second.output
 
 

@@ -70,6 +70,7 @@ def test_a_new_file_is_all_plus(new: str) -> None:
     assert not re.search(r"^[- ]", diff, re.M)
 
 
+@pytest.mark.slow
 def test_git_takes_it(tmp_path: Path) -> None:
     old = "".join(f"line {n}\n" for n in range(40))
     new = old.replace("line 5\n", "line five\n").replace("line 30\nline 31\n", "").removesuffix("\n") + "!"

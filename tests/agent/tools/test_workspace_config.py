@@ -66,6 +66,7 @@ def test_beside_them_it_may_be(tmp_path: Path) -> None:
         configured(tmp_path, '[tools]\nworkspace = "taken"').keep_workspace_apart()
 
 
+@pytest.mark.slow
 def test_the_program_does_not_start_with_a_workspace_that_holds_its_database(tmp_path: Path) -> None:
     configured(tmp_path, '[tools]\nworkspace = "data"')
     environment = {"PATH": os.environ["PATH"], "DISCORD_TOKEN": "x"}

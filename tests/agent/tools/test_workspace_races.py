@@ -148,6 +148,7 @@ def test_a_change_during_the_write_itself_is_seen(tmp_path: Path, monkeypatch: p
     assert file.read_bytes() == b"by an editor"
 
 
+@pytest.mark.slow
 def test_killed_before_the_rename_the_old_file_is_whole_and_the_rest_is_cleared_away(tmp_path: Path) -> None:
     space = Workspace(tmp_path, "1")
     space.write("notes.txt", b"old", None)

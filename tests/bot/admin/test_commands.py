@@ -101,7 +101,9 @@ async def test_protect_refuses_in_words(admin: AdminRig, options: dict[str, Any]
         "ECHO": (await admin.sandbox.person("Echo")).id,
         "OTTO": (await admin.sandbox.person("Otto")).id,
     }
-    given = {name: str(ids.get(value, value)) if isinstance(value, str) else value for name, value in options.items()}
+    given: dict[str, Any] = {
+        name: str(ids.get(value, value)) if isinstance(value, str) else value for name, value in options.items()
+    }
     text = private(await admin.run("protect", tool="delete_file", **given)).replace("\\", "")
     assert why in text
     assert admin.orders.calls == []

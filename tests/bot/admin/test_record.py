@@ -31,6 +31,12 @@ def page(answer: Outcome) -> SeenMessage:
     return answer.reply
 
 
+def turned(answer: Answer) -> SeenMessage:
+    """The page that replaced the one before it."""
+    assert answer.updated is not None
+    return answer.updated
+
+
 def labels(message: SeenMessage | None) -> list[str]:
     return [button.label for button in message.buttons] if message else []
 
@@ -40,14 +46,14 @@ async def test_ten_thousand_rows_are_paged_there_and_back(admin: AdminRig) -> No
     first = page(await admin.run("audit"))
     assert shown(first) == list(range(10_000, 9_990, -1))
     assert labels(first) == ["Older"]
-    second = (await admin.ada.click(first, "Older")).updated
+    second = turned(await admin.ada.click(first, "Older"))
     assert shown(second) == list(range(9_990, 9_980, -1))
     assert labels(second) == ["Newer", "Older"]
-    third = (await admin.ada.click(second, "Older")).updated
+    third = turned(await admin.ada.click(second, "Older"))
     assert shown(third)[0] == 9_980
-    back = (await admin.ada.click(third, "Newer")).updated
+    back = turned(await admin.ada.click(third, "Newer"))
     assert shown(back) == list(range(9_990, 9_980, -1))
-    newest = (await admin.ada.click(back, "Newer")).updated
+    newest = turned(await admin.ada.click(back, "Newer"))
     assert shown(newest) == list(range(10_000, 9_990, -1))
     assert labels(newest) == ["Older"]
 
@@ -82,9 +88,9 @@ async def test_filters_are_kept_from_page_to_page(admin: AdminRig) -> None:
     wanted = [row.seq for row in reversed(admin.orders.rows) if row.seq % 2 and row.seq % 3]
     first = page(await admin.run("audit", person=max_, tool="write_file", kind="rejected"))
     assert shown(first) == wanted[:10]
-    second = (await admin.ada.click(first, "Older")).updated
+    second = turned(await admin.ada.click(first, "Older"))
     assert shown(second) == wanted[10:20]
-    back = (await admin.ada.click(second, "Newer")).updated
+    back = turned(await admin.ada.click(second, "Newer"))
     assert shown(back) == wanted[:10]
     assert f"by <@{max_}>, about `write_file`, rejected" in first.text
 
@@ -95,7 +101,7 @@ async def test_one_request_is_told_alone_from_page_to_page(admin: AdminRig) -> N
     first = page(await admin.run("audit", request=one.upper()))
     assert shown(first) == list(range(59, 39, -2))
     assert f"newest first, request `{one}`" in first.text
-    second = (await admin.ada.click(first, "Older")).updated
+    second = turned(await admin.ada.click(first, "Older"))
     assert shown(second) == list(range(39, 19, -2))
     assert "as its card and the record have it" in private(await admin.run("audit", request="59"))
 

@@ -74,7 +74,8 @@ async def test_a_direct_conversation_is_refused(admin: AdminRig) -> None:
 async def test_suggestions_are_for_admins_only(admin: AdminRig, line: str, focused: str) -> None:
     admin.rule()
     admin.orders.remembered.append(admin.grant({"path": "a.txt"}))
-    assert await admin.choices(line, focused, **{focused: ""})
+    typed: dict[str, Any] = {focused: ""}
+    assert await admin.choices(line, focused, **typed)
     # Discord would still send what Max types if the server showed him the command.
     body = {"channel": "general", "line": f"signoff {line}", "options": {focused: ""}, "focused": focused}
     admin.orders.calls.clear()
