@@ -19,6 +19,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import signoff
+from tests.rigs.doc_pages import WITH_PYTHON, program
 
 pytestmark = pytest.mark.slow
 
@@ -204,3 +205,29 @@ def test_the_terminals_ui_says_which_package_is_missing(lean: Path, tmp_path: Pa
     )
     assert done.returncode == 1
     assert "ModuleNotFoundError: No module named 'rich'" in done.stderr
+
+
+def test_the_examples_of_the_docs_pass_a_strict_type_check_in_a_users_project(installed: Path, tmp_path: Path) -> None:
+    """pyright sees the package as users have it: installed from the wheel, typed because of its py.typed."""
+    (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}', encoding="utf-8")
+    for page in WITH_PYTHON:
+        name = page.removesuffix(".md").replace("/", "_").lower()
+        (tmp_path / f"{name}.py").write_text(program(page), encoding="utf-8")
+    assert len(list(tmp_path.glob("*.py"))) >= 3
+    shown = pyright(tmp_path, installed)
+    assert shown.returncode == 0, shown.stdout
+
+
+def test_the_type_check_of_the_examples_can_fail(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}', encoding="utf-8")
+    wrong = "from signoff import ApprovalDecision\n\nApprovalDecision(approved='yes')\n"
+    (tmp_path / "wrong.py").write_text(wrong, encoding="utf-8")
+    shown = pyright(tmp_path, installed)
+    assert shown.returncode == 1
+    assert "reportArgumentType" in shown.stdout
+
+
+def pyright(project: Path, installed: Path) -> subprocess.CompletedProcess[str]:
+    program = Path(sys.executable).parent / "pyright"
+    command = [program, "--project", project, "--pythonpath", installed / "python"]
+    return subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=120)
