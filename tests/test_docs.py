@@ -167,6 +167,7 @@ def test_every_command_that_the_docs_tell_people_to_type_is_accepted(page: str, 
     command.make_context("signoff", rest, parent=context, resilient_parsing=not words)
 
 
+@pytest.mark.slow  # it starts git
 def test_there_is_one_way_to_type_a_command() -> None:
     """`python main.py chat` fails where `python` is not the one of .venv, so no page and no message says it."""
     pages = [*PAGES, ".env.example", *(name for name in committed() if re.match(r"src/.*\.(?:py|md|js|html)$", name))]
@@ -242,6 +243,7 @@ def test_the_changelog_says_something() -> None:
     assert re.search(r"^## .+\n+(?:.*\n)*?- \w", read("CHANGELOG.md"), re.MULTILINE)
 
 
+@pytest.mark.slow  # it starts git
 @pytest.mark.parametrize("what", PRIVATE)
 def test_no_file_names_what_is_private(what: str) -> None:
     found = []
@@ -257,5 +259,6 @@ def test_no_file_names_what_is_private(what: str) -> None:
     assert found == []
 
 
+@pytest.mark.slow  # it starts git
 def test_no_lock_file_of_another_tool_is_committed() -> None:
     assert not {"uv.lock", "poetry.lock", "Pipfile.lock"} & {Path(name).name for name in committed()}

@@ -24,6 +24,7 @@ from tests.rigs.doc_pages import WITH_PYTHON, examples, program, read
 PAGE = read("docs/library.md")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_PYTHON)
 def test_the_examples_of_a_page_run_from_top_to_bottom(page: str, tmp_path: Path) -> None:
     file = tmp_path / "page.py"

@@ -27,6 +27,7 @@ def folder_with_main(tmp_path: Path) -> Path:
     return tmp_path / "main.py"
 
 
+@pytest.mark.slow
 def test_main_uses_the_virtual_environment_when_its_own_python_lacks_the_packages(tmp_path: Path) -> None:
     main = folder_with_main(tmp_path)
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
@@ -37,6 +38,7 @@ def test_main_uses_the_virtual_environment_when_its_own_python_lacks_the_package
     assert (done.stdout.strip(), done.returncode) == (signoff.__version__, 0), done.stderr
 
 
+@pytest.mark.slow
 def test_main_says_what_to_do_before_the_first_make_run(tmp_path: Path) -> None:
     done = subprocess.run([*OUTSIDE, folder_with_main(tmp_path), "chat"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
@@ -57,6 +59,7 @@ async def test_a_missing_token_names_the_command_that_works_without_one(monkeypa
         await run_discord(Settings(discord_token=None), Config())
 
 
+@pytest.mark.slow
 def test_the_command_of_the_hints_exists_after_the_set_up() -> None:
     """`make run` installs the console script beside the Python that runs these tests."""
     done = subprocess.run(
