@@ -239,6 +239,15 @@ def test_every_name_of_a_module_or_class_that_a_page_gives_exists(page: str) -> 
         import_module(module)
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "docs/parity.md"])
+def test_the_pages_are_in_plain_english(page: str) -> None:
+    """Subject first: no sentence begins with "Whoever" or "What". Words that the glossary gave up stay away."""
+    prose = re.sub(r"^```.*?^```|^#.*?$|`[^`]+`", "", read(page), flags=re.MULTILINE | re.DOTALL)
+    assert re.findall(r"(?:^|[.:!?] |^[-|] )((?:Who|What)(?:m?ever)? [^.]{0,40})", prose, re.MULTILINE) == []
+    assert re.findall(r"(?i)\b(?:rooms?|the floor|foreign|goes? round|gone round|absences?)\b", prose) == []
+    assert "!" not in re.sub(r"!\[|<!|&!", "", prose)
+
+
 def test_the_changelog_says_something() -> None:
     assert re.search(r"^## .+\n+(?:.*\n)*?- \w", read("CHANGELOG.md"), re.MULTILINE)
 
