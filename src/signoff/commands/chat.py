@@ -46,7 +46,7 @@ LEFT_OPEN = 3
 GREETING = "Signoff, model {}. Ctrl-D ends, Ctrl-C leaves; whatever is open then is kept."
 STOPPING = "Leaving. A tool that is running has {:g} seconds; Ctrl-C again leaves at once."
 FOREIGN = "The database holds unfinished work of a bot, whose place is Discord; leave out --database or name another."
-KEPT = "Something is still open, and is kept. `{}` continues it."
+KEPT = "Something is still open. It is kept: `{}` continues it."
 LOG_SIZE = 1_000_000
 
 
