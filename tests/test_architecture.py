@@ -16,6 +16,8 @@ from tests.rigs.doc_pages import ROOT, read
 PAGE = read("docs/architecture.md")
 SOURCE = ROOT / "src" / "signoff"
 FILES = sorted(file.relative_to(SOURCE).as_posix() for file in SOURCE.rglob("*.py") if file.name != "__init__.py")
+FEWER_THAN = 74
+"""Files that a mention and a click each touched before the code got its present layout."""
 
 Report: TypeAlias = dict[str, dict[str, dict[str, int]]]
 """Phase -> file -> function -> number of calls."""
@@ -28,6 +30,12 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Report:
     done = subprocess.run(command, cwd=tmp_path_factory.mktemp("trace"), capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("phase", ["mention", "click"])
+def test_a_newcomer_follows_fewer_files_than_before(traced: Report, phase: str) -> None:
+    assert len(traced[phase]) < FEWER_THAN, sorted(traced[phase])
 
 
 @pytest.mark.slow
