@@ -23,10 +23,10 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+from discord_sandbox import Plan
 from discord_sandbox.process import sandbox_process
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "signoff"
-TOKEN = "sandbox-token"
 PATIENCE = 60.0
 QUIET = 0.5
 """Seconds after the last visible effect, for work that the bot does behind it."""
@@ -94,7 +94,7 @@ async def trace_mention_and_click(folder: Path) -> Trace:
     async with sandbox_process() as server, server.client() as sandbox:
         settings = Settings.model_validate(
             {
-                "DISCORD_TOKEN": TOKEN,
+                "DISCORD_TOKEN": Plan.token,
                 "DISCORD_API_URL": server.api_url,
                 "DISCORD_GATEWAY_URL": server.gateway_url,
                 "SIGNOFF_DATABASE_URL": f"sqlite:///{folder / 'signoff.db'}",
