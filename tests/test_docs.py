@@ -1,12 +1,14 @@
-"""What users are told is what there is: every setting, key and command is documented, and files say nothing private."""
+"""The docs are complete and true: every setting, key, command and option is there. No file says anything private."""
 
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
 import pytest
 import typer.main
@@ -20,10 +22,26 @@ from signoff.cli import commands
 from signoff.config.schema import BUILTIN_TOOLS, Config, parse_config
 from signoff.settings import Settings
 from signoff.turns.administration import Administration
+from tests.rigs.doc_pages import PAGES, REFERENCE, ROOT, examples, read
 
-ROOT = Path(__file__).parents[1]
+CONFIGURATION = "docs/configuration.md"
+COMMAND_PAGE = "docs/commands.md"
+PROGRAM = ".venv/bin/signoff"
 SETTINGS = sorted(str(field.validation_alias) for field in Settings.model_fields.values())
-COMMANDS = sorted(typer.main.get_group(commands).commands)  # type: ignore[attr-defined]
+ENTRY: Any = typer.main.get_group(commands)
+
+
+def command_options(group: Any = ENTRY, before: str = "") -> Iterator[tuple[str, str]]:
+    """(command, option) for everything that can be typed after the program's name; an empty option is the command."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from command_options(command, f"{before}{name} ")
+            continue
+        yield f"{before}{name}", ""
+        yield from ((f"{before}{name}", option) for parameter in command.params for option in parameter.opts)
+
+
+COMMANDS = sorted(command_options())
 
 
 def slash_options() -> Iterator[tuple[str, str]]:
@@ -44,10 +62,6 @@ PRIVATE = {
     ),
     "a path of one machine": re.compile(r"(?<![\w.])/(?:(?:work|root|Users)/[\w.-]|home/(?!user/)[\w.-])"),
 }
-
-
-def read(name: str) -> str:
-    return (ROOT / name).read_text(encoding="utf-8")
 
 
 def tables() -> Iterator[tuple[str, str]]:
@@ -71,8 +85,8 @@ def committed() -> list[str]:
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_every_setting_is_in_the_readme_and_in_the_example(name: str) -> None:
-    assert f"`{name}`" in read("README.md")
+def test_every_setting_is_documented_and_in_the_example(name: str) -> None:
+    assert f"`{name}`" in read(CONFIGURATION)
     assert re.search(rf"^(?:# )?{name}=", read(".env.example"), re.MULTILINE)
 
 
@@ -81,33 +95,88 @@ def test_the_example_names_no_setting_that_does_not_exist() -> None:
     assert named == set(SETTINGS)
 
 
+def test_the_docs_name_no_setting_that_does_not_exist() -> None:
+    named = {name for page in (*REFERENCE, "README.md") for name in re.findall(r"`(SIGNOFF_\w+)`", read(page))}
+    assert named <= set(SETTINGS)
+
+
 @pytest.mark.parametrize(("table", "key"), KEYS)
-def test_every_key_of_the_config_is_in_the_readme(table: str, key: str) -> None:
+def test_every_key_of_the_config_is_documented(table: str, key: str) -> None:
     heading = {"rules": "[[rules]]", "mcp": "[mcp.NAME]"}.get(table, f"[{table}]")
-    assert heading in read("README.md")
-    assert re.search(rf"(?:`{key}`|^(?:# ?)?{key} *=|^\| *{key} *\|)", read("README.md"), re.MULTILINE)
+    assert heading in read(CONFIGURATION)
+    assert re.search(rf"(?:`{key}`|^(?:# ?)?{key} *=|^\| *{key} *\|)", read(CONFIGURATION), re.MULTILINE)
 
 
-def test_every_example_of_a_config_in_the_readme_is_one() -> None:
-    examples = re.findall(r"^```toml\n(.*?)^```", read("README.md"), re.MULTILINE | re.DOTALL)
-    assert examples
-    for example in examples:
-        parse_config(example, "README.md")
+def test_the_example_of_the_config_has_every_key_in_its_own_table() -> None:
+    """The check above takes a key of another table, too; this one reads the example as TOML."""
+    (example,) = examples(CONFIGURATION, "toml")
+    config = parse_config(example.replace("# import", "import"), CONFIGURATION)
+    shown = {
+        (table, type(part).model_fields[name].alias or name)
+        for table in Config.model_fields
+        for part in _parts(getattr(config, table))
+        for name in part.model_fields_set
+    }
+    assert shown == set(KEYS)
+
+
+def _parts(value: Any) -> list[BaseModel]:
+    if isinstance(value, BaseModel):
+        return [value]
+    return list(value.values() if isinstance(value, dict) else value)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if examples(page, "toml")])
+def test_every_example_of_a_config_is_one(page: str) -> None:
+    for example in examples(page, "toml"):
+        parse_config(example, page)
+
+
+def test_the_readme_and_the_page_on_configuration_show_a_config() -> None:
+    assert examples("README.md", "toml")
+    assert examples(CONFIGURATION, "toml")
 
 
 @pytest.mark.parametrize("name", BUILTIN_TOOLS)
-def test_every_built_in_tool_is_in_the_readme(name: str) -> None:
-    assert name in read("README.md")
+def test_every_built_in_tool_is_documented(name: str) -> None:
+    assert f"`{name}`" in read("docs/tools.md")
+    assert f'"{name}"' in read(CONFIGURATION)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_is_in_the_readme(name: str) -> None:
-    assert re.search(rf"python main\.py {name}\b|`signoff {name}\b|`{name}`", read("README.md"))
+@pytest.mark.parametrize(("name", "option"), COMMANDS)
+def test_every_command_and_option_is_documented(name: str, option: str) -> None:
+    rows = [line for line in read(COMMAND_PAGE).splitlines() if line.startswith(f"| `{PROGRAM} {name}` |")]
+    assert len(rows) == 1
+    assert f"`{option}" in rows[0]
+
+
+def typed_commands() -> Iterator[tuple[str, str]]:
+    """(page, words) for each command of the program that a page tells people to type."""
+    for page in (*REFERENCE, "README.md", "CONTRIBUTING.md"):
+        for words in re.findall(rf"{re.escape(PROGRAM)}((?: [\w./:-]+)*)", read(page)):
+            yield page, words.strip()
+
+
+@pytest.mark.parametrize(("page", "words"), sorted(set(typed_commands())))
+def test_every_command_that_the_docs_tell_people_to_type_is_accepted(page: str, words: str) -> None:
+    command, rest, context = ENTRY, shlex.split(words), None
+    while hasattr(command, "commands") and rest:
+        with command.make_context("signoff", [], parent=context, resilient_parsing=True) as context:
+            name, command, rest = command.resolve_command(context, rest)
+            assert name
+    command.make_context("signoff", rest, parent=context, resilient_parsing=not words)
+
+
+@pytest.mark.slow  # it starts git
+def test_there_is_one_way_to_type_a_command() -> None:
+    """`python main.py chat` fails where `python` is not the one of .venv, so no page and no message says it."""
+    pages = [*PAGES, ".env.example", *(name for name in committed() if re.match(r"src/.*\.(?:py|md|js|html)$", name))]
+    assert [name for name in pages if re.search(r"\bpython main\.py", read(name))] == []
 
 
 @pytest.mark.parametrize(("name", "option"), SLASH)
-def test_every_slash_command_and_option_is_in_the_readme(name: str, option: str) -> None:
-    section = read("README.md").partition("\n## Commands in Discord\n")[2].partition("\n## ")[0]
+def test_every_slash_command_and_option_is_documented(name: str, option: str) -> None:
+    section = read(COMMAND_PAGE).partition("\n## Commands in Discord\n")[2].partition("\n## ")[0]
     of_command = [line for line in section.splitlines() if f"`/signoff {name}`" in line]
     assert of_command
     if option:
@@ -115,30 +184,75 @@ def test_every_slash_command_and_option_is_in_the_readme(name: str, option: str)
         assert f"`{option}`" in listed
 
 
-def test_the_readme_names_no_slash_command_that_does_not_exist() -> None:
-    assert set(re.findall(r"`/signoff (\w+)", read("README.md"))) == {name for name, _ in SLASH}
+def test_the_docs_name_no_slash_command_that_does_not_exist() -> None:
+    named = {name for page in (*REFERENCE, "README.md") for name in re.findall(r"`/signoff (\w+)", read(page))}
+    assert named == {name for name, _ in SLASH}
 
 
-@pytest.mark.parametrize("command", ["make run", "make test"])
-def test_the_readme_says_the_two_commands(command: str) -> None:
-    assert command in read("README.md")
+@pytest.mark.parametrize("page", ["README.md", "docs/install.md", "CONTRIBUTING.md"])
+def test_the_pages_for_newcomers_say_the_two_commands(page: str) -> None:
+    assert "make run" in read(page)
+    assert "make test" in read(page)
 
 
-def test_the_readme_says_what_happens_to_mentions_while_the_bot_is_down() -> None:
-    assert re.search(r"(?i)mentions?\b[^.]{0,80}\bmissed|missed[^.]{0,80}\bmentions?", read("README.md"))
+def test_every_make_target_that_a_page_names_exists() -> None:
+    targets = set(re.findall(r"^([a-z]+):", read("Makefile"), re.MULTILINE))
+    for page in PAGES:
+        named = set(re.findall(r"(?:^|`)make ([a-z]+)\b", read(page), re.MULTILINE))
+        assert named <= targets, page
 
 
-def test_every_link_of_the_docs_into_the_repository_leads_somewhere() -> None:
-    for name in ("README.md", "CHANGELOG.md"):
-        for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", read(name)):
-            assert (ROOT / target).exists(), f"{name}: {target}"
+def test_the_docs_say_what_happens_to_mentions_while_the_bot_is_down() -> None:
+    text = read("docs/operations.md")
+    assert re.search(r"(?i)mentions?\b[^.]{0,80}\bmissed|missed[^.]{0,80}\bmentions?", text)
+
+
+def test_the_readme_leads_to_every_page_of_the_reference() -> None:
+    for page in REFERENCE:
+        assert page == "docs/parity.md" or f"({page})" in read("README.md"), page
+    assert len(read("README.md").splitlines()) <= 120, "the README is one page; reference belongs to docs"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_of_a_page_into_the_repository_leads_somewhere(page: str) -> None:
+    links = re.findall(r"\]\((?!https?:|mailto:)([^)\s]+)|(?:src|srcset|href)=\"(?!https?:)([^\"]+)\"", read(page))
+    for target, _, anchor in (next(filter(None, link)).partition("#") for link in links):
+        file = (ROOT / page).parent / target if target else ROOT / page
+        assert file.exists(), f"{page}: {target}"
+        if anchor:
+            assert anchor in headings(file), f"{page}: {target}#{anchor}"
+
+
+def headings(file: Path) -> set[str]:
+    """The anchors that a page of Markdown has on GitHub."""
+    lines = re.findall(r"^#+ (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", line).strip().lower().replace(" ", "-") for line in lines}
+
+
+@pytest.mark.parametrize("page", [*REFERENCE, "README.md"])
+def test_every_name_of_a_module_or_class_that_a_page_gives_exists(page: str) -> None:
+    files = r"(?!signoff\.(?:toml|db)\b)"
+    for module, name in re.findall(
+        rf"`{files}((?:signoff|discord_sandbox)(?:\.[a-z_]+)+)(?:\.([A-Z]\w+))?", read(page)
+    ):
+        assert not name or hasattr(import_module(module), name)
+        import_module(module)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "docs/parity.md"])
+def test_the_pages_are_in_plain_english(page: str) -> None:
+    """Subject first: no sentence begins with "Whoever" or "What". Words that the glossary gave up stay away."""
+    prose = re.sub(r"^```.*?^```|^#.*?$|`[^`]+`", "", read(page), flags=re.MULTILINE | re.DOTALL)
+    assert re.findall(r"(?:^|[.:!?] |^[-|] )((?:Who|What)(?:m?ever)? [^.]{0,40})", prose, re.MULTILINE) == []
+    assert re.findall(r"(?i)\b(?:rooms?|the floor|foreign|goes? round|gone round|absences?)\b", prose) == []
+    assert "!" not in re.sub(r"!\[|<!|&!", "", prose)
 
 
 def test_the_changelog_says_something() -> None:
     assert re.search(r"^## .+\n+(?:.*\n)*?- \w", read("CHANGELOG.md"), re.MULTILINE)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # it starts git
 @pytest.mark.parametrize("what", PRIVATE)
 def test_no_file_names_what_is_private(what: str) -> None:
     found = []
@@ -154,6 +268,6 @@ def test_no_file_names_what_is_private(what: str) -> None:
     assert found == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # it starts git
 def test_no_lock_file_of_another_tool_is_committed() -> None:
     assert not {"uv.lock", "poetry.lock", "Pipfile.lock"} & {Path(name).name for name in committed()}

@@ -13,6 +13,7 @@ import os
 import shutil
 import sys
 import tempfile
+from base64 import b64encode
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -55,7 +56,24 @@ LOOKS: dict[str, dict[str, Any]] = {
     "dark": {"viewport": {"width": 1000, "height": 900}, "color_scheme": "dark"},
     "phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark", "is_mobile": True, "has_touch": True},
 }
-HERO = {"viewport": {"width": 1240, "height": 740}, "device_scale_factor": 1.5}
+HALF = {"viewport": {"width": 600, "height": 800}, "device_scale_factor": 2}
+HERO = {"viewport": {"width": 1260, "height": 880}, "device_scale_factor": 1.5}
+HERO_PAGE = """
+<style>
+  body {{ margin: 0; padding: 16px; display: flex; gap: 20px; width: 1228px; font: 600 19px system-ui, sans-serif;
+          background: {background}; color: {ink}; }}
+  figure {{ margin: 0; }}
+  figcaption {{ padding: 0 0 10px 4px; }}
+  img {{ width: 600px; display: block; border: 1px solid {line}; border-radius: 10px; }}
+</style>
+<figure><figcaption>1. It asks</figcaption><img src="data:image/png;base64,{asking}"></figure>
+<figure><figcaption>2. Ada accepts, and it runs</figcaption><img src="data:image/png;base64,{result}"></figure>
+"""
+"""The picture of the README: two real screenshots of one thread, side by side."""
+HERO_COLOURS = {
+    "light": {"background": "#ffffff", "ink": "#1f2328", "line": "#d1d9e0"},
+    "dark": {"background": "#0d1117", "ink": "#f0f6fc", "line": "#3d444d"},
+}
 AROUND = 170
 """Pixels above and below a message that the page needs for itself."""
 
@@ -205,14 +223,27 @@ async def photograph(scene: Studio, browser: Browser, target: Path, only: list[s
 
 
 async def portray(scene: Studio, browser: Browser, target: Path) -> None:
-    """The picture at the top of the README: a mention, the card that asks, and the people around it."""
+    """The picture at the top of the README: the card that asks, and the same thread after the accept."""
     card = await scene.ask('announce "The office is closed on Friday." to everyone', "Olga")
-    for look in ("light", "dark"):
-        async with _opened(scene, browser, HERO | {"color_scheme": look}) as page:
-            await _go(page, card)
-            await page.screenshot(path=target / f"hero-{look}.png")
-    await scene.decide(card, "Reject")
-    await scene.closed(card, "REJECTED")
+    asking = {look: await _thread(scene, browser, card, look) for look in HERO_COLOURS}
+    await scene.decide(card, "Accept")
+    await scene.closed(card, "APPROVED")
+    reply = await scene.sees(card.channel_id, lambda m: m.id > card.id and m.text)
+    result = {look: await _thread(scene, browser, reply, look) for look in HERO_COLOURS}
+    for look, colours in HERO_COLOURS.items():
+        context = await browser.new_context(**HERO)
+        page = await context.new_page()
+        halves = {"asking": b64encode(asking[look]).decode(), "result": b64encode(result[look]).decode()}
+        await page.set_content(HERO_PAGE.format(**colours, **halves))
+        await page.locator("body").screenshot(path=target / f"hero-{look}.png")
+        await context.close()
+
+
+async def _thread(scene: Studio, browser: Browser, last: SeenMessage, look: str) -> bytes:
+    """A thread in a narrow window, with `last` at its end."""
+    async with _opened(scene, browser, HALF | {"color_scheme": look}) as page:
+        await _go(page, last)
+        return await page.screenshot()
 
 
 @asynccontextmanager
@@ -262,16 +293,18 @@ async def run(program: str, target: Path, only: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         async with studio(Path(folder)) as scene, async_playwright() as playwright:
             browser = await playwright.chromium.launch(executable_path=program, args=FLAGS, headless=True)
-            await portray(scene, browser, target)
-            await arrange(scene)
-            await photograph(scene, browser, target, only)
+            if not only or "hero" in only:
+                await portray(scene, browser, target)
+            if only != ["hero"]:
+                await arrange(scene)
+                await photograph(scene, browser, target, only)
             await browser.close()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--target", type=Path, default=ROOT / "docs" / "images")
-    parser.add_argument("only", nargs="*", help="states to photograph; all of them if none is named")
+    parser.add_argument("only", nargs="*", help="states to photograph, or hero; everything if none is named")
     options = parser.parse_args()
     target: Path = options.target
     program = next((found for name in BROWSERS if (found := shutil.which(name))), None)

@@ -1,4 +1,7 @@
-"""Every block of docs/library.md runs, in order, as one program; and the page names everything that is public."""
+"""Every Python example of the README and of docs runs, in order, as one program per page; plugins load as plugins.
+
+docs/library.md also names everything that is public. tests/packaging type-checks the same examples in strict mode.
+"""
 
 from __future__ import annotations
 
@@ -12,28 +15,54 @@ from typing import get_args
 import pytest
 
 import signoff
+from signoff.agent.setup import Brain
+from signoff.config.schema import load_config
 from signoff.gate.inline import How
 from signoff.library.decider import ApprovalMode
+from tests.rigs.doc_pages import WITH_PYTHON, examples, program, read
 
-pytestmark = pytest.mark.slow
-
-PAGE = (Path(__file__).parents[2] / "docs" / "library.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+PAGE = read("docs/library.md")
 
 
-def test_the_page_runs_from_top_to_bottom(tmp_path: Path) -> None:
-    program = tmp_path / "page.py"
-    program.write_text("\n".join(BLOCKS), encoding="utf-8")
-    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120)
+@pytest.mark.slow
+@pytest.mark.parametrize("page", WITH_PYTHON)
+def test_the_examples_of_a_page_run_from_top_to_bottom(page: str, tmp_path: Path) -> None:
+    file = tmp_path / "page.py"
+    file.write_text(program(page), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, file], cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
-    assert "delete_file {'path': 'a', 'force': False}" in done.stdout
+    if page == "docs/library.md":
+        assert "delete_file {'path': 'a', 'force': False}" in done.stdout
 
 
-def test_the_blocks_are_all_python() -> None:
-    assert len(BLOCKS) == PAGE.count("```") // 2 > 5
+def test_there_are_examples_to_run() -> None:
+    assert {"README.md", "docs/library.md", "docs/tools.md"} <= set(WITH_PYTHON)
+    assert len(examples("docs/library.md", "python")) == PAGE.count("```") // 2 > 5
 
 
-@pytest.mark.parametrize("name", signoff.__all__)
+def test_the_plugin_of_the_readme_is_one_and_its_rules_apply(tmp_path: Path) -> None:
+    (tmp_path / "my_tools.py").write_text(program("README.md"), encoding="utf-8")
+    (config,) = examples("README.md", "toml")
+    (tmp_path / "signoff.toml").write_text(config, encoding="utf-8")
+    brain = Brain.build(load_config(tmp_path / "signoff.toml", required=True), "demo")
+    lines = dict(line.split(": ", 1) for line in brain.verdicts)
+    assert lines["restart"] == "depends on its arguments"
+    assert lines["resize"].endswith("its own code may still ask)")
+
+
+def test_the_plugin_of_the_page_on_tools_is_one(tmp_path: Path) -> None:
+    (tmp_path / "my_tools.py").write_text(program("docs/tools.md"), encoding="utf-8")
+    (tmp_path / "signoff.toml").write_text('[tools]\nplugins = ["my_tools.py"]\n', encoding="utf-8")
+    brain = Brain.build(load_config(tmp_path / "signoff.toml", required=True), "demo")
+    lines = dict(line.split(": ", 1) for line in brain.verdicts)
+    assert lines["restart"] == "ask (declared)"
+    assert lines["scale"] == "depends on its arguments"
+    assert {"resize", "uptime"} < set(lines)
+
+
+@pytest.mark.parametrize("name", [*signoff.__all__, "TerminalUI"])
 def test_every_public_name_is_on_the_page(name: str) -> None:
     assert re.search(rf"\b{name}\b", PAGE)
 

@@ -15,16 +15,19 @@ pytestmark = pytest.mark.slow
 HEAVY = "import sys; assert not {'pydantic_ai', 'pydantic', 'signoff.library'} & set(sys.modules), sorted(sys.modules)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statement", ["import signoff; dir(signoff)", "from signoff import __version__, errors"])
 def test_importing_the_package_loads_nothing_heavy(statement: str) -> None:
     subprocess.run([sys.executable, "-c", f"{statement}; {HEAVY}"], check=True)
 
 
+@pytest.mark.slow
 def test_the_command_line_starts_without_pydantic_ai() -> None:
     light = "import sys, signoff.cli; assert 'pydantic_ai' not in sys.modules"
     subprocess.run([sys.executable, "-c", light], check=True)
 
 
+@pytest.mark.slow
 def test_the_library_needs_neither_discord_nor_the_store() -> None:
     alone = "import sys, signoff; signoff.run_with_approval; assert not {'discord', 'signoff.store'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", alone], check=True)

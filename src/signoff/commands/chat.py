@@ -18,6 +18,7 @@ from rich.console import Console
 from signoff.agent.setup import Brain
 from signoff.approvals.model import DIRECT, Batch, Place
 from signoff.cards.actions import Offers
+from signoff.commands.invocation import command_line
 from signoff.config.schema import Config
 from signoff.core import Core, SystemClock, leave_for_certain, queue_limits
 from signoff.errors import SettingsError, StoreUnavailable
@@ -45,7 +46,7 @@ LEFT_OPEN = 3
 GREETING = "Signoff, model {}. Ctrl-D ends, Ctrl-C leaves; whatever is open then is kept."
 STOPPING = "Leaving. A tool that is running has {:g} seconds; Ctrl-C again leaves at once."
 FOREIGN = "The database holds unfinished work of a bot, whose place is Discord; leave out --database or name another."
-KEPT = "Something is still open. It is kept: `python main.py chat` takes it up again."
+KEPT = "Something is still open. It is kept: `{}` continues it."
 LOG_SIZE = 1_000_000
 
 
@@ -77,7 +78,7 @@ async def run_chat(settings: Settings, config: Config, *, go_on: bool = False) -
         kept = await store.run(lambda tx: tx.turns_in(*LIVE))
     if kept:
         with suppress(OSError):
-            screen.say(KEPT)
+            screen.say(KEPT.format(command_line("chat")))
     if told or kept:
         raise SystemExit(128 + told if told else LEFT_OPEN)
 

@@ -13,6 +13,7 @@ from signoff.bot.client import SignoffClient, point_at, run_bot
 from signoff.bot.directory import DiscordDirectory
 from signoff.bot.log_channels import LogChannels
 from signoff.cards.actions import Offers
+from signoff.commands.invocation import command_line
 from signoff.config.schema import Config
 from signoff.core import Core, SystemClock, leave_for_certain, queue_limits
 from signoff.errors import SettingsError
@@ -28,7 +29,7 @@ log = logging.getLogger(__name__)
 async def run_discord(settings: Settings, config: Config) -> None:
     """Serve Discord until told to stop. Raises StartupError with the line that a person reads."""
     if settings.discord_token is None:
-        todo = "write the bot's token into .env, or run `python main.py sandbox` to try it offline"
+        todo = f"write the bot's token into .env, or run `{command_line('sandbox')}` to try it offline"
         raise SettingsError(f"DISCORD_TOKEN is not set; {todo}")
     point_at(settings.api_url, settings.gateway_url)
     brain = Brain.build(config, settings.choose_model_name(config.agent.model))
