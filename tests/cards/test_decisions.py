@@ -179,7 +179,7 @@ def test_remember_is_offered_only_where_it_can_be_carried_out() -> None:
     offers = Offers(grants=GrantTerms(Remember.SESSION))
     request = make_request(args={"path": "a"})
     touching = replace(request, call=replace(request.call, operands={"a": "b"}))
-    for found, offered in ((request, True), (replace(request, held=True), False), (touching, False)):
+    for found, offered in ((request, True), (touching, False)):
         card = fit_card(make_batch(found), now=NOW, limit=4000, size=measure, offers=offers)
         assert ("Remember…" in [a.label for a in card.buttons]) == offered
         assert any("Remember covers" in as_text(line) for line in card.lead) == offered

@@ -60,6 +60,28 @@ async def test_each_call_of_a_batch_is_decided_by_itself(live: Rig) -> None:
     assert sorted(line for line in live.trace if "own" in line) == ["record own 1", "record own three"]
 
 
+async def test_a_held_call_is_looked_at_and_rejected_privately(live: Rig) -> None:
+    asked, card = await asks(live, 'call free {"value": "mixed 1"}; call record {"value": "mixed 2"}')
+    panel = await press(live, card, "More…")
+    assert panel.reply is not None
+    assert panel.reply.ephemeral
+    assert "mixed 1" in panel.reply.text
+    assert [b.label for b in panel.reply.buttons] == ["Reject"]
+    await press(live, panel.reply, "Reject")
+    changed = await shows(live, card, f"Rejected by {live.people['Ada'].mention}, needing no approval: free")
+    await press(live, changed, "Accept")
+    await live.sees(asked.id, "recorded mixed 2")
+    assert [line for line in live.trace if "mixed" in line] == ["record mixed 2"]
+
+
+async def test_held_calls_end_with_the_question_that_was_rejected(live: Rig) -> None:
+    asked, card = await asks(live, 'call free {"value": "apart 1"}; call record {"value": "apart 2"}')
+    await press(live, card, "Reject")
+    await live.sees(asked.id, "This is how it went")
+    await live.closed(card, "REJECTED by", "Not run, because nothing was approved: free")
+    assert not [line for line in live.trace if "apart" in line]
+
+
 async def test_accept_all_and_reject_all_decide_the_whole_card(live: Rig) -> None:
     asked, card = await asks(live, calls("all 1", "all 2"))
     await press(live, card, "Accept all")

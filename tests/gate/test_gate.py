@@ -544,18 +544,24 @@ async def test_a_call_that_only_waited_beside_one_settled_without_people_is_not_
         step = await bench.advance()
     assert {r.call.tool for r in batch_of(step).requests} == {"danger", "resize"}
     step = await bench.advance()
-    (request,) = batch_of(step).requests
-    assert request.summary == "a large disk costs money"
     assert ran == []
-    if how != "auto_deny":
+    if how == "grant":
+        (request,) = batch_of(step).requests
+        assert request.summary == "a large disk costs money"
         await bench.decide(step, Choice.ACCEPT)
         assert ran == [5000]
+    else:
+        assert isinstance(step, Finished), "nothing of its batch was approved, so it was not run"
 
 
-async def test_a_person_who_accepts_a_call_that_only_waited_is_not_asked_twice(bench: Bench) -> None:
+async def test_a_held_call_whose_tool_asks_is_put_to_people_with_its_own_words(bench: Bench) -> None:
+    """Row 36: accepting the call beside it is no approval of this one."""
     ran: list[int] = []
     step = await bench.start([BESIDE, "done"], [protected(bench.box), resizing(ran)])
-    assert isinstance(await bench.decide(step, Choice.ACCEPT), Finished)
+    again = await bench.decide(step, Choice.ACCEPT)
+    (request,) = batch_of(again).requests
+    assert (request.summary, request.held, ran) == ("a large disk costs money", False, [])
+    assert isinstance(await bench.decide(again, Choice.ACCEPT), Finished)
     assert ran == [5000]
 
 

@@ -28,12 +28,11 @@ async def gone_of(directory: Directory | None, server: str, roles_and_people: Co
 
 def note_gone(tx: DeskTx, ledger: Ledger, batch: Batch, gone: Collection[str], now: float) -> Ended | None:
     """Write it on the open requests that name them, and settle what nobody can decide now. None: nothing changed."""
-    changed = {old.id: new for old in batch.pending if (new := without(gone, old)) != old}
+    changed = {old.id: new for old in batch.open_questions if (new := without(gone, old)) != old}
     if not changed:
         return None
     for request in changed.values():
         tx.rewrite(request)
         ledger.record(tx, "approver_gone", batch, request, None, {"gone": ", ".join(request.missing)}, now)
     batch = replace(batch, requests=tuple(changed.get(r.id, r) for r in batch.requests))
-    settled = settled_for_nobody(batch, now)
-    return ledger.settle(tx, batch, settled), settled
+    return ledger.settle(tx, batch, settled_for_nobody(batch, now), now)

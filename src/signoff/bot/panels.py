@@ -5,6 +5,7 @@ Their buttons are the card's kind of buttons, so they work after a restart, and 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,14 +13,23 @@ from discord import ui
 
 from signoff.approvals.model import ApprovalRequest, Batch
 from signoff.bot import quoting
-from signoff.bot.card_view import MAX_TEXT, rows
+from signoff.bot.card_view import MAX_TEXT, ApprovalView, rows
 from signoff.bot.split import size
-from signoff.cards.actions import TOOL_ROOM, Offers, further_actions, remember_actions
+from signoff.cards.actions import TOOL_ROOM, Offers, further_actions, held_actions, look_actions, remember_actions
+from signoff.cards.build import build_held_call
 from signoff.cards.model import Action, Line
 from signoff.cards.wording import remember_lines
+from signoff.errors import CardFailed
 from signoff.text.visible import clip
 
+log = logging.getLogger(__name__)
+
 TOO_LONG: Line = ("Remember is not offered: the arguments are too long to be quoted here. Nothing was decided.",)
+MOST_HELD = 25
+"""Buttons in one panel: five rows of five."""
+NOT_SHOWN = "The arguments cannot be shown here. The call needs no approval; you can reject it."
+HELD_ROOM = 3000
+"""Characters of quoted text in the panel of one held call, before markup."""
 
 
 class Panel(ui.LayoutView):
@@ -31,6 +41,9 @@ class Panel(ui.LayoutView):
             self.add_item(ui.TextDisplay[Any](text))
         for row in rows(actions):
             self.add_item(row)
+
+
+AnyPanel = Panel | ApprovalView
 
 
 def said(line: Line) -> Panel:
@@ -47,6 +60,25 @@ def more(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> P
             "-# Remember is not offered: the operator or the kind of call does not permit it, or it is too long."
         )
     return Panel(["\n".join(lines)], further_actions(batch, request, offers, page))
+
+
+def held_calls(batch: Batch, page: int) -> Panel:
+    """A button for each held call of the card that is still open."""
+    lines = ["### Calls that need no approval", "Choose one to see its arguments or to reject it."]
+    return Panel(["\n".join(lines)], look_actions(batch, page)[:MOST_HELD])
+
+
+def held_call(batch: Batch, request: ApprovalRequest, offers: Offers, now: float) -> AnyPanel:
+    """The arguments of one held call, and a button that rejects it."""
+    try:
+        for room in (HELD_ROOM, HELD_ROOM // 2, HELD_ROOM // 4, 0):
+            view = ApprovalView(build_held_call(batch, request, now=now, room=room, offers=offers))
+            if not view.overflow():
+                return view
+    except CardFailed as error:
+        log.info("the held call %s is not shown: %s", request.id, error)
+    tool = quoting.code(clip(request.call.tool, TOOL_ROOM)[0])
+    return Panel([f"### {tool}\n{NOT_SHOWN}"], held_actions(batch, request, 0))
 
 
 def remember(batch: Batch, request: ApprovalRequest, offers: Offers, page: int, now: float) -> Panel:

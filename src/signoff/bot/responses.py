@@ -104,7 +104,7 @@ class Answers:
         except TimeoutError as error:
             raise Slow from error
 
-    async def panel(self, interaction: discord.Interaction[Any], visit: Visit, panel: panels.Panel) -> None:
+    async def panel(self, interaction: discord.Interaction[Any], visit: Visit, panel: panels.AnyPanel) -> None:
         """A private panel: a new one, or in place of the one that was pressed."""
         if visit.private:
             await redraw(interaction, panel)

@@ -58,6 +58,11 @@ class Sizes:
         return 2 if self.tight else 8 if self.calls <= 2 else 5
 
     @property
+    def held(self) -> int:
+        """The number of held calls that a line names."""
+        return self.already_ran
+
+    @property
     def reason(self) -> int:
         """For one reason that holds for all calls."""
         return REASON_ROOM

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from signoff.approvals.model import ApprovalRequest, Batch, RequestState
-from signoff.cards.actions import Offers, card_actions, turning
+from signoff.cards.actions import Offers, card_actions, held_actions, turning
 from signoff.cards.budget import ROOM, Sizes, reserve
 from signoff.cards.contents import PREVIEW, Draft, Page, draft_calls, draft_page
 from signoff.cards.frame import add_endings, quote_words, write_footer, write_lead, write_title
@@ -20,7 +20,17 @@ from signoff.cards.masking import mask_batch
 from signoff.cards.model import Card, CardCall, CardFile, Line, Tone
 from signoff.cards.values import Quoted, cost
 from signoff.cards.warnings import fit_findings
-from signoff.cards.wording import differ_by_call, edit_lines, gone_line, may_decide, status, void_line, votes_line
+from signoff.cards.wording import (
+    HELD_LEAD,
+    HELD_TITLE,
+    differ_by_call,
+    edit_lines,
+    gone_line,
+    may_decide,
+    status,
+    void_line,
+    votes_line,
+)
 from signoff.errors import CardFailed
 from signoff.text.visible import clip, visible
 
@@ -76,6 +86,13 @@ def fit_card(
         if size(card) <= limit:
             break
     return card
+
+
+def build_held_call(batch: Batch, request: ApprovalRequest, *, now: float, room: int = ROOM, offers: Offers) -> Card:
+    """A card for one held call alone: its arguments, and a way to reject it. No file is attached."""
+    alone = replace(batch, requests=(replace(request, held=False),), model_text="", already_ran=())
+    card = build_card(alone, now=now, room=room, can_attach=False, offers=offers)
+    return replace(card, title=HELD_TITLE, lead=(HELD_LEAD,), actions=tuple(held_actions(batch, request, 0)))
 
 
 def _as_shown(batch: Batch, offers: Offers) -> Batch:

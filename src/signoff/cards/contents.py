@@ -74,11 +74,12 @@ def draft_page(batch: Batch, number: int, can_attach: bool, offers: Offers) -> P
 
 
 def draft_calls(batch: Batch) -> list[Draft]:
-    if not batch.requests:
+    """Held calls are not among them: nobody has to review those, so they take no space."""
+    if not batch.questions:
         raise CardFailed("There is no call on this card.")
-    drafts = [_draft_call(batch, request) for request in batch.requests]
+    drafts = [_draft_call(batch, request) for request in batch.questions]
     texts = sum(len(value.text) for draft in drafts for value in draft.values)
-    names = sum(len(name) for request in batch.requests for name in request.call.args)
+    names = sum(len(name) for request in batch.questions for name in request.call.args)
     if texts + names + len(batch.model_text) > MOST:
         raise CardFailed(f"The calls are too long to be put to anyone: over {MOST} characters.")
     return drafts

@@ -18,7 +18,7 @@ from signoff.cards.masking import note_of
 from signoff.cards.model import Action, CardCall, Line, Moment, Quote, Verb
 from signoff.cards.values import Value
 from signoff.cards.warnings import findings_in
-from signoff.cards.wording import NAME_ROOM, may_decide_line, outcome, person
+from signoff.cards.wording import held_lines, list_tools, may_decide_line, outcome, person
 from signoff.text.visible import plain
 
 TITLE = "Tool Approval Required"
@@ -29,7 +29,7 @@ REMEMBER = "Remember covers this tool with exactly these arguments, and nothing 
 
 
 def write_title(batch: Batch) -> str:
-    calls, again = len(batch.requests), sum(r.kind is RequestKind.MAY_HAVE_RUN for r in batch.requests)
+    calls, again = len(batch.questions), sum(r.kind is RequestKind.MAY_HAVE_RUN for r in batch.questions)
     if not again:
         return TITLE
     if again < calls:
@@ -40,12 +40,10 @@ def write_title(batch: Batch) -> str:
 def write_lead(batch: Batch, page: Page, now: float, *, all_shown: bool, actions: Sequence[Action]) -> list[Line]:
     lead: list[Line] = [("Asked by ", person(batch.asker)), may_decide_line(batch)]
     if batch.already_ran:
-        named = page.sizes.already_ran
-        names = ", ".join(plain(tool, NAME_ROOM) for tool in batch.already_ran[:named])
-        more = len(batch.already_ran) - named
-        lead.append((f"Already ran: {names}{f' and {more} more' if more > 0 else ''}",))
+        lead.append((f"Already ran: {list_tools(batch.already_ran, page.sizes.already_ran)}",))
+    lead += held_lines(batch, page.sizes.held)
     if not batch.settled:
-        kinds = {r.kind for r in batch.pending}
+        kinds = {r.kind for r in batch.open_questions}
         verb = " or ".join(word for kind, word in _EXPIRED.items() if kind in kinds)
         open_until: Line = (f"{verb.capitalize()} automatically ", Moment(batch.deadline))
         lead.append(open_until if now < batch.deadline else ("The deadline has passed",))
@@ -55,13 +53,13 @@ def write_lead(batch: Batch, page: Page, now: float, *, all_shown: bool, actions
         if _offers_remember(batch, page, actions):
             lead.append((REMEMBER,))
     if batch.pages > 1:
-        first = batch.requests.index(batch.page(page.number)[0]) + 1
-        lead.append((f"Calls {first} to {first + len(page.drafts) - 1} of {len(batch.requests)}",))
+        first = batch.questions.index(batch.page(page.number)[0]) + 1
+        lead.append((f"Calls {first} to {first + len(page.drafts) - 1} of {len(batch.questions)}",))
     return lead
 
 
 def _offers_remember(batch: Batch, page: Page, actions: Sequence[Action]) -> bool:
-    if len(batch.requests) == 1:
+    if len(batch.questions) == 1:
         return any(action.verb is Verb.REMEMBER for action in actions)
     return any(r.state is RequestState.PENDING and page.offers.may_remember(r) for r in batch.page(page.number))
 
@@ -85,7 +83,7 @@ def quote_words(batch: Batch, page: Page, room: int) -> tuple[Quote | None, bool
 
 def add_endings(batch: Batch, page: Page, calls: Sequence[CardCall], *, apart: bool) -> list[CardCall]:
     """Add each call's outcome where they may differ, and the reasons that people gave."""
-    notes = {r.id: _given_reason(r) for r in batch.requests}
+    notes = {r.id: _given_reason(r) for r in batch.questions}
     sizes = page.sizes
     if not apart and len(set(notes.values())) == 1:
         label = "Reason given" if len(notes) == 1 else "Reason given for all calls"

@@ -20,8 +20,13 @@ _IMITATED = re.compile(r"(?i)\\u\{2039\}\s{0,8}masked")
 
 def mask_batch(batch: Batch, masker: Masker) -> Batch:
     """Raises ValueError if arguments could not be told apart once masked."""
-    requests = tuple(mask_request(request, masker) for request in batch.requests)
+    requests = tuple(_bare(r) if r.held else mask_request(r, masker) for r in batch.requests)
     return replace(batch, requests=requests, model_text=masker.mask_foreign(batch.model_text))
+
+
+def _bare(request: ApprovalRequest) -> ApprovalRequest:
+    """A held call without its arguments: the card shows only its tool's name."""
+    return replace(request, call=replace(request.call, args={}), metadata={}, preview="")
 
 
 def masks_of(request: ApprovalRequest) -> list[Finding]:

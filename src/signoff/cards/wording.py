@@ -52,6 +52,8 @@ _REMEMBERED = {
     Remember.ALWAYS: ", remembered for always",
 }
 
+HELD_TITLE = "This call needs no approval"
+HELD_LEAD: Line = ("It runs once everything on the card is decided and at least one call was accepted.",)
 UNKNOWN_REQUEST: Line = ("Unknown request: it is not from this place, or it is gone. Nothing was decided.",)
 NOT_SAVED: Line = ("Nothing was decided: the decision could not be saved. The request is still open; try again.",)
 OUTDATED: Line = ("The call was edited since you opened this: look again. Nothing was decided.",)
@@ -76,14 +78,14 @@ def may_decide_line(batch: Batch) -> Line:
     """The whole card's deciders, or that they differ from call to call."""
     if differ_by_call(batch):
         return ("Who may decide differs by call",)
-    who = may_decide(batch.requests[0], batch)
+    who = may_decide(batch.questions[0], batch)
     if who != NOBODY:
         return ("May decide: ", *who)
     return ("Nobody may decide this" if batch.settled else "Nobody may decide this: it will expire",)
 
 
 def differ_by_call(batch: Batch) -> bool:
-    return len({(r.approvers, r.missing, r.quorum, r.four_eyes) for r in batch.requests}) != 1
+    return len({(r.approvers, r.missing, r.quorum, r.four_eyes) for r in batch.questions}) != 1
 
 
 def may_decide(request: ApprovalRequest, batch: Batch, *, named_at_most: int = DECIDERS) -> Line:
@@ -171,10 +173,11 @@ def status(batch: Batch) -> tuple[Tone, Line | None]:
     """The card's tone and closing line: one outcome for all, or DECIDED where the calls differ."""
     if not batch.settled:
         return Tone.OPEN, None
-    endings = {outcome(r) for r in batch.requests}
+    questions = batch.questions
+    endings = {outcome(r) for r in questions}
     if len(endings) > 1:
         return Tone.MIXED, ("DECIDED",)
-    return (_TONES[batch.requests[0].state], endings.pop()) if batch.requests else (Tone.CANCELLED, ("CANCELLED",))
+    return (_TONES[questions[0].state], endings.pop()) if questions else (Tone.CANCELLED, ("CANCELLED",))
 
 
 def already_settled(batch: Batch, target: str | None = None) -> Line:
@@ -182,7 +185,7 @@ def already_settled(batch: Batch, target: str | None = None) -> Line:
 
     Nothing of it may be settled yet: after the deadline it is too late, even if nobody has swept up.
     """
-    settled = [r for r in batch.requests if r.settlement and target in (None, batch.id, r.id)]
+    settled = [r for r in _located(batch, target) if r.settlement]
     if not settled:
         return ("Too late, nobody decided in time: the deadline passed ", Moment(batch.deadline))
     endings = {outcome(r) for r in settled}
@@ -203,7 +206,8 @@ def not_allowed(batch: Batch, target: str | None = None, why: str = "") -> Line:
     """The private answer to the wrong person: who may decide what they clicked on, or what keeps them from it."""
     if why:
         return (f"You may not decide this: {why}.",)
-    requests = [r for r in batch.requests if target in (None, batch.id, r.id)]
+    # An approver of any question may reject a held call.
+    requests = [r for r in _located(batch, target) if not r.held] or batch.questions
     specs = {(r.approvers, r.missing, r.quorum, r.four_eyes) for r in requests}
     if len(specs) != 1:
         return ("You may not decide this. Who may differs by call: see the card.",)
@@ -251,10 +255,43 @@ def remember_lines(batch: Batch, request: ApprovalRequest, terms: GrantTerms, no
 
 def reminder(batch: Batch) -> Line:
     """What is still open, and until when."""
-    tools = [plain(r.call.tool, NAME_ROOM) for r in batch.pending]
+    tools = [plain(r.call.tool, NAME_ROOM) for r in batch.open_questions]
     named = ", ".join(list(dict.fromkeys(tools))[:CONDITIONS])
     calls = f"{named}" if len(tools) == 1 else f"{len(tools)} calls ({named})"
     return (f"Still open: {calls}, until ", Moment(batch.deadline))
+
+
+def held_lines(batch: Batch, named_at_most: int) -> list[Line]:
+    """The held calls of a card: those that run with the questions, those that did not run, those that were rejected."""
+    rejected = [r for r in batch.held if r.settlement and r.settlement.by]
+    others = [r for r in batch.held if r not in rejected]
+    not_run = [r for r in others if r.state not in (RequestState.PENDING, RequestState.APPROVED)]
+    waiting = [r for r in others if r not in not_run]
+
+    def tools(requests: Sequence[ApprovalRequest]) -> str:
+        return list_tools([r.call.tool for r in requests], named_at_most)
+
+    lines: list[Line] = []
+    if waiting:
+        lines.append((f"With these, needing no approval: {tools(waiting)}",))
+    if not_run:
+        lines.append((f"Not run, because nothing was approved: {tools(not_run)}",))
+    if rejected:
+        by = {r.settlement.by.id: r.settlement.by for r in rejected if r.settlement and r.settlement.by}
+        lines.append(("Rejected by ", *people(by.values()), f", needing no approval: {tools(rejected)}"))
+    return lines
+
+
+def list_tools(tools: Sequence[str], named_at_most: int) -> str:
+    """The tools of these calls, as trusted text."""
+    names = ", ".join(plain(tool, NAME_ROOM) for tool in tools[:named_at_most])
+    more = len(tools) - named_at_most
+    return names + (f" and {more} more" if more > 0 else "")
+
+
+def _located(batch: Batch, target: str | None) -> Sequence[ApprovalRequest]:
+    """The requests that a click on this target is about: all questions, or one request."""
+    return batch.questions if target in (None, batch.id) else [r for r in batch.requests if r.id == target]
 
 
 def _listed(items: Sequence[Line], last: str) -> Line:
