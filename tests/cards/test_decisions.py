@@ -10,7 +10,8 @@ from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Actor, ApprovalRequest, Choice, Edit, Remember, RequestState, Settlement, Vote
 from signoff.cards.actions import Offers
 from signoff.cards.build import fit_card
-from signoff.cards.wording import already_voted, deciders, not_allowed, outcome
+from signoff.cards.deciders import deciders
+from signoff.cards.wording import already_voted, not_allowed, outcome
 from tests.rigs.cards import ADMIN, ASKER, NOW, as_text, card_of, make_batch, make_request, measure, settle
 
 MAX = Actor("300", "max", "1")

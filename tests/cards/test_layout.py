@@ -9,8 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signoff.cards.contents import draft_calls
-from signoff.cards.layout import quote_values, share
-from signoff.cards.values import LABEL_ROOM, NOTE_ROOM, Quoted, Value, argument, argument_label, cost
+from signoff.cards.layout import (
+    LABEL_ROOM,
+    NOTE_ROOM,
+    Quoted,
+    Value,
+    argument,
+    argument_label,
+    cost,
+    quote_values,
+    share,
+)
 from tests.rigs.cards import make_batch, make_request
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from signoff.approvals.model import Batch, Choice, RequestState
 from signoff.cards.budget import settled_overhead
 from signoff.cards.build import build_card, fit_card
+from signoff.cards.layout import cost
 from signoff.cards.model import Action, Card
-from signoff.cards.values import cost
 from signoff.text.visible import is_hidden
 from tests.rigs.cards import (
     NOW,

@@ -19,7 +19,7 @@ from signoff.bot import responses as answers
 from signoff.bot.responses import REFUSED_ROOM, Slow, Visit
 from signoff.cards import wording
 from signoff.cards.model import Line, Moment, Person
-from signoff.cards.refusals import explain_refusal
+from signoff.cards.wording import explain_refusal
 from signoff.errors import StoreError
 from signoff.terminal import card_session
 from tests.rigs.cards import ADMIN, NOW, make_batch, make_request, settle

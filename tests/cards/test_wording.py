@@ -7,15 +7,9 @@ import pytest
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Batch, Choice, Remember, RequestState
 from signoff.cards.actions import Offers
+from signoff.cards.deciders import deciders, may_decide_line
 from signoff.cards.model import Moment, Person, RoleRef
-from signoff.cards.wording import (
-    UNKNOWN_REQUEST,
-    already_settled,
-    deciders,
-    may_decide_line,
-    not_allowed,
-    remember_lines,
-)
+from signoff.cards.wording import UNKNOWN_REQUEST, already_settled, not_allowed, remember_lines
 from tests.rigs.cards import NOW, as_text, make_batch, make_request, may_have_run, settle
 
 

@@ -21,10 +21,10 @@ from signoff.approvals.model import (
 )
 from signoff.cards.build import build_card
 from signoff.cards.contents import ADDED, EDITED, ORIGINAL, REMOVED
+from signoff.cards.deciders import NAME_ROOM
 from signoff.cards.files import ARGUMENTS
+from signoff.cards.layout import cost
 from signoff.cards.model import Card, CardCall, CardFile, Inline, Line, Moment, Person, Quote, RoleRef
-from signoff.cards.values import cost
-from signoff.cards.wording import NAME_ROOM
 from signoff.text.visible import unescape
 
 NOW = 1_700_000_000.0

@@ -24,7 +24,7 @@ from signoff.bot.sending import Failure
 from signoff.cards import wording
 from signoff.cards.actions import Offers
 from signoff.cards.model import Line
-from signoff.cards.refusals import explain_refusal
+from signoff.cards.wording import explain_refusal
 from signoff.errors import CardFailed, SignoffError
 
 log = logging.getLogger(__name__)

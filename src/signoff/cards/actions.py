@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from signoff.approvals.grants import GrantTerms, may_be_remembered
 from signoff.approvals.model import ApprovalRequest, Batch, Remember, RequestKind, RequestState
 from signoff.cards.forms import form_for
+from signoff.cards.layout import show
 from signoff.cards.masking import mask_request
 from signoff.cards.model import Action, Style, Verb
-from signoff.cards.values import show
 from signoff.text.secrets.masker import Masker
 from signoff.text.visible import plain
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from signoff.cards.values import NOTE_ROOM
-from signoff.cards.wording import CANCEL_ROOM, DECIDERS, NAME_ROOM, VOTERS
+from signoff.cards.deciders import DECIDERS, NAME_ROOM, VOTERS
+from signoff.cards.layout import NOTE_ROOM
+from signoff.cards.wording import CANCEL_ROOM
 
 ROOM = 2400
 """Quoted text on a card, unless the front end says otherwise."""

@@ -14,23 +14,13 @@ from signoff.approvals.model import ApprovalRequest, Batch, RequestState
 from signoff.cards.actions import Offers, card_actions, held_actions, turning
 from signoff.cards.budget import ROOM, Sizes, reserve
 from signoff.cards.contents import PREVIEW, Draft, Page, draft_calls, draft_page
+from signoff.cards.deciders import differ_by_call, gone_line, may_decide
 from signoff.cards.frame import add_endings, quote_words, write_footer, write_lead, write_title
-from signoff.cards.layout import quote_values, share
+from signoff.cards.layout import Quoted, cost, quote_values, share
 from signoff.cards.masking import mask_batch
 from signoff.cards.model import Card, CardCall, CardFile, Line, Tone
-from signoff.cards.values import Quoted, cost
 from signoff.cards.warnings import fit_findings
-from signoff.cards.wording import (
-    HELD_LEAD,
-    HELD_TITLE,
-    differ_by_call,
-    edit_lines,
-    gone_line,
-    may_decide,
-    status,
-    void_line,
-    votes_line,
-)
+from signoff.cards.wording import HELD_LEAD, HELD_TITLE, edit_lines, status, void_line, votes_line
 from signoff.errors import CardFailed
 from signoff.text.visible import clip, visible
 

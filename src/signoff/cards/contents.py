@@ -15,9 +15,9 @@ from signoff.approvals.model import ApprovalRequest, Batch
 from signoff.cards.actions import PREVIEW, TOOLS_WORDS, Offers
 from signoff.cards.budget import Sizes
 from signoff.cards.files import request_file
+from signoff.cards.layout import SHORT, Value, argument, strings_in
 from signoff.cards.masking import masks_of
 from signoff.cards.model import CardFile
-from signoff.cards.values import SHORT, Value, argument, strings_in
 from signoff.cards.warnings import Finding, argument_place, findings_in
 from signoff.errors import CardFailed
 from signoff.text.visible import plain

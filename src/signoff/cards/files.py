@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from signoff.approvals.model import ApprovalRequest, Batch
+from signoff.cards.layout import SHORT, strings_in
 from signoff.cards.model import CardFile
-from signoff.cards.values import SHORT, strings_in
 from signoff.cards.warnings import Finding
 from signoff.text.secrets.masker import count_masks
 from signoff.text.visible import visible

@@ -12,13 +12,13 @@ from dataclasses import replace
 from signoff.approvals.model import ApprovalRequest, Batch, RequestKind, RequestState
 from signoff.cards.budget import DIGEST_ROOM, ID_ROOM, OUTCOME_ROOM
 from signoff.cards.contents import Page
+from signoff.cards.deciders import may_decide_line, person
 from signoff.cards.files import file_name
-from signoff.cards.layout import beginning
+from signoff.cards.layout import Value, beginning
 from signoff.cards.masking import note_of
 from signoff.cards.model import Action, CardCall, Line, Moment, Quote, Verb
-from signoff.cards.values import Value
 from signoff.cards.warnings import findings_in
-from signoff.cards.wording import held_lines, list_tools, may_decide_line, outcome, person
+from signoff.cards.wording import held_lines, list_tools, outcome
 from signoff.text.visible import plain
 
 TITLE = "Tool Approval Required"

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from signoff.approvals.model import ApprovalRequest, Batch, JsonObject
-from signoff.cards.values import strings_in
+from signoff.cards.layout import strings_in
 from signoff.cards.warnings import Finding, argument_place
 from signoff.text.secrets.masker import Masker, count_masks
 

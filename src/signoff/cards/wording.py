@@ -5,25 +5,16 @@ Lines of trusted text in which people, roles and times are data. Knows batches, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from signoff.approvals.approvers import ASKER, MANAGE_SERVER, left, parts
+from signoff.approvals.errors import AlreadySettled, AlreadyVoted, NotAllowed, Outdated, Refused, UnknownRequest
 from signoff.approvals.grants import GrantTerms, depends_on_asker
-from signoff.approvals.model import Actor, ApprovalRequest, Batch, Choice, Remember, RequestState
-from signoff.cards.model import Inline, Line, Moment, Person, RoleRef, Tone
-from signoff.text.visible import clip, plain
+from signoff.approvals.model import ApprovalRequest, Batch, Choice, Remember, RequestState
+from signoff.cards.deciders import CONDITIONS, NAME_ROOM, NOBODY, may_decide, people, person
+from signoff.cards.model import Line, Moment, Tone
+from signoff.text.visible import plain, visible
 
-NAME_ROOM = 32
-"""Discord's own limit for names; longer ones are cut, which is harmless: the id is what counts."""
-DECIDERS = 4
-"""So many people and roles are named."""
-CONDITIONS = 3
-"""So many conditions of one decider are named, where several must hold."""
-VOTERS = 4
-"""So many of those who voted are named."""
 CANCEL_ROOM = 80
-
-NOBODY: Line = ("nobody",)
 
 _BY_CHOICE = {
     Choice.ACCEPT: "APPROVED by ",
@@ -61,58 +52,6 @@ LOOK_AGAIN: Line = ("The card has changed since you looked: look again. Nothing 
 SLOW: Line = ("I am slow just now, and nothing was changed. Try again.",)
 
 
-def person(actor: Actor) -> Person:
-    return Person(actor.id, clip(actor.name, NAME_ROOM)[0] or actor.id)
-
-
-def deciders(approvers: tuple[str, ...], batch: Batch, *, named_at_most: int = DECIDERS) -> Line:
-    """Who these specifications name, NOBODY included. An entry that cannot be read names nobody."""
-    named = [line for spec in dict.fromkeys(approvers) if (line := _decider(spec, batch))]
-    if not named:
-        return NOBODY
-    more = len(named) - named_at_most
-    return _listed([*named[:named_at_most], *([(f"{more} more",)] if more > 0 else [])], " or ")
-
-
-def may_decide_line(batch: Batch) -> Line:
-    """The whole card's deciders, or that they differ from call to call."""
-    if differ_by_call(batch):
-        return ("Who may decide differs by call",)
-    who = may_decide(batch.questions[0], batch)
-    if who != NOBODY:
-        return ("May decide: ", *who)
-    return ("Nobody may decide this" if batch.settled else "Nobody may decide this: it will expire",)
-
-
-def differ_by_call(batch: Batch) -> bool:
-    return len({(r.approvers, r.missing, r.quorum, r.four_eyes) for r in batch.questions}) != 1
-
-
-def may_decide(request: ApprovalRequest, batch: Batch, *, named_at_most: int = DECIDERS) -> Line:
-    """Who may decide this call, how many of them it takes, and whether the asker is one of them."""
-    who = deciders(left(request), batch, named_at_most=named_at_most)
-    if who == NOBODY:
-        return who
-    asker: Line = (", not by the asker",) if request.four_eyes else ()
-    several: Line = (f"; {request.quorum} people have to accept",) if request.quorum > 1 else ()
-    return (*who, *asker, *several)
-
-
-def gone_line(request: ApprovalRequest) -> Line:
-    """Which of those who may decide are gone; empty if nobody is."""
-    gone = [part for part in request.missing if ":" in part]
-    if not request.missing:
-        return ()
-    if all(part.startswith("role:") for part in gone):
-        what = "The role that may decide is gone" if len(gone) == 1 else "Roles that may decide are gone"
-    elif all(part.startswith("user:") for part in gone):
-        what = "The person who may decide is gone" if len(gone) == 1 else "People who may decide are gone"
-    else:
-        what = "Roles and people who may decide are gone"
-    named = ", ".join(plain(part.partition(":")[2], NAME_ROOM) for part in gone[:CONDITIONS])
-    return (f"{what}: {named}" if named else what,)
-
-
 def votes_line(request: ApprovalRequest) -> Line:
     """Who has accepted so far, where one is not enough; empty otherwise."""
     if request.quorum <= 1:
@@ -135,14 +74,6 @@ def edit_lines(request: ApprovalRequest) -> list[Line]:
         return []
     lines: list[Line] = [("Edited by ", person(edit.by), " ", Moment(edit.at))]
     return [*lines, ("Votes void by this edit: ", *people(edit.voided))] if edit.voided else lines
-
-
-def people(actors: Iterable[Actor]) -> Line:
-    """Ada, Grace and Max."""
-    found = [person(actor) for actor in actors]
-    more = len(found) - VOTERS
-    named: list[Line] = [(one,) for one in found[:VOTERS]]
-    return _listed([*named, *([(f"{more} more",)] if more > 0 else [])], " and ")
 
 
 def outcome(request: ApprovalRequest, *, cancel_room: int = CANCEL_ROOM) -> Line:
@@ -294,41 +225,21 @@ def _located(batch: Batch, target: str | None) -> Sequence[ApprovalRequest]:
     return batch.questions if target in (None, batch.id) else [r for r in batch.requests if r.id == target]
 
 
-def _listed(items: Sequence[Line], last: str) -> Line:
-    line: list[Inline] = []
-    for index, item in enumerate(items):
-        line += [*([] if not index else [last if index == len(items) - 1 else ", "]), *item]
-    return tuple(line)
-
-
-def _decider(spec: str, batch: Batch) -> Line:
-    """Whom one specification names; empty if nobody. Parts joined with & must all hold."""
-    found = [_named(part, batch) for part in parts(spec)]
-    if None in found:
-        return ()
-    if len(found) == 1:
-        only = found[0]
-        return ("members with Manage Server",) if only == MANAGE_SERVER else (only,) if only else ()
-    who = {one for one in found if isinstance(one, Person)}
-    if len(who) > 1:
-        return ()
-    rights = [("Manage Server",) if one == MANAGE_SERVER else (one,) for one in found if one and one not in who]
-    more = len(rights) - CONDITIONS
-    listed = _listed([*rights[:CONDITIONS], *([(f"{more} more",)] if more > 0 else [])], " and ")
-    whose: Line = (*who, *([" with "] if listed else [])) if who else ("people with ",)
-    return (*whose, *listed)
-
-
-def _named(part: str, batch: Batch) -> Inline | None:
-    if part == MANAGE_SERVER:
-        return MANAGE_SERVER
-    if part == ASKER:
-        return person(batch.asker)
-    kind, _, identifier = part.partition(":")
-    if not identifier or plain(identifier, NAME_ROOM) != identifier:
-        return None
-    if kind == "role":
-        return RoleRef(identifier)
-    if kind == "user":
-        return person(batch.asker) if identifier == batch.asker.id else Person(identifier, identifier)
-    return None
+def explain_refusal(error: Exception, target: str, room: int | None = None) -> Line | None:
+    """The words for this error, or None. `target` is what was decided; `room` bounds a text that is not only ours."""
+    match error:
+        case AlreadySettled():
+            return already_settled(error.batch, target)
+        case AlreadyVoted():
+            return already_voted(error.batch, target)
+        case Outdated():
+            return OUTDATED
+        case NotAllowed():
+            return not_allowed(error.batch, target, error.why)
+        case Refused():
+            # It may repeat what a tool said about somebody's arguments.
+            return (visible(str(error)).text[:room],)
+        case UnknownRequest():
+            return UNKNOWN_REQUEST
+        case _:
+            return None

@@ -22,7 +22,7 @@ from signoff.cards.actions import Offers, further_actions, held_actions, remembe
 from signoff.cards.build import build_card, build_held_call
 from signoff.cards.files import file_name
 from signoff.cards.model import Action, Card, CardFile, Line, Verb
-from signoff.cards.refusals import explain_refusal
+from signoff.cards.wording import explain_refusal
 from signoff.errors import CardFailed, SignoffError
 from signoff.terminal.console import Device, Withdrawn
 from signoff.terminal.covered import covered_lines
