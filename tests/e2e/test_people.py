@@ -225,7 +225,7 @@ async def test_a_vote_of_somebody_who_lost_the_role_is_void(live: Rig) -> None:
     second = await press(live, voted.updated, "Accept", "Nina")
     assert second.updated is not None
     assert f"Accepted by 1 of 2: {live.people['Nina'].mention}" in second.updated.text
-    assert f"Vote of {live.people['Olga'].mention} no longer counts" in second.updated.text
+    assert f"The vote of {live.people['Olga'].mention} no longer counts" in second.updated.text
     assert "record jury" not in live.trace
     await press(live, second.updated, "Accept", "Ada")
     done = await live.closed(card, "APPROVED by", live.people["Nina"].mention, live.people["Ada"].mention)
@@ -266,7 +266,7 @@ async def test_a_role_that_goes_while_its_card_is_open_means_nobody_and_the_admi
     assert f"<@&{role}>" in card.text
     await live.sandbox.delete_role(role)
     await live.sees(asked.id, "For the admins", f"role:{role}", "is gone", "nobody may decide")
-    await live.closed(card, "REJECTED automatically: nobody may decide", f"The role that may decide is gone: {role}")
+    await live.closed(card, "REJECTED automatically: nobody may decide", f"The approver role no longer exists: {role}")
     await live.sees(asked.id, "record: rejected", "nobody may decide this request")
     await live.ended(asked)
     assert "record fleeting" not in live.trace

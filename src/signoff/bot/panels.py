@@ -15,7 +15,7 @@ from signoff.approvals.model import ApprovalRequest, Batch
 from signoff.bot import quoting
 from signoff.bot.card_view import MAX_TEXT, ApprovalView, rows
 from signoff.bot.split import size
-from signoff.cards.actions import TOOL_ROOM, Offers, further_actions, held_actions, look_actions, remember_actions
+from signoff.cards.actions import TOOL_BUDGET, Offers, further_actions, held_actions, look_actions, remember_actions
 from signoff.cards.build import build_held_call
 from signoff.cards.model import Action, Line
 from signoff.cards.wording import remember_lines
@@ -28,7 +28,7 @@ TOO_LONG: Line = ("Remember is not offered: the arguments are too long to be quo
 MOST_HELD = 25
 """Buttons in one panel: five rows of five."""
 NOT_SHOWN = "The arguments cannot be shown here. The call needs no approval; you can reject it."
-HELD_ROOM = 3000
+HELD_BUDGET = 3000
 """Characters of quoted text in the panel of one held call, before markup."""
 
 
@@ -52,7 +52,7 @@ def said(line: Line) -> Panel:
 
 
 def more(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> Panel:
-    lines = [f"### {quoting.code(clip(request.call.tool, TOOL_ROOM)[0])}", "What else you can do with this call."]
+    lines = [f"### {quoting.code(clip(request.call.tool, TOOL_BUDGET)[0])}", "What else you can do with this call."]
     if why := offers.why_no_edit(request):
         lines.append(f"-# Edit is not offered: {quoting.trusted(why)}.")
     if not offers.may_remember(request):
@@ -71,19 +71,19 @@ def held_calls(batch: Batch, page: int) -> Panel:
 def held_call(batch: Batch, request: ApprovalRequest, offers: Offers, now: float) -> AnyPanel:
     """The arguments of one held call, and a button that rejects it."""
     try:
-        for room in (HELD_ROOM, HELD_ROOM // 2, HELD_ROOM // 4, 0):
-            view = ApprovalView(build_held_call(batch, request, now=now, room=room, offers=offers))
+        for budget in (HELD_BUDGET, HELD_BUDGET // 2, HELD_BUDGET // 4, 0):
+            view = ApprovalView(build_held_call(batch, request, now=now, budget=budget, offers=offers))
             if not view.overflow():
                 return view
     except CardFailed as error:
         log.info("the held call %s is not shown: %s", request.id, error)
-    tool = quoting.code(clip(request.call.tool, TOOL_ROOM)[0])
+    tool = quoting.code(clip(request.call.tool, TOOL_BUDGET)[0])
     return Panel([f"### {tool}\n{NOT_SHOWN}"], held_actions(batch, request, 0))
 
 
 def remember(batch: Batch, request: ApprovalRequest, offers: Offers, page: int, now: float) -> Panel:
     text, note = quoting.block(offers.quoted(request))
-    lines = [f"### Remember: {quoting.code(clip(request.call.tool, TOOL_ROOM)[0])}"]
+    lines = [f"### Remember: {quoting.code(clip(request.call.tool, TOOL_BUDGET)[0])}"]
     lines += [quoting.line(line) for line in remember_lines(batch, request, offers.grants, now)]
     texts = ["\n".join(lines), text + (f"\n-# {quoting.trusted(note)}" if note else "")]
     if sum(map(size, texts)) > MAX_TEXT:

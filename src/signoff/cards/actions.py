@@ -18,7 +18,7 @@ from signoff.cards.model import Action, Style, Verb
 from signoff.text.secrets.masker import Masker
 from signoff.text.visible import plain
 
-TOOL_ROOM = 64
+TOOL_BUDGET = 64
 QUOTED = 2400
 """Longer arguments are not remembered: the panel that says what is covered could not quote them."""
 TOOLS_WORDS = "Tool's words"
@@ -54,7 +54,7 @@ class Offers:
     """What is masked on the card cannot be edited by those who see the mask."""
 
     def why_no_edit(self, request: ApprovalRequest) -> str:
-        """Words for whoever would like to edit; empty if they may be given the form."""
+        """Why this call cannot be edited; empty if it can."""
         if request.kind is not RequestKind.CALL:
             return MAY_HAVE_RUN
         if request.held:
@@ -69,7 +69,7 @@ class Offers:
         """Only what the panel can quote whole: it offers an accept of its own, whatever the card could show."""
         if self.grants.widest is Remember.NONE or not may_be_remembered(request) or len(request.preview) > QUOTED:
             return False
-        return len(request.call.tool) <= TOOL_ROOM and len(self.quoted(request)) <= QUOTED
+        return len(request.call.tool) <= TOOL_BUDGET and len(self.quoted(request)) <= QUOTED
 
     def quoted(self, request: ApprovalRequest) -> str:
         """The arguments as people may see them, and what the tool says of them, as one text."""
@@ -140,7 +140,7 @@ def held_actions(batch: Batch, request: ApprovalRequest, page: int) -> list[Acti
 def look_actions(batch: Batch, page: int) -> list[Action]:
     """One button for each open held call, which leads to its arguments."""
     return [
-        Action(Verb.MORE, r.id, plain(r.call.tool, TOOL_ROOM), Style.PLAIN, batch.revision, page)
+        Action(Verb.MORE, r.id, plain(r.call.tool, TOOL_BUDGET), Style.PLAIN, batch.revision, page)
         for r in batch.held
         if r.state is RequestState.PENDING
     ]
@@ -164,8 +164,8 @@ def _alone(batch: Batch, request: ApprovalRequest, offers: Offers, shown: Collec
 
 def _among_others(batch: Batch, request: ApprovalRequest, page: int, shown: Collection[str]) -> list[Action]:
     both = [(Verb.ACCEPT, "Accept", Style.GOOD), (Verb.REJECT, "Reject", Style.BAD), (Verb.MORE, "More…", Style.PLAIN)]
-    found = _MAY_HAVE_RUN if request.kind is RequestKind.MAY_HAVE_RUN else both
-    actions = [Action(verb, request.id, label, style, batch.revision, page) for verb, label, style in found]
+    buttons = _MAY_HAVE_RUN if request.kind is RequestKind.MAY_HAVE_RUN else both
+    actions = [Action(verb, request.id, label, style, batch.revision, page) for verb, label, style in buttons]
     return _shown_only(actions, request.id in shown)
 
 

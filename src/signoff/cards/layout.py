@@ -18,8 +18,8 @@ from typing import Any, cast
 from signoff.cards.model import Quote
 from signoff.text.visible import clip, longest_head, longest_tail, visible
 
-LABEL_ROOM = 40
-NOTE_ROOM = 104
+LABEL_BUDGET = 40
+NOTE_BUDGET = 104
 """No note is longer."""
 SHORT = 200
 """Up to here a value on one line is shown without counts, and before the long ones."""
@@ -55,7 +55,7 @@ class Value:
     """Trusted, or made visible and short."""
     text: str
     kind: str = ""
-    """Empty for a string or words; else `number`, `null`, `list of 3` and so on, which tells 5 from "5"."""
+    """Empty for text; else `number`, `null`, `list of 3` and so on, which tells 5 from "5"."""
     label_cut: bool = False
 
     @property
@@ -68,7 +68,7 @@ class Value:
 
     @property
     def wants(self) -> int:
-        """The room it takes in its natural form."""
+        """The budget it takes in its natural form."""
         return cost(self.natural.quotes) if self.natural else MOST
 
     @cached_property
@@ -78,18 +78,18 @@ class Value:
     @cached_property
     def runs(self) -> list[tuple[int, int]]:
         """(first line, end) of the longest runs of equal or blank lines, in order."""
-        found: list[tuple[int, int]] = []
+        runs: list[tuple[int, int]] = []
         start = 0
         for _, group in groupby(self.lines, key=lambda line: line if line.strip(_BLANK) else ""):
             end = start + sum(1 for _ in group)
             if end - start > RUN:
-                found.append((start, end))
+                runs.append((start, end))
             start = end
-        return sorted(sorted(found, key=lambda run: run[0] - run[1])[:RUNS])
+        return sorted(sorted(runs, key=lambda run: run[0] - run[1])[:RUNS])
 
     @cached_property
     def natural(self) -> Quoted | None:
-        """As it is shown where there is room, long runs collapsed; None if it is too much for any room."""
+        """As it is shown where there is budget, long runs collapsed; None if it is too much for any budget."""
         if not self.runs:
             if len(self.lines) > LINES or len(self.text) > MOST:
                 return None
@@ -130,7 +130,7 @@ def argument(name: str, value: Any) -> Value:
 
 def argument_label(name: str) -> tuple[str, bool]:
     """An argument's name; in quotation marks unless it is one word, so that it never reads like a label of ours."""
-    return clip(name if _NAME.fullmatch(name) else json.dumps(name, ensure_ascii=False), LABEL_ROOM)
+    return clip(name if _NAME.fullmatch(name) else json.dumps(name, ensure_ascii=False), LABEL_BUDGET)
 
 
 def strings_in(value: Any) -> Iterator[str]:
@@ -184,12 +184,12 @@ CUT_LINES = 40
 _LEAST = 16
 
 
-def quote_values(values: Sequence[Value], room: int) -> Quoted:
-    """As many values as fit, whole where possible. Never costs more than `room`."""
+def quote_values(values: Sequence[Value], budget: int) -> Quoted:
+    """As many values as fit, whole where possible. Never costs more than `budget`."""
     shown: list[tuple[Value, int]] = []
-    left = room
+    left = budget
     for value in values:
-        least = min(value.wants, 2 * (len(value.label) + NOTE_ROOM + _LEAST))
+        least = min(value.wants, 2 * (len(value.label) + NOTE_BUDGET + _LEAST))
         if least <= left:
             shown.append((value, least))
             left -= least
@@ -204,9 +204,9 @@ def quote_values(values: Sequence[Value], room: int) -> Quoted:
     return Quoted(tuple(quotes), cuts, len(values) - len(shown))
 
 
-def cut(value: Value, room: int) -> Quoted:
+def cut(value: Value, budget: int) -> Quoted:
     """Beginning and end, each in a quote of its own whose note says which part of the whole it is."""
-    half = (room - 2 * (len(value.label) + NOTE_ROOM)) // 2
+    half = (budget - 2 * (len(value.label) + NOTE_BUDGET)) // 2
     text, total = value.text, len(value.text)
     head_stop, (tail_start, end) = _edges(value)
     head = longest_head(text[:head_stop], half, show)
@@ -217,16 +217,16 @@ def cut(value: Value, room: int) -> Quoted:
     return Quoted((first, last), cut=1)
 
 
-def beginning(value: Value, room: int) -> tuple[str, bool]:
-    """For words that explain and do not run: as much of the beginning as fits, and whether that is all."""
-    head = longest_head(value.text[: _edges(value)[0]], room, show)
+def beginning(value: Value, budget: int) -> tuple[str, bool]:
+    """For text that explains and does not run: as much of the beginning as fits, and whether that is all."""
+    head = longest_head(value.text[: _edges(value)[0]], budget, show)
     return show(value.text[:head]), head == len(value.text)
 
 
-def share(wants: Sequence[int], room: int) -> list[int]:
-    """Divide the room fairly: who wants less than an equal part gets what it wants, the others divide the rest."""
+def share(wants: Sequence[int], budget: int) -> list[int]:
+    """Divide the budget fairly: who wants less than an equal part gets what it wants, the others divide the rest."""
     given = [0] * len(wants)
-    left = room
+    left = budget
     for rank, index in enumerate(sorted(range(len(wants)), key=lambda i: wants[i])):
         given[index] = min(wants[index], left // (len(wants) - rank))
         left -= given[index]

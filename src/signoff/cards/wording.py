@@ -1,6 +1,7 @@
-"""The wording that every front end shares: who may decide, how it ended, and the private answers to a click.
+"""The wording that every front end shares: how a call ended, votes, held calls, and private responses to a click.
 
-Lines of trusted text in which people, roles and times are data. Knows batches, and nothing of any medium.
+Lines of trusted text in which people, roles and times are data. Knows batches and the desk's errors, and nothing of
+any medium. Approvers are named in `approver_names`.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from collections.abc import Sequence
 from signoff.approvals.errors import AlreadySettled, AlreadyVoted, NotAllowed, Outdated, Refused, UnknownRequest
 from signoff.approvals.grants import GrantTerms, depends_on_asker
 from signoff.approvals.model import ApprovalRequest, Batch, Choice, Remember, RequestState
-from signoff.cards.deciders import CONDITIONS, NAME_ROOM, NOBODY, may_decide, people, person
+from signoff.cards.approver_names import CONDITIONS, NAME_BUDGET, NOBODY, may_decide, people, person
 from signoff.cards.model import Line, Moment, Tone
 from signoff.text.visible import plain, visible
 
-CANCEL_ROOM = 80
+CANCEL_BUDGET = 80
 
 _BY_CHOICE = {
     Choice.ACCEPT: "APPROVED by ",
@@ -45,11 +46,11 @@ _REMEMBERED = {
 
 HELD_TITLE = "This call needs no approval"
 HELD_LEAD: Line = ("It runs once everything on the card is decided and at least one call was accepted.",)
-UNKNOWN_REQUEST: Line = ("Unknown request: it is not from this place, or it is gone. Nothing was decided.",)
+UNKNOWN_REQUEST: Line = ("Unknown request: it belongs to another place or no longer exists. Nothing was decided.",)
 NOT_SAVED: Line = ("Nothing was decided: the decision could not be saved. The request is still open; try again.",)
-OUTDATED: Line = ("The call was edited since you opened this: look again. Nothing was decided.",)
+OUTDATED: Line = ("The call was edited after you opened this: look again. Nothing was decided.",)
 LOOK_AGAIN: Line = ("The card has changed since you looked: look again. Nothing was decided.",)
-SLOW: Line = ("I am slow just now, and nothing was changed. Try again.",)
+SLOW: Line = ("I am slow right now. Nothing was changed; try again.",)
 
 
 def votes_line(request: ApprovalRequest) -> Line:
@@ -61,11 +62,11 @@ def votes_line(request: ApprovalRequest) -> Line:
 
 
 def void_line(request: ApprovalRequest) -> Line:
-    """Whose accept no longer counts; empty if all do."""
+    """The people whose accept no longer counts; empty if all do."""
     if not request.void:
         return ()
-    votes, count = ("Vote of ", "counts") if len(request.void) == 1 else ("Votes of ", "count")
-    return (votes, *people(vote.by for vote in request.void), f" no longer {count}: they may not decide this any more")
+    votes, count = ("The vote of ", "counts") if len(request.void) == 1 else ("The votes of ", "count")
+    return (votes, *people(vote.by for vote in request.void), f" no longer {count}: they may no longer decide this")
 
 
 def edit_lines(request: ApprovalRequest) -> list[Line]:
@@ -73,11 +74,11 @@ def edit_lines(request: ApprovalRequest) -> list[Line]:
     if edit is None:
         return []
     lines: list[Line] = [("Edited by ", person(edit.by), " ", Moment(edit.at))]
-    return [*lines, ("Votes void by this edit: ", *people(edit.voided))] if edit.voided else lines
+    return [*lines, ("Votes that this edit made void: ", *people(edit.voided))] if edit.voided else lines
 
 
-def outcome(request: ApprovalRequest, *, cancel_room: int = CANCEL_ROOM) -> Line:
-    """How this request ended, in the words that the card uses; empty while it is open."""
+def outcome(request: ApprovalRequest, *, cancel_budget: int = CANCEL_BUDGET) -> Line:
+    """How this request ended, as the card says it; empty while it is open."""
     settlement = request.settlement
     match request.state:
         case RequestState.PENDING:
@@ -86,12 +87,12 @@ def outcome(request: ApprovalRequest, *, cancel_room: int = CANCEL_ROOM) -> Line
             return ("TIMEOUT - Request expired",)
         case RequestState.CANCELLED:
             reason = settlement.note if settlement else ""
-            return ("CANCELLED - " + (plain(reason, cancel_room, prose=True) or "no reason given"),)
+            return ("CANCELLED - " + (plain(reason, cancel_budget, prose=True) or "no reason given"),)
         case RequestState.APPROVED | RequestState.REJECTED:
             usual = Choice.ACCEPT if request.state is RequestState.APPROVED else Choice.REJECT
             choice = (settlement.choice if settlement else None) or usual
             if settlement is None or settlement.by is None:
-                how = plain(settlement.note, cancel_room, prose=True) if settlement else ""
+                how = plain(settlement.note, cancel_budget, prose=True) if settlement else ""
                 return (_BY_NOBODY[choice] + (f": {how}" if how else ""),)
             decided = [settlement.by]
             if choice.state is RequestState.APPROVED and len(request.votes) > 1:
@@ -112,7 +113,7 @@ def status(batch: Batch) -> tuple[Tone, Line | None]:
 
 
 def already_settled(batch: Batch, target: str | None = None) -> Line:
-    """The private answer to a click that came second; `target` is what the click located, if not the whole batch.
+    """The private response to a click that came second; `target` is what the click located, if not the whole batch.
 
     Nothing of it may be settled yet: after the deadline it is too late, even if nobody has swept up.
     """
@@ -134,7 +135,7 @@ def already_settled(batch: Batch, target: str | None = None) -> Line:
 
 
 def not_allowed(batch: Batch, target: str | None = None, why: str = "") -> Line:
-    """The private answer to the wrong person: who may decide what they clicked on, or what keeps them from it."""
+    """The private response to the wrong person: who may decide what they clicked on, or what keeps them from it."""
     if why:
         return (f"You may not decide this: {why}.",)
     # An approver of any question may reject a held call.
@@ -149,7 +150,7 @@ def not_allowed(batch: Batch, target: str | None = None, why: str = "") -> Line:
 
 
 def already_voted(batch: Batch, target: str | None = None) -> Line:
-    """The private answer to a second accept by the same person."""
+    """The private response to a second accept by the same person."""
     requests = [r for r in batch.pending if r.votes and target in (None, batch.id, r.id)]
     counts = {(len(r.votes), r.quorum) for r in requests}
     if len(counts) != 1:
@@ -159,34 +160,34 @@ def already_voted(batch: Batch, target: str | None = None) -> Line:
 
 
 def answer(batch: Batch, target: str) -> Line:
-    """What became of one call, for the person who decided it from a private panel."""
-    found = next((r for r in batch.requests if r.id == target), None)
-    if found is None:
+    """The outcome of one call, for the person who decided it from a private panel."""
+    request = next((r for r in batch.requests if r.id == target), None)
+    if request is None:
         return ("Done: see the card.",)
-    if found.settlement:
-        return ("Done: ", *outcome(found))
-    return already_voted(batch, target) if found.votes else ("Changed. It waits to be accepted, on the card.",)
+    if request.settlement:
+        return ("Done: ", *outcome(request))
+    return already_voted(batch, target) if request.votes else ("Changed. The card waits for somebody to accept it.",)
 
 
 def remember_lines(batch: Batch, request: ApprovalRequest, terms: GrantTerms, now: float) -> list[Line]:
-    """What would be remembered, to the letter. The tool and its arguments are quoted by the caller."""
+    """The exact reach of a remembered decision. The caller quotes the tool and its arguments."""
     asked: Line = (", if ", person(batch.asker), " asks") if depends_on_asker(request) else ()
-    said = " and this said of them" if request.summary or request.preview else ""
+    said = " and with what the tool says about them" if request.summary or request.preview else ""
     until: Line = (", until ", Moment(now + terms.seconds), f" and at most {terms.uses} times")
     always = "in this direct conversation" if batch.place.is_direct else "in every conversation of this server"
     lines: list[Line] = [
-        (f"Covered is this tool, as it is now, with exactly these arguments{said}", *asked, ", and nothing else"),
+        (f"This remembers exactly this tool with exactly these arguments{said}", *asked),
         ("**Remember here**: in this conversation", *until),
     ]
     if terms.widest is Remember.ALWAYS:
         takes = "" if batch.place.is_direct else "; it takes Manage Server"
         lines.append((f"**Always**: {always}", *until, takes))
-    return [*lines, ("A call that others would have to decide asks again",)]
+    return [*lines, ("A call with other approvers asks again",)]
 
 
 def reminder(batch: Batch) -> Line:
-    """What is still open, and until when."""
-    tools = [plain(r.call.tool, NAME_ROOM) for r in batch.open_questions]
+    """The questions that are still open, and until when."""
+    tools = [plain(r.call.tool, NAME_BUDGET) for r in batch.open_questions]
     named = ", ".join(list(dict.fromkeys(tools))[:CONDITIONS])
     calls = f"{named}" if len(tools) == 1 else f"{len(tools)} calls ({named})"
     return (f"Still open: {calls}, until ", Moment(batch.deadline))
@@ -215,7 +216,7 @@ def held_lines(batch: Batch, named_at_most: int) -> list[Line]:
 
 def list_tools(tools: Sequence[str], named_at_most: int) -> str:
     """The tools of these calls, as trusted text."""
-    names = ", ".join(plain(tool, NAME_ROOM) for tool in tools[:named_at_most])
+    names = ", ".join(plain(tool, NAME_BUDGET) for tool in tools[:named_at_most])
     more = len(tools) - named_at_most
     return names + (f" and {more} more" if more > 0 else "")
 
@@ -225,8 +226,8 @@ def _located(batch: Batch, target: str | None) -> Sequence[ApprovalRequest]:
     return batch.questions if target in (None, batch.id) else [r for r in batch.requests if r.id == target]
 
 
-def explain_refusal(error: Exception, target: str, room: int | None = None) -> Line | None:
-    """The words for this error, or None. `target` is what was decided; `room` bounds a text that is not only ours."""
+def explain_refusal(error: Exception, target: str, budget: int | None = None) -> Line | None:
+    """The line for this error, or None if it is not the desk's. `budget` bounds a text that others may have written."""
     match error:
         case AlreadySettled():
             return already_settled(error.batch, target)
@@ -238,7 +239,7 @@ def explain_refusal(error: Exception, target: str, room: int | None = None) -> L
             return not_allowed(error.batch, target, error.why)
         case Refused():
             # It may repeat what a tool said about somebody's arguments.
-            return (visible(str(error)).text[:room],)
+            return (visible(str(error)).text[:budget],)
         case UnknownRequest():
             return UNKNOWN_REQUEST
         case _:

@@ -82,7 +82,7 @@ class CardSession:
             log.exception("card of %s not marked as final", batch.id)
 
     def _card(self, batch: Batch, page: int) -> Card:
-        card = build_card(batch, now=self.now(), room=ROOM, page=page, offers=self.offers)
+        card = build_card(batch, now=self.now(), budget=ROOM, page=page, offers=self.offers)
         notes = {r.id: self._hindrance(r, batch) for r in batch.open_questions}
         calls = (replace(c, facts=(*c.facts, (note,))) if (note := notes.get(c.request)) else c for c in card.calls)
         return replace(card, calls=tuple(calls))
@@ -137,7 +137,7 @@ class CardSession:
     def _held_call(self, batch: Batch, request: ApprovalRequest) -> HeldCall:
         tool = one_line(request.call.tool)
         try:
-            card = build_held_call(batch, request, now=self.now(), room=ROOM, offers=self.offers)
+            card = build_held_call(batch, request, now=self.now(), budget=ROOM, offers=self.offers)
         except CardFailed as error:
             return HeldCall(tool, Text(one_line(str(error))), held_actions(batch, request, 0))
         return HeldCall(tool, draw_card(card, self.now()), card.actions)

@@ -12,33 +12,33 @@ from signoff.approvals.model import Actor, ApprovalRequest, Batch
 from signoff.cards.model import Inline, Line, Person, RoleRef
 from signoff.text.visible import clip, plain
 
-NAME_ROOM = 32
+NAME_BUDGET = 32
 """Discord's own limit for names; longer ones are cut, which is harmless: the id is what counts."""
-DECIDERS = 4
-"""So many people and roles are named."""
+NAMED_APPROVERS = 4
+"""The number of people and roles that a line names."""
 CONDITIONS = 3
-"""So many conditions of one decider are named, where several must hold."""
+"""The number of conditions that are named for one approver, where several must hold."""
 VOTERS = 4
-"""So many of those who voted are named."""
+"""The number of voters that a line names."""
 
 NOBODY: Line = ("nobody",)
 
 
 def person(actor: Actor) -> Person:
-    return Person(actor.id, clip(actor.name, NAME_ROOM)[0] or actor.id)
+    return Person(actor.id, clip(actor.name, NAME_BUDGET)[0] or actor.id)
 
 
 def people(actors: Iterable[Actor]) -> Line:
     """Ada, Grace and Max."""
-    found = [person(actor) for actor in actors]
-    more = len(found) - VOTERS
-    named: list[Line] = [(one,) for one in found[:VOTERS]]
+    persons = [person(actor) for actor in actors]
+    more = len(persons) - VOTERS
+    named: list[Line] = [(one,) for one in persons[:VOTERS]]
     return _listed([*named, *([(f"{more} more",)] if more > 0 else [])], " and ")
 
 
-def deciders(approvers: tuple[str, ...], batch: Batch, *, named_at_most: int = DECIDERS) -> Line:
-    """Who these specifications name, NOBODY included. An entry that cannot be read names nobody."""
-    named = [line for spec in dict.fromkeys(approvers) if (line := _decider(spec, batch))]
+def name_approvers(approvers: tuple[str, ...], batch: Batch, *, named_at_most: int = NAMED_APPROVERS) -> Line:
+    """The people and roles that these specifications name, or NOBODY. An entry that cannot be read names nobody."""
+    named = [line for spec in dict.fromkeys(approvers) if (line := _named_by(spec, batch))]
     if not named:
         return NOBODY
     more = len(named) - named_at_most
@@ -46,7 +46,7 @@ def deciders(approvers: tuple[str, ...], batch: Batch, *, named_at_most: int = D
 
 
 def may_decide_line(batch: Batch) -> Line:
-    """The whole card's deciders, or that they differ from call to call."""
+    """The approvers of the whole card, or that they differ from call to call."""
     if differ_by_call(batch):
         return ("Who may decide differs by call",)
     who = may_decide(batch.questions[0], batch)
@@ -59,9 +59,9 @@ def differ_by_call(batch: Batch) -> bool:
     return len({(r.approvers, r.missing, r.quorum, r.four_eyes) for r in batch.questions}) != 1
 
 
-def may_decide(request: ApprovalRequest, batch: Batch, *, named_at_most: int = DECIDERS) -> Line:
+def may_decide(request: ApprovalRequest, batch: Batch, *, named_at_most: int = NAMED_APPROVERS) -> Line:
     """Who may decide this call, how many of them it takes, and whether the asker is one of them."""
-    who = deciders(left(request), batch, named_at_most=named_at_most)
+    who = name_approvers(left(request), batch, named_at_most=named_at_most)
     if who == NOBODY:
         return who
     asker: Line = (", not by the asker",) if request.four_eyes else ()
@@ -69,18 +69,22 @@ def may_decide(request: ApprovalRequest, batch: Batch, *, named_at_most: int = D
     return (*who, *asker, *several)
 
 
-def gone_line(request: ApprovalRequest) -> Line:
-    """Which of those who may decide are gone; empty if nobody is."""
-    gone = [part for part in request.missing if ":" in part]
+def missing_line(request: ApprovalRequest) -> Line:
+    """Which approvers are missing; empty if none is."""
+    missing = [part for part in request.missing if ":" in part]
     if not request.missing:
         return ()
-    if all(part.startswith("role:") for part in gone):
-        what = "The role that may decide is gone" if len(gone) == 1 else "Roles that may decide are gone"
-    elif all(part.startswith("user:") for part in gone):
-        what = "The person who may decide is gone" if len(gone) == 1 else "People who may decide are gone"
+    if all(part.startswith("role:") for part in missing):
+        what = "The approver role no longer exists" if len(missing) == 1 else "Approver roles no longer exist"
+    elif all(part.startswith("user:") for part in missing):
+        what = (
+            "The approver is no longer in this server"
+            if len(missing) == 1
+            else "Approvers are no longer in this server"
+        )
     else:
-        what = "Roles and people who may decide are gone"
-    named = ", ".join(plain(part.partition(":")[2], NAME_ROOM) for part in gone[:CONDITIONS])
+        what = "Approvers no longer exist"
+    named = ", ".join(plain(part.partition(":")[2], NAME_BUDGET) for part in missing[:CONDITIONS])
     return (f"{what}: {named}" if named else what,)
 
 
@@ -91,18 +95,18 @@ def _listed(items: Sequence[Line], last: str) -> Line:
     return tuple(line)
 
 
-def _decider(spec: str, batch: Batch) -> Line:
-    """Whom one specification names; empty if nobody. Parts joined with & must all hold."""
-    found = [_named(part, batch) for part in parts(spec)]
-    if None in found:
+def _named_by(spec: str, batch: Batch) -> Line:
+    """The people that one specification names; empty if nobody. Parts joined with & must all hold."""
+    named = [_named(part, batch) for part in parts(spec)]
+    if None in named:
         return ()
-    if len(found) == 1:
-        only = found[0]
+    if len(named) == 1:
+        only = named[0]
         return ("members with Manage Server",) if only == MANAGE_SERVER else (only,) if only else ()
-    who = {one for one in found if isinstance(one, Person)}
+    who = {one for one in named if isinstance(one, Person)}
     if len(who) > 1:
         return ()
-    rights = [("Manage Server",) if one == MANAGE_SERVER else (one,) for one in found if one and one not in who]
+    rights = [("Manage Server",) if one == MANAGE_SERVER else (one,) for one in named if one and one not in who]
     more = len(rights) - CONDITIONS
     listed = _listed([*rights[:CONDITIONS], *([(f"{more} more",)] if more > 0 else [])], " and ")
     whose: Line = (*who, *([" with "] if listed else [])) if who else ("people with ",)
@@ -115,7 +119,7 @@ def _named(part: str, batch: Batch) -> Inline | None:
     if part == ASKER:
         return person(batch.asker)
     kind, _, identifier = part.partition(":")
-    if not identifier or plain(identifier, NAME_ROOM) != identifier:
+    if not identifier or plain(identifier, NAME_BUDGET) != identifier:
         return None
     if kind == "role":
         return RoleRef(identifier)
