@@ -17,7 +17,7 @@ from signoff.approvals.audit import Anchor
 from signoff.store import Store
 from signoff.store.anchor import write_anchor
 from signoff.store.audit_file import open_audit_file
-from signoff.store.tx import Tx
+from signoff.store.store import Tx
 
 FILTERS: dict[str, dict[str, str]] = {
     "server": {},

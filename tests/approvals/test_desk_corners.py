@@ -73,8 +73,10 @@ async def test_a_held_call_that_nobody_may_decide_is_not_rejected_for_that(desk:
     held = make_request(make_call(args={"n": 2}), held=True, approvers=("user:7",), missing=("user:7",))
     batch = make_batch(asking, held)
     future = await opened(desk, batch)
-    assert [r.state for r in (await stored(desk, batch)).requests] == [RequestState.PENDING, RequestState.APPROVED]
+    assert [r.state for r in (await stored(desk, batch)).requests] == [RequestState.PENDING, RequestState.PENDING]
     assert not future.done()
+    await desk.decide(Click(asking.id, Choice.ACCEPT, ADA, PLACE.channel))
+    assert [r.state for r in future.result().requests] == [RequestState.APPROVED, RequestState.APPROVED]
 
 
 async def test_a_remembered_no_must_be_about_what_was_shown(desk: Desk) -> None:
@@ -98,13 +100,12 @@ async def test_accept_all_covers_the_page_that_was_shown(desk: Desk) -> None:
 
 
 async def test_an_edited_call_is_asked_about_on_the_operators_terms(desk: Desk) -> None:
-    batch = make_batch(make_request(held=True), make_request(make_call(args={"n": 2})))
+    batch = make_batch(make_request(), make_request(make_call(args={"n": 2})))
     await opened(desk, batch)
     request = batch.requests[0]
     editor = Editor(desk, HandReviser(ASKS), Terms(approvers=(*BY_ROLE, "manage_server"), quorum=2, four_eyes=True))
     edited = (await editor.edit(request.id, AFTER, request.call.digest, ADA, PLACE.channel, None)).batch.requests[0]
     assert (edited.approvers, edited.quorum, edited.four_eyes) == ((*BY_ROLE, "manage_server"), 2, True)
-    assert not edited.held
     assert (await stored(desk, batch)).requests[0] == edited
 
 

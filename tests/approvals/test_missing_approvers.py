@@ -87,12 +87,12 @@ async def test_each_call_of_a_card_is_judged_by_itself(desk: Desk, directory: Ha
     assert [r.missing for r in changed.requests] == [(), BY_ROLE, ()]
 
 
-async def test_what_was_only_held_for_it_goes_on(desk: Desk, directory: HandDirectory) -> None:
+async def test_a_held_call_ends_with_the_question_that_nobody_may_decide(desk: Desk, directory: HandDirectory) -> None:
     batch = make_batch(make_request(approvers=BY_ROLE), make_request(held=True))
     future = await opened(desk, batch)
     directory.gone = set(BY_ROLE)
     await desk.recheck_approvers()
-    assert [r.state for r in future.result().requests] == [RequestState.REJECTED, RequestState.APPROVED]
+    assert [r.state for r in future.result().requests] == [RequestState.REJECTED, RequestState.REJECTED]
 
 
 @pytest.mark.parametrize("modes", [Modes(), Modes(on_no_approver="approve")])

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from signoff.approvals.automatic import NOTHING_APPROVED
 from signoff.approvals.desk import Click, Desk, Modes
 from signoff.approvals.errors import AlreadySettled, AlreadyVoted, NotAllowed
-from signoff.approvals.model import Actor, Batch, Choice, Outcome, RequestKind, RequestState
+from signoff.approvals.model import Actor, Batch, Choice, Outcome, RequestKind, RequestState, Settlement
 from signoff.store import Store
 from tests.approvals.test_desk import opened
 from tests.conftest import ADA, MAX, OLGA, PLACE, HandClock, make_batch, make_request
@@ -245,5 +246,13 @@ async def test_what_could_be_settled_waits(desk: Desk, fields: dict[str, Any]) -
 
 async def test_auto_deny_leaves_what_needs_no_approval_alone(store: Store, clock: HandClock) -> None:
     desk = Desk(store, clock, Modes("auto_deny"))
+    future = await opened(desk, make_batch(make_request(held=True)))
+    assert [r.state for r in future.result().requests] == [RequestState.APPROVED]
+
+
+async def test_auto_deny_of_every_question_ends_the_held_calls_without_a_person(store: Store, clock: HandClock) -> None:
+    desk = Desk(store, clock, Modes("auto_deny"))
     future = await opened(desk, make_batch(make_request(), make_request(held=True)))
-    assert [r.state for r in future.result().requests] == [RequestState.REJECTED, RequestState.APPROVED]
+    question, held = future.result().requests
+    assert (question.state, held.state) == (RequestState.REJECTED, RequestState.REJECTED)
+    assert held.settlement == Settlement(Choice.REJECT, None, clock.now(), NOTHING_APPROVED)

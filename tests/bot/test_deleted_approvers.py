@@ -33,8 +33,8 @@ async def test_the_card_says_that_a_role_is_gone_and_the_admins_are_told(rig: Ri
     batch, card = await open_card(rig, f"role:{role}", "manage_server")
     assert f"<@&{role}>" in card.text
     await rig.sandbox.delete_role(role)
-    changed = await ada.wait_for_change(card, lambda m: "is gone" in m.text)
-    assert f"The role that may decide is gone: {role}" in changed.text
+    changed = await ada.wait_for_change(card, lambda m: "no longer exists" in m.text)
+    assert f"The approver role no longer exists: {role}" in changed.text
     assert f"<@&{role}>" not in changed.text
     said = await told(ada, card, f"role:{role}", "Others still may decide")
     assert said.pings == []
@@ -67,7 +67,7 @@ async def test_a_role_deleted_while_the_bot_was_away_is_noticed_when_it_is_back(
     await idle.sandbox.delete_role(role)
     await idle.sandbox.leave(left)
     async with idle.running():
-        await ada.wait_for_change(card, lambda m: "The role that may decide is gone" in m.text)
+        await ada.wait_for_change(card, lambda m: "The approver role no longer exists" in m.text)
         await told(ada, card, f"role:{role}", "Others still may decide")
         await told(ada, card, f"user:{left.id}", "nobody may decide")
         assert idle.desk.batches[lost.id].requests[0].state is RequestState.REJECTED
@@ -110,7 +110,7 @@ async def test_what_fails_is_logged_and_decides_nothing(rig: Rig, ada: Person) -
     assert rig.desk.batches[batch.id] == replace(batch)
     await rig.sandbox.fault("POST", "/messages", status=403, code=50013, times=1)
     await rig.sandbox.delete_role(second)
-    await ada.wait_for_change(card, lambda m: "is gone" in m.text)
+    await ada.wait_for_change(card, lambda m: "no longer exists" in m.text)
 
 
 LOST = {"approvers": ("role:7",), "missing": ("role:7",)}

@@ -68,7 +68,7 @@ async def test_an_edit_voids_the_votes_of_others_and_says_so(full: Rig, ada: Per
     batch, card = await show(full, make_batch(await full.place(), await full.asker(), request))
     await ada.click(card, "Accept")
     after = drawn(await olga.submit(await olga.click(card, "Edit…"), {"arguments-0": "b"}))
-    assert f"Votes void by this edit: <@{ada.id}>" in after.text
+    assert f"Votes that this edit made void: <@{ada.id}>" in after.text
     assert "Accepted by 0 of 2" in after.text
     stale = await ada.click(card, f"signoff:accept:{batch.id}:0:0", forged=True)
     assert "was edited since you opened this" in private(stale)
@@ -79,9 +79,9 @@ async def test_an_edit_voids_the_votes_of_others_and_says_so(full: Rig, ada: Per
     ("typed", "said"),
     [
         ('{"to": [', "This is not JSON"),
-        ('{"to": ["a"], "to": ["b"]}', "a name stands in it twice"),
+        ('{"to": ["a"], "to": ["b"]}', "a name appears twice"),
         ('["to"]', "must be one JSON object"),
-        ('{"to": NaN}', "NaN is no JSON value"),
+        ('{"to": NaN}', "NaN is not a JSON value"),
     ],
 )
 async def test_what_cannot_be_read_is_given_back(full: Rig, ada: Person, typed: str, said: str) -> None:

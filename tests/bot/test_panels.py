@@ -199,3 +199,50 @@ async def test_what_a_panel_cannot_quote_whole_is_not_remembered(full: Rig, ada:
         forged = await ada.click(card, f"signoff:accept_here:{request.id}:0:0", forged=True)
         assert "Nothing was decided" in private(forged)
     assert states(full, batch.id) == [RequestState.PENDING]
+
+
+async def test_a_held_call_is_chosen_looked_at_and_rejected(full: Rig, ada: Person) -> None:
+    asking = make_request({"path": "a.txt"})
+    held = [make_request({"n": str(n)}, tool=tool, held=True) for n, tool in enumerate(("roll_dice", "current_time"))]
+    batch, card = await show(full, make_batch(await full.place(), await full.asker(), asking, *held))
+    assert "With these, needing no approval: roll\\_dice, current\\_time" in card.text
+    panel = await opened(full, ada, card, f"signoff:more:{batch.id}:0:0")
+    assert labels(panel) == ["roll_dice", "current_time"]
+    one = drawn(await ada.click(panel, "roll_dice"))
+    assert one.id == panel.id
+    assert labels(one) == ["Reject"]
+    ended = drawn(await ada.click(one, "Reject"))
+    assert f"Done: REJECTED by <@{ada.id}>" in ended.text
+    public = await ada.wait_for_change(card, lambda m: "Rejected by" in m.text)
+    done = drawn(await ada.click(public, "Accept"))
+    assert states(full, batch.id) == [RequestState.APPROVED, RequestState.REJECTED, RequestState.APPROVED]
+    assert f"APPROVED by <@{ada.id}>" in done.text
+
+
+async def test_only_an_approver_looks_at_held_calls(full: Rig, ada: Person) -> None:
+    olga = await full.sandbox.person("Olga")
+    asking, held = make_request({"path": "a.txt"}), make_request({"n": "1"}, tool="roll_dice", held=True)
+    _, card = await show(full, make_batch(await full.place(), await full.asker(), asking, held))
+    assert "You may not decide this" in private(await olga.click(card, "More…"))
+    panel = await opened(full, ada, card, "More…")
+    assert labels(panel) == ["Reject"], "the only held call is shown at once"
+
+
+async def test_old_buttons_of_a_held_call_still_work(full: Rig, ada: Person) -> None:
+    """A card of an earlier version: it gave every call buttons of its own."""
+    requests = [make_request({"path": "a.txt"}), *(make_request({"n": str(n)}, tool="roll_dice") for n in range(2))]
+    batch, card = await show(full, make_batch(await full.place(), await full.asker(), *requests))
+    older = full.desk.memory.batches[batch.id]
+    now_held = tuple(replace(r, held=r.call.tool == "roll_dice") for r in older.requests)
+    full.desk.memory.batches[batch.id] = replace(older, requests=now_held)
+    after = drawn(await ada.click(card, f"signoff:accept:{requests[1].id}:0:0"))
+    assert states(full, batch.id) == [RequestState.PENDING, RequestState.APPROVED, RequestState.PENDING]
+    ended = full.desk.batches[batch.id].requests[1].settlement
+    assert ended is not None
+    assert ended.by is None
+    assert "With these, needing no approval: roll\\_dice, roll\\_dice" in after.text
+    stale = await ada.click(after, f"signoff:accept:{requests[2].id}:0:0", forged=True)
+    assert "look again" in private(stale)
+    done = drawn(await ada.click(after, "Accept"))
+    assert states(full, batch.id) == [RequestState.APPROVED] * 3
+    assert f"APPROVED by <@{ada.id}>" in done.text

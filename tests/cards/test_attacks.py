@@ -29,8 +29,8 @@ def hostile_batch(text: str) -> Batch:
 
 
 def test_markup_never_reaches_the_trusted_part() -> None:  # rows 1, 2, 3
-    for room in (0, 300, 5000):
-        for part in trusted_strings(card_of(hostile_batch(FORGERY), room)):
+    for budget in (0, 300, 5000):
+        for part in trusted_strings(card_of(hostile_batch(FORGERY), budget)):
             assert not set(part) & set("`*#<>@[]|\n"), part
 
 
@@ -51,8 +51,8 @@ def test_hidden_characters_are_shown_and_warned_about(text: str) -> None:  # row
     (quote,) = card.calls[0].quotes
     assert "\\u{" in quote.text
     assert card.calls[0].warnings[0].startswith("argument path: contains 1 hidden character: U+")
-    assert card.words is not None
-    assert "odd characters" in card.words.note
+    assert card.model_text is not None
+    assert "odd characters" in card.model_text.note
     assert not any(is_hidden(c) for part in quoted_strings(card_of(hostile_batch(text))) for c in part)
 
 

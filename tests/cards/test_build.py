@@ -88,7 +88,7 @@ def test_a_settled_card_keeps_its_content_and_its_files() -> None:
     batch = make_batch(make_request(args={"text": "x\n" * 3000}), make_request(2, {"n": 1}), model_text="Because.")
     before, after = card_of(batch), card_of(settle(batch, Choice.REJECT, note="no"))
     assert before.files == after.files
-    assert before.words == after.words
+    assert before.model_text == after.model_text
     assert replace(before.calls[0], actions=()) == after.calls[0]
     assert after.calls[1].quotes[:-1] == before.calls[1].quotes
 
@@ -150,7 +150,7 @@ def test_ten_calls_with_thirty_hostile_arguments_fit() -> None:
     seen: list[str] = []
     for page in range(batch.pages):
         card = fit_card(batch, now=NOW, limit=4000, size=measure, page=page)
-        assert measure(card) <= 3600, "leaves a front end some room for markup"
+        assert measure(card) <= 3600, "leaves a front end some budget for markup"
         assert len(card.files) == len(card.calls) <= PAGE
         assert all("values only there" in call.warnings[0] for call in card.calls)
         seen += [call.request for call in card.calls]
@@ -172,8 +172,8 @@ def test_fitting_does_not_depend_on_the_decision() -> None:
     batch = make_batch(make_request(args={"text": "word " * 3000}), model_text="x" * 3000)
     before = fit_card(batch, now=NOW, limit=4000, size=measure)
     after = fit_card(settle(batch), now=NOW + 500, limit=4000, size=measure)
-    assert (before.calls, before.files, before.words) == (after.calls, after.files, after.words)
-    assert measure(before) > 3000, "the room is used"
+    assert (before.calls, before.files, before.model_text) == (after.calls, after.files, after.model_text)
+    assert measure(before) > 3000, "the budget is used"
 
 
 @pytest.mark.parametrize("args", [{"x": object()}, {"x": 10**5000}, {"x": {1: 2, "a": 3}}])

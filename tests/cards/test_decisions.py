@@ -9,8 +9,9 @@ import pytest
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Actor, ApprovalRequest, Choice, Edit, Remember, RequestState, Settlement, Vote
 from signoff.cards.actions import Offers
+from signoff.cards.approver_names import name_approvers
 from signoff.cards.build import fit_card
-from signoff.cards.wording import already_voted, deciders, not_allowed, outcome
+from signoff.cards.wording import already_voted, not_allowed, outcome
 from tests.rigs.cards import ADMIN, ASKER, NOW, as_text, card_of, make_batch, make_request, measure, settle
 
 MAX = Actor("300", "max", "1")
@@ -29,11 +30,11 @@ def test_votes_and_quorum_are_on_the_card() -> None:
 
 def test_a_vote_that_no_longer_counts_is_on_the_card() -> None:
     request = make_request(quorum=3, votes=(Vote(ADMIN, NOW),), void=(Vote(MAX, NOW),))
-    said = "Vote of <Person 300> no longer counts: they may not decide this any more"
+    said = "The vote of <Person 300> no longer counts: they may no longer decide this"
     assert facts(request) == ["Accepted by 1 of 3: <Person 200>", said]
     two = replace(request, votes=(), void=(Vote(MAX, NOW), Vote(ASKER, NOW)))
     assert facts(two)[1] == (
-        "Votes of <Person 300> and <Person 100> no longer count: they may not decide this any more"
+        "The votes of <Person 300> and <Person 100> no longer count: they may no longer decide this"
     )
     assert said in facts(settle(make_batch(request), Choice.REJECT).requests[0])
     assert facts(settle(make_batch(request)).requests[0]) == [], "the outcome names those who counted"
@@ -55,10 +56,10 @@ def test_the_rules_words_are_trusted_and_on_one_line() -> None:
 @pytest.mark.parametrize(
     ("missing", "said"),
     [
-        (("role:7",), "The role that may decide is gone: 7"),
-        (("user:8",), "The person who may decide is gone: 8"),
-        (("role:7", "role:9"), "Roles that may decide are gone: 7, 9"),
-        (("role:7", "user:8"), "Roles and people who may decide are gone: 7, 8"),
+        (("role:7",), "The approver role no longer exists: 7"),
+        (("user:8",), "The approver is no longer in this server: 8"),
+        (("role:7", "role:9"), "Approver roles no longer exist: 7, 9"),
+        (("role:7", "user:8"), "Approvers no longer exist: 7, 8"),
     ],
 )
 def test_who_is_gone_is_said(missing: tuple[str, ...], said: str) -> None:
@@ -83,7 +84,7 @@ def test_who_is_gone_is_said(missing: tuple[str, ...], said: str) -> None:
     ],
 )
 def test_joined_specifications_in_words(spec: str, words: str) -> None:
-    assert as_text(deciders((spec,), make_batch())) == words
+    assert as_text(name_approvers((spec,), make_batch())) == words
 
 
 def test_terms_that_differ_are_told_call_by_call() -> None:
@@ -104,7 +105,7 @@ def test_an_edit_shows_both_and_what_is_the_same_once() -> None:
         ("path (original, does not run)", "a.txt"),
         ("path (edited)", "b.txt"),
     ]
-    assert facts(request) == ["Edited by <Person 200> <Moment >", "Votes void by this edit: <Person 300>"]
+    assert facts(request) == ["Edited by <Person 200> <Moment >", "Votes that this edit made void: <Person 300>"]
 
 
 def test_five_and_the_text_five_are_not_the_same() -> None:
@@ -179,7 +180,7 @@ def test_remember_is_offered_only_where_it_can_be_carried_out() -> None:
     offers = Offers(grants=GrantTerms(Remember.SESSION))
     request = make_request(args={"path": "a"})
     touching = replace(request, call=replace(request.call, operands={"a": "b"}))
-    for found, offered in ((request, True), (replace(request, held=True), False), (touching, False)):
+    for found, offered in ((request, True), (touching, False)):
         card = fit_card(make_batch(found), now=NOW, limit=4000, size=measure, offers=offers)
         assert ("Remember…" in [a.label for a in card.buttons]) == offered
         assert any("Remember covers" in as_text(line) for line in card.lead) == offered

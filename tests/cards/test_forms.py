@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from signoff.cards.forms import FIELD_ROOM, LABEL_ROOM, Form, NotReadable, form_for, written
+from signoff.cards.forms import FIELD_BUDGET, LABEL_BUDGET, Form, NotReadable, form_for, written
 from signoff.text.visible import is_hidden
 from tests.cards.test_properties import ARGS
 
@@ -26,12 +26,12 @@ def untouched(form: Form, args: Any) -> Any:
 def test_a_form_that_nobody_touched_changes_nothing(args: dict[str, Any]) -> None:
     form = form_for(args)
     if form is None:
-        assert len(json.dumps(args, indent=2)) > FIELD_ROOM
+        assert len(json.dumps(args, indent=2)) > FIELD_BUDGET
         return
     assert json.dumps(untouched(form, args), sort_keys=True) == json.dumps(args, sort_keys=True)
     for field in form.fields:
-        assert 1 <= len(field.label) <= LABEL_ROOM
-        assert len(field.text) <= FIELD_ROOM
+        assert 1 <= len(field.label) <= LABEL_BUDGET
+        assert len(field.text) <= FIELD_BUDGET
         assert not any(is_hidden(char) for char in field.text), "a person sees what they edit"
 
 

@@ -1,4 +1,4 @@
-"""How single values are shown: types told apart, labels, and the division of room."""
+"""How single values are shown: types told apart, labels, and the division of budget."""
 
 from __future__ import annotations
 
@@ -8,9 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signoff.cards.contents import draft_calls
-from signoff.cards.layout import quote_values, share
-from signoff.cards.values import LABEL_ROOM, NOTE_ROOM, Quoted, Value, argument, argument_label, cost
+from signoff.cards.contents import read_calls
+from signoff.cards.layout import (
+    LABEL_BUDGET,
+    NOTE_BUDGET,
+    Quoted,
+    Value,
+    argument,
+    argument_label,
+    cost,
+    quote_values,
+    share,
+)
 from tests.rigs.cards import make_batch, make_request
 
 
@@ -68,7 +77,7 @@ def test_values_and_their_notes(value: Any, text: str, note: str) -> None:
 def test_short_values_come_before_long_ones_whatever_the_order() -> None:
     args = {"content": "x\n" * 9, "path": "p", "a": "y" * 500, "mode": 1}
     for written in (args, dict(reversed(args.items()))):
-        (draft,) = draft_calls(make_batch(make_request(args=written)))
+        (draft,) = read_calls(make_batch(make_request(args=written)))
         assert [value.label for value in draft.values] == ["mode", "path", "a", "content"]
 
 
@@ -78,7 +87,7 @@ def test_names_that_are_not_one_word_are_quoted() -> None:
     assert argument_label("") == ('""', False)
     assert argument_label("a\u202e") == ('"a\\u{202E}"', False)
     long, was_cut = argument_label("n" * 900)
-    assert (len(long), was_cut) == (LABEL_ROOM, True)
+    assert (len(long), was_cut) == (LABEL_BUDGET, True)
     assert not _natural(argument("n" * 900, 1)).complete
 
 
@@ -96,18 +105,18 @@ def test_only_the_longest_runs_are_collapsed() -> None:
 
 
 @given(st.lists(st.integers(0, 500), max_size=12), st.integers(0, 2000))
-def test_room_is_shared_out_fairly(wants: list[int], room: int) -> None:
-    given_out = share(wants, room)
-    assert sum(given_out) <= room
+def test_room_is_shared_out_fairly(wants: list[int], budget: int) -> None:
+    given_out = share(wants, budget)
+    assert sum(given_out) <= budget
     assert all(0 <= got <= want for got, want in zip(given_out, wants, strict=True))
-    if sum(wants) <= room:
+    if sum(wants) <= budget:
         assert given_out == wants
 
 
 @given(st.lists(st.text("ab\n\u202e \u0301", max_size=400), max_size=6), st.integers(0, 1500))
-def test_quotes_stay_within_their_room(texts: list[str], room: int) -> None:
+def test_quotes_stay_within_their_room(texts: list[str], budget: int) -> None:
     values = [argument(f"name{i}" * (i + 1), text) for i, text in enumerate(texts)]
-    quoted = quote_values(values, room)
-    assert cost(quoted.quotes) <= room
-    assert all(len(q.note) <= NOTE_ROOM for q in quoted.quotes)
+    quoted = quote_values(values, budget)
+    assert cost(quoted.quotes) <= budget
+    assert all(len(q.note) <= NOTE_BUDGET for q in quoted.quotes)
     assert quoted.missing + len({q.label for q in quoted.quotes}) == len(values)

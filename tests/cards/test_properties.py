@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from signoff.approvals.model import Batch, Choice, RequestState
 from signoff.cards.budget import settled_overhead
 from signoff.cards.build import build_card, fit_card
+from signoff.cards.layout import cost
 from signoff.cards.model import Action, Card
-from signoff.cards.values import cost
 from signoff.text.visible import is_hidden
 from tests.rigs.cards import (
     NOW,
@@ -39,7 +39,7 @@ JSON = st.recursive(
     max_leaves=12,
 )
 ARGS = st.dictionaries(TEXT, JSON, max_size=8)
-ROOM = st.sampled_from([0, 50, 300, 900, 2400, 20_000])
+BUDGET = st.sampled_from([0, 50, 300, 900, 2400, 20_000])
 OVERHEAD = {1: 4474, 2: 7395, 3: 9373, 4: 11457}
 """The most that all but the quoted parts may take, by the number of calls."""
 
@@ -75,20 +75,20 @@ def batches(draw: st.DrawFn) -> Batch:
             return settle(batch, Choice(how), note=note)
 
 
-@given(batches(), ROOM)
+@given(batches(), BUDGET)
 @settings(deadline=None)
-def test_no_hidden_character_is_left_anywhere(batch: Batch, room: int) -> None:
-    card = build_card(batch, now=NOW, room=room)
+def test_no_hidden_character_is_left_anywhere(batch: Batch, budget: int) -> None:
+    card = build_card(batch, now=NOW, budget=budget)
     for part in [*quoted_strings(card), *trusted_strings(card)]:
         assert not any(is_hidden(c) for c in part), part
     for file in card.files:
         assert not any(is_hidden(c) for c in file.data.decode("utf-8"))
 
 
-@given(batches(), ROOM)
+@given(batches(), BUDGET)
 @settings(deadline=None)
-def test_the_exact_arguments_can_be_read_back(batch: Batch, room: int) -> None:
-    card = build_card(batch, now=NOW, room=room)
+def test_the_exact_arguments_can_be_read_back(batch: Batch, budget: int) -> None:
+    card = build_card(batch, now=NOW, budget=budget)
     files = {file.name: file for file in card.files}
     for request, call in zip(batch.requests, card.calls, strict=True):
         file = files.get(f"request-{request.id[:8]}.txt")
@@ -96,21 +96,21 @@ def test_the_exact_arguments_can_be_read_back(batch: Batch, room: int) -> None:
         assert json.dumps(found, sort_keys=True) == json.dumps(request.call.args, sort_keys=True)
 
 
-@given(batches(), ROOM)
+@given(batches(), BUDGET)
 @settings(deadline=None)
-def test_cards_are_bounded(batch: Batch, room: int) -> None:
-    card = build_card(batch, now=NOW, room=room)
-    assert measure(card) <= room + OVERHEAD[len(batch.requests)]
+def test_cards_are_bounded(batch: Batch, budget: int) -> None:
+    card = build_card(batch, now=NOW, budget=budget)
+    assert measure(card) <= budget + OVERHEAD[len(batch.requests)]
     as_open = settle(batch, None, None, state=RequestState.PENDING)
-    open_card = build_card(as_open, now=NOW, room=room)
+    open_card = build_card(as_open, now=NOW, budget=budget)
     quoted = sum(cost(call.quotes) for call in open_card.calls)
-    assert quoted + (len(open_card.words.text) if open_card.words else 0) <= room
+    assert quoted + (len(open_card.model_text.text) if open_card.model_text else 0) <= budget
     assert measure(card) <= measure(open_card) + settled_overhead(len(batch.requests))
 
 
-@given(batches(), ROOM)
+@given(batches(), BUDGET)
 @settings(deadline=None)
-def test_the_same_batch_gives_the_same_card_whatever_the_store_does(batch: Batch, room: int) -> None:
+def test_the_same_batch_gives_the_same_card_whatever_the_store_does(batch: Batch, budget: int) -> None:
     def restored(args: Any) -> Any:
         return dict(reversed(json.loads(json.dumps(args)).items()))
 
@@ -118,7 +118,7 @@ def test_the_same_batch_gives_the_same_card_whatever_the_store_does(batch: Batch
         copy.deepcopy(batch),
         requests=tuple(replace(r, call=replace(r.call, args=restored(r.call.args))) for r in batch.requests),
     )
-    assert build_card(batch, now=NOW, room=room) == build_card(again, now=NOW, room=room)
+    assert build_card(batch, now=NOW, budget=budget) == build_card(again, now=NOW, budget=budget)
     fitted = fit_card(batch, now=NOW, limit=4000, size=measure)
     assert fitted == fit_card(again, now=NOW, limit=4000, size=measure)
 
@@ -127,22 +127,22 @@ def accepted(card: Card) -> list[Action]:
     return [action for action in card.buttons if action.verb.choice is Choice.ACCEPT]
 
 
-@given(batches(), ROOM)
+@given(batches(), BUDGET)
 @settings(deadline=None)
-def test_accept_is_offered_only_for_what_is_shown_or_attached(batch: Batch, room: int) -> None:
-    whole = build_card(batch, now=NOW, room=room, can_attach=True)
-    blind = build_card(batch, now=NOW, room=room, can_attach=False)
+def test_accept_is_offered_only_for_what_is_shown_or_attached(batch: Batch, budget: int) -> None:
+    whole = build_card(batch, now=NOW, budget=budget, can_attach=True)
+    blind = build_card(batch, now=NOW, budget=budget, can_attach=False)
     assert blind.files == ()
     assert bool(accepted(blind)) == (not batch.settled and len(whole.files) < len(whole.calls))
     for file in whole.files:
         assert any(file.name in warning and file.sha256[:12] in warning for c in whole.calls for warning in c.warnings)
 
 
-@given(st.text("\n `#*@[]<>|x", min_size=1, max_size=300), ROOM)
+@given(st.text("\n `#*@[]<>|x", min_size=1, max_size=300), BUDGET)
 @settings(deadline=None)
-def test_markup_stays_in_quoted_parts(text: str, room: int) -> None:
+def test_markup_stays_in_quoted_parts(text: str, budget: int) -> None:
     request = make_request(args={text: text}, tool=text, metadata={"summary": text})
     batch = make_batch(request, model_text=text, already_ran=(text,))
     for candidate in (batch, settle(batch, None, None, text, RequestState.CANCELLED)):
-        for part in trusted_strings(build_card(candidate, now=NOW, room=room)):
+        for part in trusted_strings(build_card(candidate, now=NOW, budget=budget)):
             assert not set(part) & set("\n`#*@[]<>|")

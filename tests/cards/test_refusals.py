@@ -19,7 +19,7 @@ from signoff.bot import responses as answers
 from signoff.bot.responses import REFUSED_ROOM, Slow, Visit
 from signoff.cards import wording
 from signoff.cards.model import Line, Moment, Person
-from signoff.cards.refusals import explain_refusal
+from signoff.cards.wording import explain_refusal
 from signoff.errors import StoreError
 from signoff.terminal import card_session
 from tests.rigs.cards import ADMIN, NOW, make_batch, make_request, settle
@@ -31,11 +31,11 @@ VISIT = Visit(ADMIN, "10", "1")
 SAID: dict[DeskError, Line] = {
     AlreadySettled(settle(BATCH)): ("Already decided: ", "APPROVED by ", Person("200", "grace"), " ", Moment(NOW + 5)),
     AlreadyVoted(VOTED): ("Your accept is counted: 1 of 2.",),
-    Outdated(BATCH): ("The call was edited since you opened this: look again. Nothing was decided.",),
+    Outdated(BATCH): ("The call was edited after you opened this: look again. Nothing was decided.",),
     NotAllowed(BATCH): ("You may not decide this. These may: ", "members with Manage Server"),
     NotAllowed(BATCH, "you asked"): ("You may not decide this: you asked.",),
     Refused("Not changed: the tool says no."): ("Not changed: the tool says no.",),
-    UnknownRequest(): ("Unknown request: it is not from this place, or it is gone. Nothing was decided.",),
+    UnknownRequest(): ("Unknown request: it belongs to another place or no longer exists. Nothing was decided.",),
 }
 
 

@@ -21,7 +21,7 @@ def draw(card: Card) -> str:
         out += [f"  {_line(fact)}" for fact in call.facts]
         out += [f"  -> {_line(call.outcome)}"] if call.outcome else []
         out += [" ".join(f"[{action.label}]" for action in call.actions)] if call.actions else []
-    out += ["", *(_quote(card.words) if card.words else []), *([_line(card.status)] if card.status else [])]
+    out += ["", *(_quote(card.model_text) if card.model_text else []), *([_line(card.status)] if card.status else [])]
     out += [_line(card.footer), *(f"file {file.name}" for file in card.files)]
     return "\n".join([*out, " ".join(f"[{action.label}]" for action in card.actions)])
 
@@ -93,7 +93,7 @@ Rejected automatically <+290s>
 
 tool shell
   Why: write_file asks before every call
-  warning: Whole call: request-01010101.txt, 421 lines, 5663 characters, sha256 d821cab79858ad37
+  warning: Whole call: request-01010101.txt, 421 lines, 5665 characters, sha256 57a2dabeefa55e94
   warning: argument command: contains 1 hidden character: U+202E RIGHT-TO-LEFT OVERRIDE
   warning: argument command: mixes Cyrillic and Latin letters in one word: p\\u{0430}ypal (U+0430 CYRILLIC SMALL LETTER A)
   "Reason given":
@@ -113,9 +113,9 @@ file request-01010101.txt
 
 def test_the_file_of_a_hostile_card() -> None:
     args = {"command": "ls \u202e/tmp" + "\n" + "warning: none\x7f", "n": 5}
-    (file,) = build_card(make_batch(make_request(args=args), model_text="Safe."), now=NOW, room=0).files
+    (file,) = build_card(make_batch(make_request(args=args), model_text="Safe."), now=NOW, budget=0).files
     assert file.data.decode("utf-8") == snapshot("""\
-Signoff: one request, whole
+Signoff: one complete request
 request: "0101010101010101" of "b0b0b0b0b0b0b0b0"
 tool: "write_file"
 digest: "0101010101010101010101010101010101010101010101010101010101010101"
@@ -139,7 +139,7 @@ Arguments, exactly as they will run (JSON; all but plain ASCII is written as \\u
 def test_a_long_argument_in_little_room() -> None:
     text = " ".join(f"word{i}" for i in range(2000)) + "; rm -rf /"
     batch = make_batch(make_request(args={"command": text, "timeout": 30}, tool="shell"))
-    assert draw(build_card(batch, now=NOW, room=420)) == snapshot("""\
+    assert draw(build_card(batch, now=NOW, budget=420)) == snapshot("""\
 Tool Approval Required [open]
 Asked by @ada
 May decide: members with Manage Server
@@ -147,7 +147,7 @@ Rejected automatically <+290s>
 
 tool shell
   Why: write_file asks before every call
-  warning: Whole call: request-01010101.txt, 15 lines, 34267 characters, sha256 4ee2155f112544cb
+  warning: Whole call: request-01010101.txt, 15 lines, 34269 characters, sha256 da315f7dbd7ba816
   timeout (number):
     | 30
   command (characters 1-91 of 16899, 1 line in all):
@@ -159,7 +159,7 @@ Request 0101010101010101 · digest 010101010101
 file request-01010101.txt
 [Accept] [Reject] [Reject with a reason…]\
 """)
-    assert draw(build_card(batch, now=NOW, room=420, can_attach=False)) == snapshot("""\
+    assert draw(build_card(batch, now=NOW, budget=420, can_attach=False)) == snapshot("""\
 Tool Approval Required [open]
 Asked by @ada
 May decide: members with Manage Server

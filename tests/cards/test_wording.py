@@ -7,15 +7,9 @@ import pytest
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Batch, Choice, Remember, RequestState
 from signoff.cards.actions import Offers
+from signoff.cards.approver_names import may_decide_line, name_approvers
 from signoff.cards.model import Moment, Person, RoleRef
-from signoff.cards.wording import (
-    UNKNOWN_REQUEST,
-    already_settled,
-    deciders,
-    may_decide_line,
-    not_allowed,
-    remember_lines,
-)
+from signoff.cards.wording import UNKNOWN_REQUEST, already_settled, not_allowed, remember_lines
 from tests.rigs.cards import NOW, as_text, make_batch, make_request, may_have_run, settle
 
 
@@ -67,7 +61,7 @@ def test_a_click_on_one_call_is_told_about_that_call() -> None:
 )
 def test_who_may_decide_in_words(approvers: tuple[str, ...], words: str | None) -> None:
     expected = words or "<Person 1>, <Person 2>, <Person 3>, <Person 4> or 2 more"
-    assert as_text(deciders(approvers, make_batch())) == expected
+    assert as_text(name_approvers(approvers, make_batch())) == expected
 
 
 def test_the_wrong_person_is_told_who_may_decide() -> None:
@@ -95,11 +89,11 @@ def covered(batch: Batch) -> str:
 
 
 def test_what_would_be_remembered_is_said_to_the_letter() -> None:
-    alone = "Covered is this tool, as it is now, with exactly these arguments"
-    assert covered(make_batch(make_request())) == f"{alone}, and nothing else"
-    assert covered(make_batch(make_request(preview="- a"))) == f"{alone} and this said of them, and nothing else"
+    alone = "This remembers exactly this tool with exactly these arguments"
+    assert covered(make_batch(make_request())) == alone
+    assert covered(make_batch(make_request(preview="- a"))) == f"{alone} and with what the tool says about them"
     for request in (make_request(four_eyes=True), make_request(approvers=("asker",))):
-        assert covered(make_batch(request)) == f"{alone}, if <Person 100> asks, and nothing else"
+        assert covered(make_batch(request)) == f"{alone}, if <Person 100> asks"
 
 
 def test_nothing_is_remembered_that_the_panel_could_not_quote() -> None:

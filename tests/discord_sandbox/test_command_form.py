@@ -42,7 +42,7 @@ def choices(count: int, **fields: Any) -> list[Json]:
 
 def codes(errors: Json, path: str = "") -> dict[str, str]:
     """The errors of a form: path -> code."""
-    flat = dict.fromkeys([path], errors["_errors"][0]["code"]) if "_errors" in errors else {}
+    flat: dict[str, str] = {path: errors["_errors"][0]["code"]} if "_errors" in errors else {}
     for key, inner in errors.items():
         if key != "_errors":
             flat |= codes(inner, f"{path}.{key}".lstrip("."))

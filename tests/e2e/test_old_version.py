@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from discord_sandbox.sight import SeenMessage
+from discord_sandbox.seen import SeenMessage
 from tests.rigs.live_bot import MAIN, Rig
 from tests.rigs.office import commands_known, order, press
 from tests.rigs.old_version import restarted

@@ -60,6 +60,28 @@ async def test_each_call_of_a_batch_is_decided_by_itself(live: Rig) -> None:
     assert sorted(line for line in live.trace if "own" in line) == ["record own 1", "record own three"]
 
 
+async def test_a_held_call_is_looked_at_and_rejected_privately(live: Rig) -> None:
+    asked, card = await asks(live, 'call free {"value": "mixed 1"}; call record {"value": "mixed 2"}')
+    panel = await press(live, card, "More…")
+    assert panel.reply is not None
+    assert panel.reply.ephemeral
+    assert "mixed 1" in panel.reply.text
+    assert [b.label for b in panel.reply.buttons] == ["Reject"]
+    await press(live, panel.reply, "Reject")
+    changed = await shows(live, card, f"Rejected by {live.people['Ada'].mention}, needing no approval: free")
+    await press(live, changed, "Accept")
+    await live.sees(asked.id, "recorded mixed 2")
+    assert [line for line in live.trace if "mixed" in line] == ["record mixed 2"]
+
+
+async def test_held_calls_end_with_the_question_that_was_rejected(live: Rig) -> None:
+    asked, card = await asks(live, 'call free {"value": "apart 1"}; call record {"value": "apart 2"}')
+    await press(live, card, "Reject")
+    await live.sees(asked.id, "This is how it went")
+    await live.closed(card, "REJECTED by", "Not run, because nothing was approved: free")
+    assert not [line for line in live.trace if "apart" in line]
+
+
 async def test_accept_all_and_reject_all_decide_the_whole_card(live: Rig) -> None:
     asked, card = await asks(live, calls("all 1", "all 2"))
     await press(live, card, "Accept all")
@@ -203,7 +225,7 @@ async def test_a_vote_of_somebody_who_lost_the_role_is_void(live: Rig) -> None:
     second = await press(live, voted.updated, "Accept", "Nina")
     assert second.updated is not None
     assert f"Accepted by 1 of 2: {live.people['Nina'].mention}" in second.updated.text
-    assert f"Vote of {live.people['Olga'].mention} no longer counts" in second.updated.text
+    assert f"The vote of {live.people['Olga'].mention} no longer counts" in second.updated.text
     assert "record jury" not in live.trace
     await press(live, second.updated, "Accept", "Ada")
     done = await live.closed(card, "APPROVED by", live.people["Nina"].mention, live.people["Ada"].mention)
@@ -244,7 +266,7 @@ async def test_a_role_that_goes_while_its_card_is_open_means_nobody_and_the_admi
     assert f"<@&{role}>" in card.text
     await live.sandbox.delete_role(role)
     await live.sees(asked.id, "For the admins", f"role:{role}", "is gone", "nobody may decide")
-    await live.closed(card, "REJECTED automatically: nobody may decide", f"The role that may decide is gone: {role}")
+    await live.closed(card, "REJECTED automatically: nobody may decide", f"The approver role no longer exists: {role}")
     await live.sees(asked.id, "record: rejected", "nobody may decide this request")
     await live.ended(asked)
     assert "record fleeting" not in live.trace

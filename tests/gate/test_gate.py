@@ -544,12 +544,14 @@ async def test_a_call_that_only_waited_beside_one_settled_without_people_is_not_
         step = await bench.advance()
     assert {r.call.tool for r in batch_of(step).requests} == {"danger", "resize"}
     step = await bench.advance()
-    (request,) = batch_of(step).requests
-    assert request.summary == "a large disk costs money"
     assert ran == []
-    if how != "auto_deny":
+    if how == "grant":
+        (request,) = batch_of(step).requests
+        assert request.summary == "a large disk costs money"
         await bench.decide(step, Choice.ACCEPT)
         assert ran == [5000]
+    else:
+        assert isinstance(step, Finished), "nothing of its batch was approved, so it was not run"
 
 
 async def test_a_held_call_whose_tool_asks_is_put_on_a_card_with_the_tools_words(bench: Bench) -> None:

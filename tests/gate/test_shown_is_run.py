@@ -68,7 +68,7 @@ async def test_an_alias_cannot_carry_another_value_past_card_and_rules(kind: str
         got.append(target.path)
         return "read"
 
-    tool = beside if wrapped else alone
+    tool: Any = beside if wrapped else alone
     trick = {"p": "/etc/passwd", "path": "/tmp/x"}
     played = await play_both(
         kind, bench, [Tool(tool, requires_approval=True)], one(tool.__name__, {"target": trick} if wrapped else trick)

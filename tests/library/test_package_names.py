@@ -6,8 +6,18 @@ import signoff
 
 PROMISED = {
     *("ApprovalDecision", "ApprovalMemory", "ApprovalMode", "ApprovalRequest", "ApprovalUI", "AsyncApprovalUI"),
-    *("AsyncScriptedUI", "MemoryBroken", "Policy", "Remembered", "Rule", "ScriptedUI", "TerminalUI", "Verdict"),
-    *("build_approval_requests", "collect_approvals", "collect_approvals_sync"),
+    *(
+        "AsyncScriptedUI",
+        "MemoryBroken",
+        "Policy",
+        "Preview",
+        "Remembered",
+        "Rule",
+        "ScriptedUI",
+        "TerminalUI",
+        "Verdict",
+    ),
+    *("build_approval_requests", "call_info", "collect_approvals", "collect_approvals_sync"),
     *("run_with_approval", "run_with_approval_sync"),
 }
 

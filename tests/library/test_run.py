@@ -144,15 +144,15 @@ async def remembering(decision: ApprovalDecision, tool: str = "danger") -> Appro
 @pytest.mark.parametrize(
     ("options", "ran"),
     [
-        ({"mode": "auto_deny"}, ["safe"]),
+        ({"mode": "auto_deny"}, []),
         ({"mode": "auto_approve"}, ["danger", "safe"]),
-        ({}, ["safe"]),
+        ({}, []),
         ({"on_no_approver": "approve"}, ["danger", "safe"]),
-        ({"ui": ScriptedUI([]), "max_rounds": 0}, ["safe"]),
+        ({"ui": ScriptedUI([]), "max_rounds": 0}, []),
     ],
 )
 @pytest.mark.parametrize("beside", [(), (("final_result", {"response": 1}),)])
-async def test_a_call_that_needs_no_approval_does_not_wait_where_nobody_is_asked(
+async def test_a_held_call_follows_the_questions_where_nobody_is_asked(
     options: dict[str, Any], ran: list[str], beside: Any
 ) -> None:
     box = Box()
@@ -167,12 +167,12 @@ async def test_a_call_that_needs_no_approval_does_not_wait_where_nobody_is_asked
 
 
 @pytest.mark.parametrize("approved", [True, False])
-async def test_a_call_does_not_wait_beside_one_that_memory_decides(approved: bool) -> None:
+async def test_a_held_call_follows_a_question_that_memory_decides(approved: bool) -> None:
     box, ui = Box(), ScriptedUI([])
     memory = await remembering(ApprovalDecision(approved, remember="session"))
     agent, _ = play(calls(("danger", {}), ("safe", {})), "done", tools=[protected(box), box.tool("safe")])
     await run_with_approval(agent, "go", ui=ui, memory=memory)
-    assert sorted(tool for tool, *_ in box.ran) == (["danger", "safe"] if approved else ["safe"])
+    assert sorted(tool for tool, *_ in box.ran) == (["danger", "safe"] if approved else [])
     assert ui.asked == []
 
 
@@ -215,7 +215,7 @@ async def test_a_held_call_is_not_run_if_nothing_of_its_response_was_accepted(fi
     assert any(part.tool_name == "safe" and "you may call it again" in str(part.content) for part in parts)
 
 
-@pytest.mark.parametrize("options", [{"mode": "auto_deny"}, {"ui": ScriptedUI([False])}, {}])
+@pytest.mark.parametrize("options", [{"ui": ScriptedUI([False])}, {}])
 async def test_a_call_that_nobody_saw_is_not_approved_if_its_tool_asks_by_itself(options: dict[str, Any]) -> None:
     ran: list[bool] = []
 
@@ -230,7 +230,9 @@ async def test_a_call_that_nobody_saw_is_not_approved_if_its_tool_asks_by_itself
     events: list[Any] = []
     await run_with_approval(agent, "go", memory=memory, on_event=events.append, **options)
     assert ran == []
-    assert [event["approved"] for event in events if event["tool"] == "picky"] == [False]
+    heard = [(event["how"], event["approved"]) for event in events if event["tool"] == "picky"]
+    assert heard[0] == ("held", True)
+    assert [approved for how, approved in heard if how != "held"] == [False]
 
 
 async def test_approved_calls_run_concurrently() -> None:

@@ -116,7 +116,7 @@ async def test_two_approvers_decide_a_write_that_one_of_them_edits(live: Launche
         await picture(page, "4-the-form")
         await form.get_by_role("button", name="Submit").click()
         await expect(card).to_contain_text("Edited by @Nina")
-        await expect(card).to_contain_text("Votes void by this edit: @Olga")
+        await expect(card).to_contain_text("Votes that this edit made void: @Olga")
         await expect(card).to_contain_text("Accepted by 0 of 2")
         await expect(card).to_contain_text("PORT=8080")
         await expect(card).to_contain_text("+PORT=9090")

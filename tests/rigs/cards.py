@@ -19,12 +19,12 @@ from signoff.approvals.model import (
     Settlement,
     ToolCall,
 )
+from signoff.cards.approver_names import NAME_BUDGET
 from signoff.cards.build import build_card
 from signoff.cards.contents import ADDED, EDITED, ORIGINAL, REMOVED
 from signoff.cards.files import ARGUMENTS
+from signoff.cards.layout import cost
 from signoff.cards.model import Card, CardCall, CardFile, Inline, Line, Moment, Person, Quote, RoleRef
-from signoff.cards.values import cost
-from signoff.cards.wording import NAME_ROOM
 from signoff.text.visible import unescape
 
 NOW = 1_700_000_000.0
@@ -65,8 +65,8 @@ def may_have_run(number: int = 1) -> ApprovalRequest:
     return make_request(number, {"path": "a.txt"}, kind=RequestKind.MAY_HAVE_RUN)
 
 
-def card_of(batch: Batch, room: int = 2400, *, now: float = NOW, can_attach: bool = True) -> Card:
-    return build_card(batch, now=now, room=room, can_attach=can_attach)
+def card_of(batch: Batch, budget: int = 2400, *, now: float = NOW, can_attach: bool = True) -> Card:
+    return build_card(batch, now=now, budget=budget, can_attach=can_attach)
 
 
 def as_text(line: Line | None) -> str:
@@ -83,9 +83,9 @@ def trusted_strings(card: Card) -> Iterator[str]:
     for call in card.calls:
         yield from call.warnings
         yield from (quote.note for quote in call.quotes)
-    if card.words:
-        yield card.words.note
-        yield card.words.label
+    if card.model_text:
+        yield card.model_text.note
+        yield card.model_text.label
     yield from (action.label for action in card.buttons)
     yield from (file.name for file in card.files)
 
@@ -96,8 +96,8 @@ def quoted_strings(card: Card) -> Iterator[str]:
         yield call.tool
         for quote in call.quotes:
             yield from (quote.label, quote.text)
-    if card.words:
-        yield card.words.text
+    if card.model_text:
+        yield card.model_text.text
     lines = [*card.lead, *([card.status] if card.status else [])]
     yield from (inline.name for line in lines for inline in line if isinstance(inline, Person))
 
@@ -124,7 +124,7 @@ def arguments_of_quotes(call: CardCall) -> dict[str, Any]:
 def measure(card: Card) -> int:
     """The size of everything that a card shows, without a medium's markup, buttons and files."""
     lines = [*card.lead, card.footer, *([card.status] if card.status else [])]
-    quotes: list[Quote] = [card.words] if card.words else []
+    quotes: list[Quote] = [card.model_text] if card.model_text else []
     size = len(card.title)
     for call in card.calls:
         lines += [call.why, *([call.outcome] if call.outcome else []), *call.facts]
@@ -136,7 +136,7 @@ def measure(card: Card) -> int:
 def _length(inline: Inline) -> int:
     match inline:
         case Person():
-            return NAME_ROOM
+            return NAME_BUDGET
         case RoleRef():
             return 24
         case Moment():

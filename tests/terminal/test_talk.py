@@ -156,16 +156,28 @@ async def test_a_card_that_expires_goes_away_and_the_chat_goes_on(chat: Chat) ->
 
 async def test_each_call_of_a_batch_is_decided_by_itself(chat: Chat) -> None:
     await chat.say('call record {"value": "b1"}; call record {"value": "b2"}; call free {"value": "b3"}')
-    await chat.sees("Call 1 of 3: record", "[A]ccept all", "[X] reject all")
+    await chat.sees("With these, needing no approval: free")
+    await chat.sees("Call 1 of 2: record", "[A]ccept all", "[X] reject all")
     await chat.decide("a")
-    await chat.sees("Call 2 of 3: record")
+    await chat.sees("Call 2 of 2: record")
     await chat.decide("r")
-    await chat.sees("Call 3 of 3: free")
-    await chat.decide("a")
-    said = await chat.answers("DECIDED", "record: APPROVED by", "record: REJECTED by", "free: APPROVED by")
+    said = await chat.answers("DECIDED", "record: APPROVED by", "record: REJECTED by")
     assert "recorded b1" in said
     assert {"record b1", "free b3"} <= set(chat.trace)
     assert "record b2" not in chat.trace
+
+
+async def test_a_held_call_is_looked_at_and_rejected(chat: Chat) -> None:
+    await chat.say('call free {"value": "h1"}; call record {"value": "h2"}; call free {"value": "h3"}')
+    said = await chat.sees("With these, needing no approval: free, free", "[o]ther calls", " left> ")
+    assert "h1" not in said.partition("Tool Approval Required")[2]
+    await chat.decide("o", "1")
+    await chat.sees("This call needs no approval", "h1", "[r]eject")
+    await chat.decide("r")
+    await chat.sees("Done: REJECTED by", " left> ")
+    await chat.decide("a")
+    await chat.answers("APPROVED by", "recorded h2")
+    assert {line for line in chat.trace if line.endswith(("h1", "h2", "h3"))} == {"record h2", "free h3"}
 
 
 async def test_a_whole_batch_can_be_accepted_page_by_page(chat: Chat) -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from signoff.text.confusables import SIGNS, TWINS
 from signoff.text.lookalikes import lookalikes
 
 
@@ -21,6 +22,9 @@ from signoff.text.lookalikes import lookalikes
         ("/srv/\u0441\u043e\u0440\u0443/x", "copy is spelled with Cyrillic letters"),
         ("\u0441\u043e\u0440\u0443", "copy is spelled with Cyrillic letters"),
         ("p\u0251ypal", "paypal is spelled with unusual Latin letters"),
+        ("https://\u2ca3\u2ca5.com", "pc is spelled with Coptic letters"),
+        ("/srv/\u0441\u0430\u0433", "car is spelled with Cyrillic letters"),
+        ("a\u2043rf", "U+2043 HYPHEN BULLET, which looks like a hyphen-minus"),
         ("\uff52\uff4d -rf", "U+FF4D FULLWIDTH LATIN SMALL LETTER M reads as m"),
         ("\U0001d42b\U0001d426", "reads as m"),
         ("\u24e1m", "CIRCLED LATIN SMALL LETTER R reads as r"),
@@ -49,6 +53,9 @@ def test_a_warning_names_what_it_is(text: str, words: str) -> None:
         "5 µm, x², ½ cup, Acme™, wait…",
         "😀 done → next",
         "dash – and — quotes ’ ”",
+        "don’t, 1–2, 555‒1234, iPhone！",
+        "סוס",
+        "اها",
     ],
 )
 def test_ordinary_text_gets_no_warning(text: str) -> None:
@@ -81,3 +88,12 @@ def test_findings_are_short_and_carry_no_markup(text: str) -> None:
 def test_a_large_hostile_text_is_scanned_quickly() -> None:
     for text in ("xn--" * 250_000, "a-" * 500_000 + "xn--", "\u0430a" * 500_000, "\u0301" * 1_000_000):
         lookalikes(text)
+
+
+def test_the_table_maps_other_characters_to_ascii_ones() -> None:
+    pairs = [*SIGNS.items(), *(pair for letters in TWINS.values() for pair in letters.items())]
+    assert len(pairs) > 350
+    for char, reads_as in pairs:
+        assert not char.isascii()
+        assert reads_as.isascii()
+        assert reads_as.isprintable()

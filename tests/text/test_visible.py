@@ -101,9 +101,9 @@ def test_nothing_hidden_is_left_and_nothing_is_lost(text: str) -> None:
 
 
 @given(st.text(st.characters(blacklist_categories=()), max_size=60), st.integers(4, 60))
-def test_plain_has_no_markup_and_is_bounded(text: str, room: int) -> None:
-    shown = plain(text, room, prose=True)
-    assert len(shown) <= room
+def test_plain_has_no_markup_and_is_bounded(text: str, budget: int) -> None:
+    shown = plain(text, budget, prose=True)
+    assert len(shown) <= budget
     assert shown.isascii()
     assert not set(shown) & set('`*~|<>@#[]\n"')
 

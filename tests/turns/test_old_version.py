@@ -52,7 +52,7 @@ class Installation:
         """The newest batch whose first call has this value."""
         turns = await self.store.run(lambda tx: tx.turns_in(*TurnState))
         for turn in reversed(turns):
-            batch = await self.store.run(lambda tx, turn=turn: tx.batch(turn.batch)) if turn.batch else None
+            batch = await self.store.run(lambda tx, id=turn.batch: tx.batch(id)) if turn.batch else None
             if batch and batch.requests[0].call.args["value"] == value:
                 return batch
         raise LookupError(value)

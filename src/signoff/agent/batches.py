@@ -52,5 +52,5 @@ def build_batch(
         model_text=words,
         already_ran=ran,
         remind_at=now + seconds - reminder if reminder < seconds else None,
-        ping=any(ruling.ping for ruling in rulings),
+        ping=any(ruling.ping for ruling in asking),
     )

@@ -38,6 +38,14 @@ def parts(spec: str) -> list[str]:
 
 def objection(actor: Actor, request: ApprovalRequest, batch: Batch) -> str | None:
     """None if this person may decide, here, now. Else why not; empty where they are simply not among those named."""
+    if request.held:
+        # Nobody is asked about a held call. An approver of one of its batch's questions may still reject it.
+        reasons = [_objection(actor, one, batch) for one in (request, *batch.questions)]
+        return None if None in reasons else next((why for why in reasons if why), "")
+    return _objection(actor, request, batch)
+
+
+def _objection(actor: Actor, request: ApprovalRequest, batch: Batch) -> str | None:
     if actor.is_bot or actor.server != batch.place.server:
         return ""
     if not any(all(_names(part, actor, batch) for part in parts(spec)) for spec in request.approvers):

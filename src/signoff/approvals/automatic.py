@@ -1,9 +1,8 @@
-"""What settles a request without a person: a mode, a remembered decision, or that nobody could decide it."""
+"""Requests that are settled without a person: by a mode, by a grant, because nobody may decide, or as held calls."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from signoff.approvals.approvers import can_be_met
@@ -12,6 +11,9 @@ from signoff.approvals.model import ApprovalRequest, Batch, Choice, Remember, Re
 from signoff.approvals.ports import DeskTx
 
 log = logging.getLogger(__name__)
+
+NO_APPROVAL_NEEDED = "it needs no approval by itself"
+NOTHING_APPROVED = "nothing of its batch was approved"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,32 +25,41 @@ class Modes:
 
 
 def settled_without_people(tx: DeskTx, batch: Batch, modes: Modes, widest: Remember) -> list[ApprovalRequest]:
-    """Those requests of a new batch that nobody needs to be asked about, as they are settled."""
-    settled = [r for r in (_one(tx, request, batch, modes, widest) for request in batch.requests) if r is not None]
-    return [*settled, *_released(batch, settled, batch.opened)]
+    """Those questions of a new batch that nobody needs to be asked about, as they are settled."""
+    return [r for r in (_one(tx, question, batch, modes, widest) for question in batch.questions) if r is not None]
 
 
 def settled_for_nobody(batch: Batch, now: float) -> list[ApprovalRequest]:
-    """Those open requests that nobody can decide any more, as they are settled: nobody approves by deleting a role."""
-    settled = [_by_nobody(request, Modes(), now) for request in batch.pending if not can_be_met(request, batch)]
-    return [*settled, *_released(batch, settled, now)] if settled else []
+    """Those open questions that nobody can decide any more, as they are settled: nobody approves by deleting a role."""
+    return [_by_nobody(question, Modes(), now) for question in batch.open_questions if not can_be_met(question, batch)]
 
 
-def _released(batch: Batch, settled: Sequence[ApprovalRequest], now: float) -> list[ApprovalRequest]:
-    """What was only held for the others has nothing left to wait for."""
-    left = [r for r in batch.pending if r.id not in {s.id for s in settled}]
-    return [_alone(r, now) for r in left] if all(r.held for r in left) else []
+def settled_with_questions(batch: Batch, now: float) -> list[ApprovalRequest]:
+    """The open held calls of a batch as they are settled, once every question is settled; empty before that.
+
+    They run if a question was approved, or if there was none. Otherwise they end as the questions ended.
+    """
+    if batch.open_questions:
+        return []
+    states = {question.state for question in batch.questions}
+    if not states or RequestState.APPROVED in states:
+        return [released(request, now) for request in batch.pending]
+    state = next(s for s in (RequestState.REJECTED, RequestState.EXPIRED, RequestState.CANCELLED) if s in states)
+    choice = Choice.REJECT if state is RequestState.REJECTED else None
+    end = Settlement(choice, None, now, NOTHING_APPROVED)
+    return [replace(request, state=state, settlement=end) for request in batch.pending]
 
 
-def _alone(request: ApprovalRequest, now: float) -> ApprovalRequest:
-    end = Settlement(Choice.ACCEPT, None, now, "it needs no approval by itself")
+def released(request: ApprovalRequest, now: float) -> ApprovalRequest:
+    """A held call as it is approved: by no person, so its tool may still ask for itself."""
+    end = Settlement(Choice.ACCEPT, None, now, NO_APPROVAL_NEEDED)
     return replace(request, state=RequestState.APPROVED, settlement=end)
 
 
 def _one(tx: DeskTx, request: ApprovalRequest, batch: Batch, modes: Modes, widest: Remember) -> ApprovalRequest | None:
     fits_call = request.kind is RequestKind.CALL
     yes, no = (Choice.ACCEPT, Choice.REJECT) if fits_call else (Choice.RERUN, Choice.SKIP)
-    if modes.mode == "auto_deny" and not request.held:
+    if modes.mode == "auto_deny":
         choice, note = no, "mode auto_deny"
     elif granted := _granted(tx, request, batch, widest):
         return granted
@@ -62,8 +73,6 @@ def _one(tx: DeskTx, request: ApprovalRequest, batch: Batch, modes: Modes, wides
 
 
 def _by_nobody(request: ApprovalRequest, modes: Modes, now: float) -> ApprovalRequest:
-    if request.held:
-        return _alone(request, now)
     choice = Choice.REJECT if request.kind is RequestKind.CALL else Choice.SKIP
     # A server's rule that nobody can meet must not make a call looser than the operator has it.
     if modes.on_no_approver == "approve" and request.kind is RequestKind.CALL and not request.by_server:

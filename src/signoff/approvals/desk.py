@@ -11,13 +11,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from signoff.approvals.approvers import named, objection, parts, with_missing
-from signoff.approvals.automatic import Modes, settled_without_people
+from signoff.approvals.automatic import Modes, released, settled_without_people
 from signoff.approvals.errors import AlreadySettled, AlreadyVoted, NotAllowed, Outdated, Refused, UnknownRequest
 from signoff.approvals.events import announce
 from signoff.approvals.grants import Grant, GrantTerms
 from signoff.approvals.missing_approvers import find_missing, note_missing
 from signoff.approvals.model import (
     DIRECT,
+    PAGE,
     Actor,
     ApprovalRequest,
     Batch,
@@ -80,21 +81,24 @@ class Desk:
 
     async def look_for_approvers(self, batch: Batch) -> Batch:
         """Note which approvers are gone. To be called before `open`; what cannot be found out is left to the click."""
-        gone = await find_missing(self.directory, batch.place.server, named(batch.requests))
-        return replace(batch, requests=tuple(with_missing(gone, r) for r in batch.requests))
+        missing = await find_missing(self.directory, batch.place.server, named(batch.questions))
+        return replace(batch, requests=tuple(with_missing(missing, r) for r in batch.requests))
 
     def open(self, tx: DeskTx, batch: Batch, cancelled: str = "") -> Batch:
         """Write a new batch inside the caller's transaction. Modes and grants settle it right there.
 
         `cancelled`: why nobody is to be asked any more; then no grant and no mode settles it either.
         """
+        # Questions first: so a page has the same questions on every card of this batch, drawn by any version.
+        batch = replace(batch, requests=(*batch.questions, *batch.held))
         tx.insert_batch(batch)
         for request in batch.requests:
             data = {"turn": batch.turn, "kind": request.kind, "why": request.why, "missing": list(request.missing)}
             self.settler.record(tx, "asked", batch, request, batch.asker, data, batch.opened)
         if cancelled:
             return self.settler.end(tx, batch, RequestState.CANCELLED, batch.opened, cancelled)[0]
-        return self.settler.settle(tx, batch, settled_without_people(tx, batch, self.modes, self.grants.widest))
+        settled = settled_without_people(tx, batch, self.modes, self.grants.widest)
+        return self.settler.settle(tx, batch, settled, batch.opened)[0]
 
     def watch(self, batch: Batch) -> asyncio.Future[Batch]:
         """To be called once `open` is committed: a future that the settling decision resolves, after its own commit."""
@@ -144,16 +148,18 @@ class Desk:
 
     def _take(self, tx: DeskTx, click: Click, seen: Mapping[str, Actor | None], now: float) -> Outcome:
         batch = self.locate(tx, click.target, click.actor, click.channel, click.card_message)
-        located = [r for r in batch.pending if click.target in (batch.id, r.id)]
+        located = [r for r in batch.pending if click.target == r.id or (click.target == batch.id and not r.held)]
         if not located:
-            return Outcome(batch, late=True)
+            # An older version may have left held calls open although every question was settled.
+            batch, settled = self.settler.settle(tx, batch, [], now)
+            return Outcome(batch, tuple(settled), late=True)
         if now >= batch.deadline:
             batch, expired = self.settler.end(tx, batch, RequestState.EXPIRED, now)
             return Outcome(batch, tuple(expired), late=True)
         chosen = [r for r in located if r.kind is click.choice.fits]
         approves = click.choice.state is RequestState.APPROVED
         if approves and click.page is not None and click.target == batch.id:
-            chosen = [r for r in chosen if r in batch.page(click.page)]
+            chosen = [r for r in chosen if _is_on_page(r, batch, click.page)]
         if not chosen:
             raise UnknownRequest("Unknown request.")
         objections = [objection(click.actor, r, batch) for r in chosen]
@@ -165,12 +171,14 @@ class Desk:
         if binding and click.revision != batch.revision:
             raise Outdated(batch)
         self._check_remembering(click, batch)
-        if approves:
+        if click.target != batch.id and chosen[0].held:
+            settled, voted = [_held_settled(click, chosen[0], now)], []
+        elif approves:
             settled, voted = self._vote(tx, click, batch, allowed, seen, now)
         else:
             end = Settlement(click.choice, click.actor, now, click.note, click.remember)
             settled, voted = [replace(r, state=click.choice.state, settlement=end) for r in allowed], []
-        batch = self.settler.settle(tx, batch, settled)
+        batch, settled = self.settler.settle(tx, batch, settled, now)
         changed = {r.id: r for r in voted}
         batch = replace(batch, requests=tuple(changed.get(r.id, r) for r in batch.requests))
         return Outcome(batch, tuple(settled), tuple(voted))
@@ -328,3 +336,15 @@ class Desk:
 
     def _announce(self, batch: Batch, settled: Sequence[ApprovalRequest]) -> None:
         announce(self.subscribers, batch, settled, self.mask)
+
+
+def _is_on_page(request: ApprovalRequest, batch: Batch, page: int) -> bool:
+    """Whether the clicked card showed it. Cards of older versions also counted held calls when they made pages."""
+    return request in batch.page(page) and request in batch.requests[page * PAGE : (page + 1) * PAGE]
+
+
+def _held_settled(click: Click, request: ApprovalRequest, now: float) -> ApprovalRequest:
+    """A held call that a person decided by itself. A reject stands; an accept, from an older card, is nobody's."""
+    if click.choice is Choice.ACCEPT:
+        return released(request, now)
+    return replace(request, state=click.choice.state, settlement=Settlement(click.choice, click.actor, now, click.note))

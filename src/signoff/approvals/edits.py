@@ -65,6 +65,8 @@ class Editor:
             raise NotAllowed(batch, why)
         if request.kind is not RequestKind.CALL:
             raise Refused("A call that may have run cannot be edited.")
+        if request.held:
+            raise Refused("This call needs no approval, so it cannot be edited.")
         return batch
 
     async def _judged(self, batch: Batch, old: ApprovalRequest, revised: Revised) -> ApprovalRequest:
@@ -82,7 +84,6 @@ class Editor:
                 quorum=ruling.quorum,
                 four_eyes=ruling.four_eyes,
                 message=ruling.message,
-                held=False,
             )
         (new,) = (await self.desk.look_for_approvers(replace(batch, requests=(new,)))).requests
         if not can_be_met(new, batch):

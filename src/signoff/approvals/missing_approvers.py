@@ -28,12 +28,11 @@ async def find_missing(directory: Directory | None, server: str, roles_and_peopl
 
 def note_missing(tx: DeskTx, settler: Settler, batch: Batch, gone: Collection[str], now: float) -> Ended | None:
     """Write it on the open requests that name them, and settle what nobody can decide now. None: nothing changed."""
-    changed = {old.id: new for old in batch.pending if (new := with_missing(gone, old)) != old}
+    changed = {old.id: new for old in batch.open_questions if (new := with_missing(gone, old)) != old}
     if not changed:
         return None
     for request in changed.values():
         tx.rewrite(request)
         settler.record(tx, "approver_gone", batch, request, None, {"gone": ", ".join(request.missing)}, now)
     batch = replace(batch, requests=tuple(changed.get(r.id, r) for r in batch.requests))
-    settled = settled_for_nobody(batch, now)
-    return settler.settle(tx, batch, settled), settled
+    return settler.settle(tx, batch, settled_for_nobody(batch, now), now)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 JsonObject = Mapping[str, Any]
 PAGE = 4
-"""So many calls are on one page of a card."""
+"""The number of questions on one page of a card."""
 
 DIRECT = "dm"
 """The server of a conversation that takes place in no server."""
@@ -287,11 +287,26 @@ class Batch:
         return not self.pending
 
     @property
+    def questions(self) -> tuple[ApprovalRequest, ...]:
+        """The requests that ask by themselves."""
+        return tuple(r for r in self.requests if not r.held)
+
+    @property
+    def open_questions(self) -> tuple[ApprovalRequest, ...]:
+        return tuple(r for r in self.pending if not r.held)
+
+    @property
+    def held(self) -> tuple[ApprovalRequest, ...]:
+        """The requests that need no approval by themselves and are settled together with the questions."""
+        return tuple(r for r in self.requests if r.held)
+
+    @property
     def pages(self) -> int:
-        return max(1, -(-len(self.requests) // PAGE))
+        return max(1, -(-len(self.questions) // PAGE))
 
     def page(self, number: int) -> tuple[ApprovalRequest, ...]:
-        return self.requests[number * PAGE : (number + 1) * PAGE]
+        """The questions on one page of the card."""
+        return self.questions[number * PAGE : (number + 1) * PAGE]
 
 
 @dataclass(frozen=True, slots=True)

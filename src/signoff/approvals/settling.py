@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from signoff.approvals.automatic import settled_with_questions
 from signoff.approvals.digest import canonical
 from signoff.approvals.events import masked_note
 from signoff.approvals.grants import GrantTerms, grant, may_be_remembered
@@ -21,8 +22,14 @@ class Settler:
     """What the record may see of arguments."""
     grants: GrantTerms
 
-    def settle(self, tx: DeskTx, batch: Batch, settled: Sequence[ApprovalRequest]) -> Batch:
-        """Compare-and-set each request, record and remember it, and return the batch as it now stands."""
+    def settle(self, tx: DeskTx, batch: Batch, settled: Sequence[ApprovalRequest], now: float) -> Ended:
+        """Settle these requests, and the held calls with the last question. Returns the batch and what was settled."""
+        batch, written = self._write(tx, batch, settled)
+        batch, held = self._write(tx, batch, settled_with_questions(batch, now))
+        return batch, [*written, *held]
+
+    def _write(self, tx: DeskTx, batch: Batch, settled: Sequence[ApprovalRequest]) -> Ended:
+        """Compare-and-set each request, record and remember it. Returns those that were still open."""
         won: dict[str, ApprovalRequest] = {}
         for request in settled:
             end = request.settlement
@@ -37,13 +44,14 @@ class Settler:
                 made = grant(request, batch, end.remember, end.by, end.choice, end.at, self.grants)
                 tx.insert_grant(made)
                 self.record(tx, "granted", batch, request, end.by, {"grant": made.id, "scope": end.remember}, end.at)
-        return replace(batch, requests=tuple(won.get(r.id, r) for r in batch.requests))
+        return replace(batch, requests=tuple(won.get(r.id, r) for r in batch.requests)), list(won.values())
 
     def end(self, tx: DeskTx, batch: Batch, state: RequestState, now: float, reason: str = "") -> Ended:
         """Settle all that is open, without anybody's choice."""
         end = Settlement(None, None, now, reason)
-        ended = [replace(request, state=state, settlement=end) for request in batch.pending]
-        return self.settle(tx, batch, ended), ended
+        open_requests = batch.open_questions if batch.questions else batch.pending
+        ended = [replace(request, state=state, settlement=end) for request in open_requests]
+        return self.settle(tx, batch, ended, now)
 
     def record(
         self,

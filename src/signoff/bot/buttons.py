@@ -159,7 +159,7 @@ class Clicks:
         """A panel, or the form for a reason: only for whoever may decide the call, so that nobody fills it in vain."""
         try:
             batch = await self.answers.at_once(self._look(visit, locator))
-            request = _decidable(batch, locator.target)
+            request = _decidable(batch, locator)
         except Exception as error:
             await tell(interaction, refusal(error, visit, locator.target))
             return
@@ -170,6 +170,8 @@ class Clicks:
             await tell(interaction, wording.not_allowed(batch, request.id, why))
         elif locator.verb is Verb.REASON:
             await open_form(interaction, modals.reason_form(request, locator.page))
+        elif locator.verb is Verb.MORE and request.held:
+            await self.answers.panel(interaction, visit, self._held_panel(batch, request, locator))
         elif locator.verb is Verb.MORE:
             await self.answers.panel(interaction, visit, panels.more(batch, request, self._offers, locator.page))
         elif not self._offers.may_remember(request):
@@ -177,6 +179,12 @@ class Clicks:
         else:
             panel = panels.remember(batch, request, self._offers, locator.page, self._now())
             await self.answers.panel(interaction, visit, panel)
+
+    def _held_panel(self, batch: Batch, request: ApprovalRequest, locator: Locator) -> panels.AnyPanel:
+        """The held calls to choose from, or the only one, or the one that was chosen."""
+        if locator.target == batch.id and sum(r.state is RequestState.PENDING for r in batch.held) > 1:
+            return panels.held_calls(batch, locator.page)
+        return panels.held_call(batch, request, self._offers, self._now())
 
     async def _open_edit(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
         if self._editor is None:
@@ -198,8 +206,11 @@ class Clicks:
         return await self._desk.look(locator.target, visit.actor, visit.channel, visit.card)
 
 
-def _decidable(batch: Batch, target: str) -> ApprovalRequest:
-    found = next((r for r in batch.requests if r.id == target), None)
-    if found is None:
+def _decidable(batch: Batch, locator: Locator) -> ApprovalRequest:
+    """The request that a button is about. The card's own "More…" is about its held calls, the first open one."""
+    located = [r for r in batch.requests if r.id == locator.target]
+    if locator.verb is Verb.MORE and locator.target == batch.id:
+        located = sorted(batch.held, key=lambda r: r.state is not RequestState.PENDING)
+    if not located:
         raise UnknownRequest("Unknown request.")
-    return found
+    return located[0]

@@ -146,7 +146,7 @@ def _items(card: Card) -> Iterator[ui.Item[Any]]:
         yield ui.Separator[Any]()
         yield ui.TextDisplay[Any](_call(call))
         yield from rows(call.actions)
-    if card.words:
+    if card.model_text:
         yield ui.Separator[Any]()
         yield ui.TextDisplay[Any](_words(card))
     for file in card.files:
@@ -167,7 +167,7 @@ def _head(card: Card) -> str:
 
 
 def _words(card: Card) -> str:
-    return "\n".join(_quote(card.words)) if card.words else ""
+    return "\n".join(_quote(card.model_text)) if card.model_text else ""
 
 
 def _tail(card: Card) -> Iterator[str]:

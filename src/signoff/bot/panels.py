@@ -5,6 +5,7 @@ Their buttons are the card's kind of buttons, so they work after a restart, and 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,14 +13,23 @@ from discord import ui
 
 from signoff.approvals.model import ApprovalRequest, Batch
 from signoff.bot import quoting
-from signoff.bot.card_view import MAX_TEXT, rows
+from signoff.bot.card_view import MAX_TEXT, ApprovalView, rows
 from signoff.bot.split import size
-from signoff.cards.actions import TOOL_ROOM, Offers, further_actions, remember_actions
+from signoff.cards.actions import TOOL_BUDGET, Offers, further_actions, held_actions, look_actions, remember_actions
+from signoff.cards.build import build_held_call
 from signoff.cards.model import Action, Line
 from signoff.cards.wording import remember_lines
+from signoff.errors import CardFailed
 from signoff.text.visible import clip
 
+log = logging.getLogger(__name__)
+
 TOO_LONG: Line = ("Remember is not offered: the arguments are too long to be quoted here. Nothing was decided.",)
+MOST_HELD = 25
+"""Buttons in one panel: five rows of five."""
+NOT_SHOWN = "The arguments cannot be shown here. The call needs no approval; you can reject it."
+HELD_BUDGET = 3000
+"""Characters of quoted text in the panel of one held call, before markup."""
 
 
 class Panel(ui.LayoutView):
@@ -33,13 +43,16 @@ class Panel(ui.LayoutView):
             self.add_item(row)
 
 
+AnyPanel = Panel | ApprovalView
+
+
 def said(line: Line) -> Panel:
     """The end of a panel: words, and no buttons."""
     return Panel([quoting.line(line)])
 
 
 def more(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> Panel:
-    lines = [f"### {quoting.code(clip(request.call.tool, TOOL_ROOM)[0])}", "What else you can do with this call."]
+    lines = [f"### {quoting.code(clip(request.call.tool, TOOL_BUDGET)[0])}", "What else you can do with this call."]
     if why := offers.why_no_edit(request):
         lines.append(f"-# Edit is not offered: {quoting.trusted(why)}.")
     if not offers.may_remember(request):
@@ -49,9 +62,28 @@ def more(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> P
     return Panel(["\n".join(lines)], further_actions(batch, request, offers, page))
 
 
+def held_calls(batch: Batch, page: int) -> Panel:
+    """A button for each held call of the card that is still open."""
+    lines = ["### Calls that need no approval", "Choose one to see its arguments or to reject it."]
+    return Panel(["\n".join(lines)], look_actions(batch, page)[:MOST_HELD])
+
+
+def held_call(batch: Batch, request: ApprovalRequest, offers: Offers, now: float) -> AnyPanel:
+    """The arguments of one held call, and a button that rejects it."""
+    try:
+        for budget in (HELD_BUDGET, HELD_BUDGET // 2, HELD_BUDGET // 4, 0):
+            view = ApprovalView(build_held_call(batch, request, now=now, budget=budget, offers=offers))
+            if not view.overflow():
+                return view
+    except CardFailed as error:
+        log.info("the held call %s is not shown: %s", request.id, error)
+    tool = quoting.code(clip(request.call.tool, TOOL_BUDGET)[0])
+    return Panel([f"### {tool}\n{NOT_SHOWN}"], held_actions(batch, request, 0))
+
+
 def remember(batch: Batch, request: ApprovalRequest, offers: Offers, page: int, now: float) -> Panel:
     text, note = quoting.block(offers.quoted(request))
-    lines = [f"### Remember: {quoting.code(clip(request.call.tool, TOOL_ROOM)[0])}"]
+    lines = [f"### Remember: {quoting.code(clip(request.call.tool, TOOL_BUDGET)[0])}"]
     lines += [quoting.line(line) for line in remember_lines(batch, request, offers.grants, now)]
     texts = ["\n".join(lines), text + (f"\n-# {quoting.trusted(note)}" if note else "")]
     if sum(map(size, texts)) > MAX_TEXT:

@@ -13,7 +13,7 @@ MOST = 20
 def pings(batch: Batch) -> tuple[Person | RoleRef, ...]:
     """Those whom the open requests name. Manage Server names nobody in particular, and who is gone hears nothing."""
     found: dict[Person | RoleRef, None] = {}
-    for request in batch.pending:
+    for request in batch.open_questions:
         for spec in remaining_specs(request):
             found |= dict.fromkeys(_named(spec, request, batch))
     return tuple(found)[:MOST]

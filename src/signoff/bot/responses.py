@@ -24,7 +24,7 @@ from signoff.bot.sending import Failure
 from signoff.cards import wording
 from signoff.cards.actions import Offers
 from signoff.cards.model import Line
-from signoff.cards.refusals import explain_refusal
+from signoff.cards.wording import explain_refusal
 from signoff.errors import CardFailed, SignoffError
 
 log = logging.getLogger(__name__)
@@ -104,7 +104,7 @@ class Answers:
         except TimeoutError as error:
             raise Slow from error
 
-    async def panel(self, interaction: discord.Interaction[Any], visit: Visit, panel: panels.Panel) -> None:
+    async def panel(self, interaction: discord.Interaction[Any], visit: Visit, panel: panels.AnyPanel) -> None:
         """A private panel: a new one, or in place of the one that was pressed."""
         if visit.private:
             await redraw(interaction, panel)

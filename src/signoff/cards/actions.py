@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from signoff.approvals.grants import GrantTerms, may_be_remembered
 from signoff.approvals.model import ApprovalRequest, Batch, Remember, RequestKind, RequestState
 from signoff.cards.forms import form_for
+from signoff.cards.layout import show
 from signoff.cards.masking import mask_request
 from signoff.cards.model import Action, Style, Verb
-from signoff.cards.values import show
 from signoff.text.secrets.masker import Masker
+from signoff.text.visible import plain
 
-TOOL_ROOM = 64
+TOOL_BUDGET = 64
 QUOTED = 2400
 """Longer arguments are not remembered: the panel that says what is covered could not quote them."""
 TOOLS_WORDS = "Tool's words"
@@ -26,6 +27,7 @@ HIDDEN = "parts of the arguments are masked"
 TOO_LONG = "the arguments are longer than the 4,000 characters that one field takes"
 NOT_HERE = "arguments cannot be edited here"
 MAY_HAVE_RUN = "the call may have run already"
+NOT_ASKED = "the call needs no approval"
 
 _MAY_HAVE_RUN = (
     (Verb.RAN, "It ran", Style.PLAIN),
@@ -52,9 +54,11 @@ class Offers:
     """What is masked on the card cannot be edited by those who see the mask."""
 
     def why_no_edit(self, request: ApprovalRequest) -> str:
-        """Words for whoever would like to edit; empty if they may be given the form."""
+        """Why this call cannot be edited; empty if it can."""
         if request.kind is not RequestKind.CALL:
             return MAY_HAVE_RUN
+        if request.held:
+            return NOT_ASKED
         if not self.edit:
             return NOT_HERE
         if self.masker is not None and self.masker.hides(request.call.args):
@@ -65,7 +69,7 @@ class Offers:
         """Only what the panel can quote whole: it offers an accept of its own, whatever the card could show."""
         if self.grants.widest is Remember.NONE or not may_be_remembered(request) or len(request.preview) > QUOTED:
             return False
-        return len(request.call.tool) <= TOOL_ROOM and len(self.quoted(request)) <= QUOTED
+        return len(request.call.tool) <= TOOL_BUDGET and len(self.quoted(request)) <= QUOTED
 
     def quoted(self, request: ApprovalRequest) -> str:
         """The arguments as people may see them, and what the tool says of them, as one text."""
@@ -81,14 +85,16 @@ def card_actions(
 ) -> tuple[list[Action], dict[str, list[Action]]]:
     """The card's own buttons, and those of each call by request id. `shown`: requests of which nothing is left out."""
     pending = [r for r in batch.page(page) if r.state is RequestState.PENDING]
-    if len(batch.requests) == 1:
-        return [a for r in pending for a in _alone(batch, r, offers, shown)], {}
+    if len(batch.questions) == 1:
+        return [*(a for r in pending for a in _alone(batch, r, offers, shown)), *_for_held(batch, page)], {}
     own = {r.id: _among_others(batch, r, page, shown) for r in pending}
-    return [*_for_all(batch, page, pending, shown), *turning(batch, page)], own
+    return [*_for_all(batch, page, pending, shown), *_for_held(batch, page), *turning(batch, page)], own
 
 
 def further_actions(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> list[Action]:
     """What can be done with one call beyond accept and reject."""
+    if request.held:
+        return held_actions(batch, request, page)
     if request.kind is not RequestKind.CALL:
         return []
     possible = {Verb.REASON: True, Verb.EDIT: not offers.why_no_edit(request)}
@@ -114,11 +120,37 @@ def turning(batch: Batch, page: int) -> list[Action]:
         return []
     here = f"Page {page + 1} of {batch.pages}"
     turns = [(page - 1, "◀", False), (page, here, True), (page + 1, "▶", False)]
+    possible = [turn for turn in turns if 0 <= turn[0] < batch.pages]
+    if len(possible) == len(turns) and _for_held(batch, page):
+        # The row has five buttons at most, and the card's lead says which calls these are.
+        possible.remove(turns[1])
     return [
         Action(Verb.PAGE, batch.id, label, Style.PLAIN, batch.revision, to, disabled)
-        for to, label, disabled in turns
-        if 0 <= to < batch.pages
+        for to, label, disabled in possible
     ]
+
+
+def held_actions(batch: Batch, request: ApprovalRequest, page: int) -> list[Action]:
+    """A held call can be rejected. It is never accepted by a person, so nothing else is offered."""
+    if request.state is not RequestState.PENDING:
+        return []
+    return [Action(Verb.REJECT, request.id, "Reject", Style.BAD, batch.revision, page)]
+
+
+def look_actions(batch: Batch, page: int) -> list[Action]:
+    """One button for each open held call, which leads to its arguments."""
+    return [
+        Action(Verb.MORE, r.id, plain(r.call.tool, TOOL_BUDGET), Style.PLAIN, batch.revision, page)
+        for r in batch.held
+        if r.state is RequestState.PENDING
+    ]
+
+
+def _for_held(batch: Batch, page: int) -> list[Action]:
+    """The way to the held calls that are still open."""
+    if batch.settled or not look_actions(batch, page):
+        return []
+    return [Action(Verb.MORE, batch.id, "More…", Style.PLAIN, batch.revision, page)]
 
 
 def _alone(batch: Batch, request: ApprovalRequest, offers: Offers, shown: Collection[str]) -> list[Action]:
@@ -132,15 +164,15 @@ def _alone(batch: Batch, request: ApprovalRequest, offers: Offers, shown: Collec
 
 def _among_others(batch: Batch, request: ApprovalRequest, page: int, shown: Collection[str]) -> list[Action]:
     both = [(Verb.ACCEPT, "Accept", Style.GOOD), (Verb.REJECT, "Reject", Style.BAD), (Verb.MORE, "More…", Style.PLAIN)]
-    found = _MAY_HAVE_RUN if request.kind is RequestKind.MAY_HAVE_RUN else both
-    actions = [Action(verb, request.id, label, style, batch.revision, page) for verb, label, style in found]
+    buttons = _MAY_HAVE_RUN if request.kind is RequestKind.MAY_HAVE_RUN else both
+    actions = [Action(verb, request.id, label, style, batch.revision, page) for verb, label, style in buttons]
     return _shown_only(actions, request.id in shown)
 
 
 def _for_all(batch: Batch, page: int, pending: Sequence[ApprovalRequest], shown: Collection[str]) -> list[Action]:
     """For the calls that wait: accept covers those of this page only, because nobody accepts what they do not see."""
     here = [r for r in pending if r.kind is RequestKind.CALL]
-    everywhere = [r for r in batch.pending if r.kind is RequestKind.CALL]
+    everywhere = [r for r in batch.open_questions if r.kind is RequestKind.CALL]
     actions: list[Action] = []
     if len(here) > 1 and all(r.id in shown for r in here):
         label = "Accept all" if batch.pages == 1 else f"Accept these {len(here)}"

@@ -1,8 +1,7 @@
 """From a batch to its card: a pure function, so that a card rebuilt from the database looks the same.
 
-Divides the room among the calls, decides what is attached and what may be pressed, and fits the whole to a front end's
-limit. What is known of the calls is in `drafts`, what stands around them in `frame`. Hidden characters are made visible
-and odd letters reported once, for every front end. Knows no medium: it neither fences nor escapes markup.
+Divides the budget among the calls, decides what is attached and which buttons there are, and fits the whole to a front
+end's limit. `contents` knows the calls, `frame` the parts around them. Knows no medium: it neither fences nor escapes.
 """
 
 from __future__ import annotations
@@ -11,16 +10,16 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from signoff.approvals.model import ApprovalRequest, Batch, RequestState
-from signoff.cards.actions import Offers, card_actions, turning
-from signoff.cards.budget import ROOM, Sizes, reserve
-from signoff.cards.contents import PREVIEW, Draft, Page, draft_calls, draft_page
-from signoff.cards.frame import add_endings, quote_words, write_footer, write_lead, write_title
-from signoff.cards.layout import quote_values, share
+from signoff.cards.actions import Offers, card_actions, held_actions, turning
+from signoff.cards.approver_names import differ_by_call, may_decide, missing_line
+from signoff.cards.budget import BUDGET, Sizes, reserve
+from signoff.cards.contents import PREVIEW, CallContents, Page, read_calls, read_page
+from signoff.cards.frame import add_endings, quote_model_text, write_footer, write_lead, write_title
+from signoff.cards.layout import Quoted, cost, quote_values, share
 from signoff.cards.masking import mask_batch
 from signoff.cards.model import Card, CardCall, CardFile, Line, Tone
-from signoff.cards.values import Quoted, cost
-from signoff.cards.warnings import fit_findings
-from signoff.cards.wording import differ_by_call, edit_lines, gone_line, may_decide, status, void_line, votes_line
+from signoff.cards.warnings import fit_warnings
+from signoff.cards.wording import HELD_LEAD, HELD_TITLE, edit_lines, status, void_line, votes_line
 from signoff.errors import CardFailed
 from signoff.text.visible import clip, visible
 
@@ -29,19 +28,19 @@ def build_card(
     batch: Batch,
     *,
     now: float,
-    room: int = ROOM,
+    budget: int = BUDGET,
     can_attach: bool = True,
     page: int = 0,
     offers: Offers | None = None,
 ) -> Card:
     """A page of the card for this batch as it stands.
 
-    `room` is for quoted parts, with their labels and notes, of all calls of the page together; all else is bounded by
-    `room.Sizes`. Raises CardFailed if there is nothing to show, or it is not JSON.
+    `budget` counts the characters of the quoted parts of the page, with their labels and notes; `Sizes` bounds the
+    rest. Raises CardFailed if there is nothing to show, or it is not JSON.
     """
     offers = offers or Offers()
     batch = _as_shown(batch, offers)
-    return _compose(batch, draft_page(batch, page, can_attach, offers), now, room)
+    return _compose(batch, read_page(batch, page, can_attach, offers), now, budget)
 
 
 def fit_card(
@@ -51,38 +50,47 @@ def fit_card(
     limit: int,
     size: Callable[[Card], int],
     can_attach: bool = True,
-    room: int = 20_000,
+    budget: int = 20_000,
     page: int = 0,
     offers: Offers | None = None,
 ) -> Card:
-    """The page with the most quoted text, up to `room`, that stays within `limit` by the front end's own count.
+    """The page with the most quoted text, up to `budget`, that stays within `limit` by the front end's own count.
 
-    `size` renders a card and measures it, markup included. The room is found for the open card, with a reserve for
+    `size` renders a card and measures it, markup included. The budget is found for the open card, with a reserve for
     what decisions add, so the settled card shows the same text and the same files.
     """
     offers = offers or Offers()
     batch = _as_shown(batch, offers)
-    roomy = draft_page(batch, page, can_attach, offers)
-    tight = replace(roomy, sizes=replace(roomy.sizes, tight=True))
+    generous = read_page(batch, page, can_attach, offers)
+    tight = replace(generous, sizes=replace(generous.sizes, tight=True))
     asked = replace(batch, requests=tuple(_as_asked(r) for r in batch.requests))
-    kept = reserve(len(roomy.drafts))
-    for shape in (roomy, tight):
-        if shape is roomy and size(_compose(asked, shape, batch.opened, 0)) > limit - kept:
+    kept = reserve(len(generous.calls))
+    for shape in (generous, tight):
+        if shape is generous and size(_compose(asked, shape, batch.opened, 0)) > limit - kept:
             continue
-        found = _fitting(asked, shape, batch.opened, min(room, limit), limit - kept, size)
+        fitting = _fitting(asked, shape, batch.opened, min(budget, limit), limit - kept, size)
         # The reserve knows nothing of markup. Should it not be enough, a card with less text is better than none.
-        found = _fitting(batch, shape, now, found, limit, size)
-        card = _compose(batch, shape, now, found)
+        fitting = _fitting(batch, shape, now, fitting, limit, size)
+        card = _compose(batch, shape, now, fitting)
         if size(card) <= limit:
             break
     return card
+
+
+def build_held_call(
+    batch: Batch, request: ApprovalRequest, *, now: float, budget: int = BUDGET, offers: Offers
+) -> Card:
+    """A card for one held call alone: its arguments, and a way to reject it. No file is attached."""
+    alone = replace(batch, requests=(replace(request, held=False),), model_text="", already_ran=())
+    card = build_card(alone, now=now, budget=budget, can_attach=False, offers=offers)
+    return replace(card, title=HELD_TITLE, lead=(HELD_LEAD,), actions=tuple(held_actions(batch, request, 0)))
 
 
 def _as_shown(batch: Batch, offers: Offers) -> Batch:
     """With its secrets masked. From here on nothing else is known of them, so nothing can leak."""
     if offers.masker is None:
         return batch
-    draft_calls(batch)  # refuses what is too long or no JSON
+    read_calls(batch)  # refuses what is too long or no JSON
     try:
         return mask_batch(batch, offers.masker)
     except (ValueError, RecursionError) as error:
@@ -93,32 +101,32 @@ def _as_asked(request: ApprovalRequest) -> ApprovalRequest:
     return replace(request, state=RequestState.PENDING, settlement=None, votes=(), void=())
 
 
-def _fitting(batch: Batch, page: Page, now: float, room: int, limit: int, size: Callable[[Card], int]) -> int:
-    """The room, at most `room`, with which this card stays within `limit`; 0 if none does."""
-    while room > 0:
-        card = _compose(batch, page, now, room)
+def _fitting(batch: Batch, page: Page, now: float, budget: int, limit: int, size: Callable[[Card], int]) -> int:
+    """The budget, at most `budget`, with which this card stays within `limit`; 0 if none does."""
+    while budget > 0:
+        card = _compose(batch, page, now, budget)
         excess = size(card) - limit
         if excess <= 0:
-            return room
-        used = sum(cost(call.quotes) for call in card.calls) + (len(card.words.text) if card.words else 0)
-        room = min(room, used) - excess
+            return budget
+        used = sum(cost(call.quotes) for call in card.calls) + (len(card.model_text.text) if card.model_text else 0)
+        budget = min(budget, used) - excess
     return 0
 
 
-def _compose(batch: Batch, page: Page, now: float, room: int) -> Card:
-    wants = [sum(value.wants for value in draft.values) for draft in page.drafts]
-    *given, for_words = share([*wants, len(visible(batch.model_text).text)], max(room, 0))
-    quoted = [quote_values(draft.values, part) for draft, part in zip(page.drafts, given, strict=True)]
-    words, words_whole = quote_words(batch, page, for_words)
+def _compose(batch: Batch, page: Page, now: float, budget: int) -> Card:
+    wants = [sum(value.wants for value in contents.values) for contents in page.calls]
+    *given, for_text = share([*wants, len(visible(batch.model_text).text)], max(budget, 0))
+    quoted = [quote_values(contents.values, part) for contents, part in zip(page.calls, given, strict=True)]
+    model_text, text_is_whole = quote_model_text(batch, page, for_text)
 
     calls: list[CardCall] = []
     files: list[CardFile] = []
     shown: set[str] = set()
     current = {r.id: r for r in batch.requests}
-    for index, (draft, parts) in enumerate(zip(page.drafts, quoted, strict=True)):
-        # The first file also answers for the model's words, which every file holds.
-        whole = words_whole or index > 0
-        call, file = _call(batch, current[draft.request.id], draft, parts, page, whole=whole)
+    for index, (contents, parts) in enumerate(zip(page.calls, quoted, strict=True)):
+        # The first file also answers for the model's text, which every file holds.
+        whole = text_is_whole or index > 0
+        call, file = _call(batch, current[contents.request.id], contents, parts, page, whole=whole)
         calls.append(call)
         files += [file] if file else []
         shown |= {call.request} if page.can_attach or file is None else set()
@@ -132,7 +140,7 @@ def _compose(batch: Batch, page: Page, now: float, room: int) -> Card:
         tone=tone,
         lead=tuple(write_lead(batch, page, now, all_shown=len(shown) == len(calls), actions=actions)),
         calls=tuple(replace(call, actions=tuple(own.get(call.request, ()))) for call in ended),
-        words=words,
+        model_text=model_text,
         files=tuple(files) if page.can_attach else (),
         status=closing,
         footer=write_footer(batch, page),
@@ -143,21 +151,21 @@ def _compose(batch: Batch, page: Page, now: float, room: int) -> Card:
 
 
 def _call(
-    batch: Batch, request: ApprovalRequest, draft: Draft, parts: Quoted, page: Page, *, whole: bool
+    batch: Batch, request: ApprovalRequest, contents: CallContents, parts: Quoted, page: Page, *, whole: bool
 ) -> tuple[CardCall, CardFile | None]:
     """One call, and the file it needs if anything of it is not on the card."""
     sizes = page.sizes
     tool, tool_cut = clip(request.call.tool, sizes.tool)
-    # Words of ours, so that nobody can forge the sign of a cut; they do not run, so they need no file.
+    # The reason is our text, so nobody can forge the mark of a cut. It does not run, so it needs no file.
     reason, _ = clip(f"Why: {request.why or 'it needs approval'}", sizes.why)
-    warnings, more = fit_findings(draft.found, sizes.warnings)
+    warnings, more = fit_warnings(contents.warnings, sizes.warnings)
     file = None
     if tool_cut or more or not whole or not parts.complete:
-        file = draft.file
-        warnings = (_left_out(file if page.can_attach else None, parts, len(draft.values), sizes), *warnings)
+        file = contents.file
+        warnings = (_left_out(file if page.can_attach else None, parts, len(contents.values), sizes), *warnings)
     why: Line = (reason,)
     if differ_by_call(batch):
-        why = (reason, "; may decide: ", *may_decide(request, batch, named_at_most=sizes.deciders))
+        why = (reason, "; may decide: ", *may_decide(request, batch, named_at_most=sizes.approvers))
     quotes = tuple(replace(quote, diff=quote.label == PREVIEW and _is_diff(quote.text)) for quote in parts.quotes)
     return CardCall(tool, request.id, why, quotes, warnings, facts=tuple(_facts(request, sizes))), file
 
@@ -172,7 +180,7 @@ def _facts(request: ApprovalRequest, sizes: Sizes) -> list[Line]:
         facts.append((clip(f"Note: {request.message}", sizes.message)[0],))
     # Once approved, the outcome names those who voted.
     votes = (votes_line(request), void_line(request)) if request.state is not RequestState.APPROVED else ()
-    return [*facts, *(line for line in (gone_line(request), *edit_lines(request), *votes) if line)]
+    return [*facts, *(line for line in (missing_line(request), *edit_lines(request), *votes) if line)]
 
 
 def _left_out(file: CardFile | None, parts: Quoted, values: int, sizes: Sizes) -> str:

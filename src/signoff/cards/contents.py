@@ -1,7 +1,7 @@
-"""What is known of a card's calls before room is divided: their values in order, their findings, their files.
+"""The contents of a card's calls before the budget is divided: their values in order, their warnings, their files.
 
-Settling a call changes none of it, so a settled card shows what the open one showed. Refuses what nobody could review
-and what is not JSON. Knows nothing of how much of it will be shown, nor of what stands around the calls.
+Settling a call changes none of it, so a settled card shows what the open one showed. Refuses calls that nobody could
+review and arguments that are not JSON. Knows nothing of how much will be shown, nor of the parts around the calls.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from signoff.approvals.model import ApprovalRequest, Batch
 from signoff.cards.actions import PREVIEW, TOOLS_WORDS, Offers
 from signoff.cards.budget import Sizes
 from signoff.cards.files import request_file
-from signoff.cards.masking import masks_of
+from signoff.cards.layout import SHORT, Value, argument, strings_in
+from signoff.cards.masking import warnings_about_masks
 from signoff.cards.model import CardFile
-from signoff.cards.values import SHORT, Value, argument, strings_in
-from signoff.cards.warnings import Finding, argument_place, findings_in
+from signoff.cards.warnings import CardWarning, argument_place, warnings_in
 from signoff.errors import CardFailed
 from signoff.text.visible import plain
 
@@ -30,8 +30,8 @@ MOST = 500_000
 
 
 @dataclass(frozen=True)
-class Draft:
-    """What is known of one call before room is divided. Settling the call changes none of it."""
+class CallContents:
+    """The contents of one call. Settling the call changes none of it."""
 
     batch: Batch
     request: ApprovalRequest
@@ -39,60 +39,61 @@ class Draft:
     masked: bool = False
 
     @cached_property
-    def found(self) -> tuple[Finding, ...]:
+    def warnings(self) -> tuple[CardWarning, ...]:
         args = self.request.call.args
-        found = masks_of(self.request) if self.masked else []
-        found += findings_in("tool name", [self.request.call.tool])
+        warnings = warnings_about_masks(self.request) if self.masked else []
+        warnings += warnings_in("tool name", [self.request.call.tool])
         for name in sorted(args):
-            found += findings_in("argument name", [name])
-            found += findings_in(argument_place(name), strings_in(args[name]))
-        found += findings_in("tool's words", [self.request.summary])
-        return (*found, *findings_in("tool's preview", [self.request.preview]))
+            warnings += warnings_in("argument name", [name])
+            warnings += warnings_in(argument_place(name), strings_in(args[name]))
+        warnings += warnings_in("tool's words", [self.request.summary])
+        return (*warnings, *warnings_in("tool's preview", [self.request.preview]))
 
     @cached_property
     def file(self) -> CardFile:
-        return request_file(self.batch, self.request, self.found, masked=self.masked)
+        return request_file(self.batch, self.request, self.warnings, masked=self.masked)
 
 
 @dataclass(frozen=True)
 class Page:
-    """One page of a card before room is divided."""
+    """One page of a card before the budget is divided."""
 
-    drafts: Sequence[Draft]
+    calls: Sequence[CallContents]
     number: int
     can_attach: bool
     offers: Offers
     sizes: Sizes
 
 
-def draft_page(batch: Batch, number: int, can_attach: bool, offers: Offers) -> Page:
+def read_page(batch: Batch, number: int, can_attach: bool, offers: Offers) -> Page:
     number = min(max(number, 0), batch.pages - 1)
     here = {r.id for r in batch.page(number)}
     masked = offers.masker is not None
-    drafts = [replace(draft, masked=masked) for draft in draft_calls(batch) if draft.request.id in here]
-    return Page(drafts, number, can_attach, offers, Sizes(len(drafts)))
+    calls = [replace(contents, masked=masked) for contents in read_calls(batch) if contents.request.id in here]
+    return Page(calls, number, can_attach, offers, Sizes(len(calls)))
 
 
-def draft_calls(batch: Batch) -> list[Draft]:
-    if not batch.requests:
+def read_calls(batch: Batch) -> list[CallContents]:
+    """Held calls are not among them: nobody has to review those, so they take no space."""
+    if not batch.questions:
         raise CardFailed("There is no call on this card.")
-    drafts = [_draft_call(batch, request) for request in batch.requests]
-    texts = sum(len(value.text) for draft in drafts for value in draft.values)
-    names = sum(len(name) for request in batch.requests for name in request.call.args)
+    calls = [_read_call(batch, request) for request in batch.questions]
+    texts = sum(len(value.text) for contents in calls for value in contents.values)
+    names = sum(len(name) for request in batch.questions for name in request.call.args)
     if texts + names + len(batch.model_text) > MOST:
-        raise CardFailed(f"The calls are too long to be put to anyone: over {MOST} characters.")
-    return drafts
+        raise CardFailed(f"The calls are too long for anybody to review: over {MOST} characters.")
+    return calls
 
 
-def _draft_call(batch: Batch, request: ApprovalRequest) -> Draft:
+def _read_call(batch: Batch, request: ApprovalRequest) -> CallContents:
     try:
         values = _arguments(request)
     except (TypeError, ValueError, RecursionError) as error:
         tool = plain(request.call.tool, 64)
         raise CardFailed(f"The arguments of {tool} cannot be shown: they are not plain JSON.") from error
-    words = [Value(TOOLS_WORDS, request.summary)] if request.summary else []
+    summary = [Value(TOOLS_WORDS, request.summary)] if request.summary else []
     preview = [Value(PREVIEW, request.preview)] if request.preview else []
-    return Draft(batch, request, (*words, *values, *preview))
+    return CallContents(batch, request, (*summary, *values, *preview))
 
 
 def _arguments(request: ApprovalRequest) -> list[Value]:

@@ -1,6 +1,6 @@
-"""The file that holds a request whole: for whatever the card could not show, and for whoever wants to check.
+"""The file that holds a whole request: what the card could not show, and what a reader may want to check.
 
-The same request always gives the same bytes, open or settled. Foreign text stands either in a JSON string of plain
+The same request always gives the same bytes, open or settled. Untrusted text stands either in a JSON string of plain
 ASCII or behind a line number, so it cannot pass for a line of ours. Knows requests, and nothing of any medium.
 """
 
@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from signoff.approvals.model import ApprovalRequest, Batch
+from signoff.cards.layout import SHORT, strings_in
 from signoff.cards.model import CardFile
-from signoff.cards.values import SHORT, strings_in
-from signoff.cards.warnings import Finding
+from signoff.cards.warnings import CardWarning
 from signoff.text.secrets.masker import count_masks
 from signoff.text.visible import visible
 
@@ -25,11 +25,13 @@ MASKED_ARGUMENTS = "Arguments as they will run, but for masks (JSON; all but pla
 """The same where secrets are masked."""
 
 
-def request_file(batch: Batch, request: ApprovalRequest, found: Sequence[Finding], *, masked: bool = False) -> CardFile:
+def request_file(
+    batch: Batch, request: ApprovalRequest, warnings: Sequence[CardWarning], *, masked: bool = False
+) -> CardFile:
     """`masked`: the request was made by `masking.mask_batch`."""
     call = request.call
     lines = [
-        "Signoff: one request, whole",
+        "Signoff: one complete request",
         f"request: {_ascii(request.id)} of {_ascii(batch.id)}",
         f"tool: {_ascii(call.tool)}",
         f"digest: {_ascii(call.digest)}",
@@ -43,7 +45,7 @@ def request_file(batch: Batch, request: ApprovalRequest, found: Sequence[Finding
     if request.edit:
         lines.append(f"edited by: {_ascii(request.edit.by.name)} ({_ascii(request.edit.by.id)})")
         lines.append(f"arguments before the edit, which do not run: {_ascii(dict(request.edit.original))}")
-    lines += [f"warning: {finding.text}" for finding in found]
+    lines += [f"warning: {one.text}" for one in warnings]
     if request.preview:
         count = request.preview.count("\n") + 1
         lines += ["", f"Preview, made by the tool, to read, {count} lines:", *_numbered(request.preview)]

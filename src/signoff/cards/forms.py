@@ -1,7 +1,7 @@
 """Arguments as a form to fill in, and back: one field each where they are few and simple, else their JSON in one field.
 
-Whatever could not survive a text field, such as hidden characters or blanks at an end, goes the way of JSON, where it
-is written as an escape. Pure; knows limits, and nothing of modals.
+A value that a text field would change, such as hidden characters or blanks at an end, is shown as JSON, where it is
+written as an escape. Pure; knows limits, and nothing of modals.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from signoff.approvals.model import JsonObject
 from signoff.text.visible import is_hidden
 
 FIELDS = 5
-FIELD_ROOM = 4000
-LABEL_ROOM = 45
+FIELD_BUDGET = 4000
+LABEL_BUDGET = 45
 WHOLE = "arguments"
 """The one field that holds the JSON of all arguments."""
 
 
 class NotReadable(Exception):
-    """What was typed is no set of arguments; the text says why, without repeating it."""
+    """The typed text is not a set of arguments. The message says why, without repeating the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def form_for(args: JsonObject) -> Form | None:
     except (TypeError, ValueError, RecursionError):
         return None
     # What is too long already is not looked at letter by letter: escapes only make it longer.
-    if len(text) > FIELD_ROOM or not _fits(text := _escaped(text), FIELD_ROOM):
+    if len(text) > FIELD_BUDGET or not _fits(text := _escaped(text), FIELD_BUDGET):
         return None
     return Form((Field(WHOLE, "Arguments", text, "All arguments, as one JSON object", long=True),), ())
 
@@ -82,10 +82,16 @@ def _field(key: str, name: str, value: Any) -> Field:
 
 def _simple(name: str, value: Any) -> bool:
     """Whether it comes out of a text field as it went in."""
-    if not name.strip() or name != name.strip() or not _fits(name, LABEL_ROOM) or any(map(_odd, name)) or "\n" in name:
+    if (
+        not name.strip()
+        or name != name.strip()
+        or not _fits(name, LABEL_BUDGET)
+        or any(map(_odd, name))
+        or "\n" in name
+    ):
         return False
     if isinstance(value, str):
-        return value == value.strip() and _fits(value, FIELD_ROOM) and not any(map(_odd, set(value)))
+        return value == value.strip() and _fits(value, FIELD_BUDGET) and not any(map(_odd, set(value)))
     return isinstance(value, int | float) and len(str(value)) <= 100
 
 
@@ -98,24 +104,24 @@ def _value(typed: str, before: Any, label: str) -> Any:
         return typed.replace("\r\n", "\n")
     wanted = "true or false" if isinstance(before, bool) else "a number"
     try:
-        found = _parsed(typed)
+        value = _parsed(typed)
     except (ValueError, RecursionError):
-        found = None
-    if isinstance(before, bool) != isinstance(found, bool) or not isinstance(found, int | float):
+        value = None
+    if isinstance(before, bool) != isinstance(value, bool) or not isinstance(value, int | float):
         raise NotReadable(f"{label} must be {wanted}.")
-    return found
+    return value
 
 
 def _object(typed: str) -> JsonObject:
     try:
-        found = _parsed(typed)
+        value = _parsed(typed)
     except json.JSONDecodeError as error:
         raise NotReadable(f"This is not JSON: {error.msg}, line {error.lineno}, column {error.colno}.") from error
     except (ValueError, RecursionError) as error:
         raise NotReadable(f"This JSON cannot be used: {str(error) or 'it is nested too deep'}.") from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise NotReadable("The arguments must be one JSON object, in braces.")
-    return cast("JsonObject", found)
+    return cast("JsonObject", value)
 
 
 def _parsed(text: str) -> Any:
@@ -123,15 +129,15 @@ def _parsed(text: str) -> Any:
 
 
 def _members(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        # Which of two values with one name would run, nobody can see.
-        raise ValueError("a name stands in it twice")
-    return found
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        # Nobody can see which of two values with one name would run.
+        raise ValueError("a name appears twice")
+    return members
 
 
 def _constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON value")
+    raise ValueError(f"{name} is not a JSON value")
 
 
 def _json_text(args: JsonObject) -> str:
@@ -142,6 +148,6 @@ def _escaped(text: str) -> str:
     return "".join(json.dumps(char)[1:-1] if is_hidden(char) else char for char in text)
 
 
-def _fits(text: str, room: int) -> bool:
+def _fits(text: str, budget: int) -> bool:
     """In the units of which Discord's clients count: code points beyond the first plane are two."""
-    return len(text) <= room and len(text) + sum(1 for char in text if ord(char) > 0xFFFF) <= room
+    return len(text) <= budget and len(text) + sum(1 for char in text if ord(char) > 0xFFFF) <= budget

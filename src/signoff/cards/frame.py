@@ -1,7 +1,7 @@
-"""What stands around a card's calls: title, lead, the model's words, how each call ended, and the footer.
+"""The parts around a card's calls: title, lead, the model's text, how each call ended, and the footer.
 
-Trusted words, bounded by `room.Sizes`, and two kinds of quote: what the model said and the reasons that people gave.
-Knows drafts by their number and ids. Must not know the calls' values, and nothing of fitting or any medium.
+Trusted text, bounded by `budget.Sizes`, and two kinds of quote: the model's text and the reasons that people gave.
+Knows the page's calls by number and id. Must not know their values, and nothing of fitting or any medium.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from signoff.approvals.model import ApprovalRequest, Batch, RequestKind, RequestState
-from signoff.cards.budget import DIGEST_ROOM, ID_ROOM, OUTCOME_ROOM
+from signoff.cards.approver_names import may_decide_line, person
+from signoff.cards.budget import DIGEST_BUDGET, ID_BUDGET, OUTCOME_BUDGET
 from signoff.cards.contents import Page
 from signoff.cards.files import file_name
-from signoff.cards.layout import beginning
-from signoff.cards.masking import note_of
+from signoff.cards.layout import Value, beginning
+from signoff.cards.masking import note_on_masks
 from signoff.cards.model import Action, CardCall, Line, Moment, Quote, Verb
-from signoff.cards.values import Value
-from signoff.cards.warnings import findings_in
-from signoff.cards.wording import NAME_ROOM, may_decide_line, outcome, person
+from signoff.cards.warnings import warnings_in
+from signoff.cards.wording import held_lines, list_tools, outcome
 from signoff.text.visible import plain
 
 TITLE = "Tool Approval Required"
-MODELS_WORDS = "Model's words"
+MODEL_TEXT = "Model's words"
 _EXPIRED = {RequestKind.CALL: "rejected", RequestKind.MAY_HAVE_RUN: "skipped"}
 _APPROVES = {RequestKind.CALL: "Accept", RequestKind.MAY_HAVE_RUN: "Run it again"}
-REMEMBER = "Remember covers this tool with exactly these arguments, and nothing else"
+REMEMBER = "Remember covers exactly this tool with exactly these arguments"
 
 
 def write_title(batch: Batch) -> str:
-    calls, again = len(batch.requests), sum(r.kind is RequestKind.MAY_HAVE_RUN for r in batch.requests)
+    calls, again = len(batch.questions), sum(r.kind is RequestKind.MAY_HAVE_RUN for r in batch.questions)
     if not again:
         return TITLE
     if again < calls:
@@ -40,12 +40,10 @@ def write_title(batch: Batch) -> str:
 def write_lead(batch: Batch, page: Page, now: float, *, all_shown: bool, actions: Sequence[Action]) -> list[Line]:
     lead: list[Line] = [("Asked by ", person(batch.asker)), may_decide_line(batch)]
     if batch.already_ran:
-        named = page.sizes.already_ran
-        names = ", ".join(plain(tool, NAME_ROOM) for tool in batch.already_ran[:named])
-        more = len(batch.already_ran) - named
-        lead.append((f"Already ran: {names}{f' and {more} more' if more > 0 else ''}",))
+        lead.append((f"Already ran: {list_tools(batch.already_ran, page.sizes.already_ran)}",))
+    lead += held_lines(batch, page.sizes.held)
     if not batch.settled:
-        kinds = {r.kind for r in batch.pending}
+        kinds = {r.kind for r in batch.open_questions}
         verb = " or ".join(word for kind, word in _EXPIRED.items() if kind in kinds)
         open_until: Line = (f"{verb.capitalize()} automatically ", Moment(batch.deadline))
         lead.append(open_until if now < batch.deadline else ("The deadline has passed",))
@@ -55,37 +53,37 @@ def write_lead(batch: Batch, page: Page, now: float, *, all_shown: bool, actions
         if _offers_remember(batch, page, actions):
             lead.append((REMEMBER,))
     if batch.pages > 1:
-        first = batch.requests.index(batch.page(page.number)[0]) + 1
-        lead.append((f"Calls {first} to {first + len(page.drafts) - 1} of {len(batch.requests)}",))
+        first = batch.questions.index(batch.page(page.number)[0]) + 1
+        lead.append((f"Calls {first} to {first + len(page.calls) - 1} of {len(batch.questions)}",))
     return lead
 
 
 def _offers_remember(batch: Batch, page: Page, actions: Sequence[Action]) -> bool:
-    if len(batch.requests) == 1:
+    if len(batch.questions) == 1:
         return any(action.verb is Verb.REMEMBER for action in actions)
     return any(r.state is RequestState.PENDING and page.offers.may_remember(r) for r in batch.page(page.number))
 
 
-def quote_words(batch: Batch, page: Page, room: int) -> tuple[Quote | None, bool]:
+def quote_model_text(batch: Batch, page: Page, budget: int) -> tuple[Quote | None, bool]:
     if not batch.model_text:
         return None, True
-    value = Value(MODELS_WORDS, batch.model_text)
-    text, whole = beginning(value, room)
+    value = Value(MODEL_TEXT, batch.model_text)
+    text, whole = beginning(value, budget)
     notes = ["not checked"]
     if not whole:
         notes.append(
-            f"{len(batch.model_text)} characters in all, the others in {file_name(batch, page.drafts[0].request)}"
+            f"{len(batch.model_text)} characters in all, the others in {file_name(batch, page.calls[0].request)}"
         )
-    if findings_in("", [batch.model_text]):
+    if warnings_in("", [batch.model_text]):
         notes.append("odd characters")
-    if page.offers.masker and (masks := note_of(batch.model_text)):
+    if page.offers.masker and (masks := note_on_masks(batch.model_text)):
         notes.append(masks)
-    return Quote(MODELS_WORDS, text, "; ".join(notes)), whole
+    return Quote(MODEL_TEXT, text, "; ".join(notes)), whole
 
 
 def add_endings(batch: Batch, page: Page, calls: Sequence[CardCall], *, apart: bool) -> list[CardCall]:
     """Add each call's outcome where they may differ, and the reasons that people gave."""
-    notes = {r.id: _given_reason(r) for r in batch.requests}
+    notes = {r.id: _given_reason(r) for r in batch.questions}
     sizes = page.sizes
     if not apart and len(set(notes.values())) == 1:
         label = "Reason given" if len(notes) == 1 else "Reason given for all calls"
@@ -94,7 +92,7 @@ def add_endings(batch: Batch, page: Page, calls: Sequence[CardCall], *, apart: b
         return [*calls[:-1], replace(calls[-1], quotes=(*calls[-1].quotes, *added))]
     ended: list[CardCall] = []
     for request, call in zip(batch.page(page.number), calls, strict=True):
-        own = outcome(request, cancel_room=OUTCOME_ROOM - 24)
+        own = outcome(request, cancel_budget=OUTCOME_BUDGET - 24)
         if note := notes[request.id]:
             call = replace(call, quotes=(*call.quotes, _reason("Reason given", note, sizes.own_reason)))
         ended.append(replace(call, outcome=own or None))
@@ -102,19 +100,19 @@ def add_endings(batch: Batch, page: Page, calls: Sequence[CardCall], *, apart: b
 
 
 def _given_reason(request: ApprovalRequest) -> str:
-    """What a person said. Where nobody decided, the outcome itself has the words."""
+    """The reason that a person gave. Where nobody decided, the outcome itself says why."""
     end = request.settlement
     return end.note if end and end.by and request.state is not RequestState.CANCELLED else ""
 
 
-def _reason(label: str, note: str, room: int) -> Quote:
-    text, whole = beginning(Value(label, note), room)
+def _reason(label: str, note: str, budget: int) -> Quote:
+    text, whole = beginning(Value(label, note), budget)
     return Quote(label, text, "" if whole else f"{len(note)} characters in all")
 
 
 def write_footer(batch: Batch, page: Page) -> Line:
     """The ids as the record has them: with one, `/signoff audit` tells the rest of the story."""
     shown = batch.page(page.number)
-    ids = [plain(r.id, ID_ROOM) for r in shown]
-    digests = [plain(r.call.digest[:DIGEST_ROOM], DIGEST_ROOM) or "none" for r in shown]
+    ids = [plain(r.id, ID_BUDGET) for r in shown]
+    digests = [plain(r.call.digest[:DIGEST_BUDGET], DIGEST_BUDGET) or "none" for r in shown]
     return f"Request {', '.join(ids)}", f" · digest {', '.join(digests)}"

@@ -1,28 +1,195 @@
-"""Values as quotes: dividing the room there is, and cutting what does not fit into a beginning and an end.
+"""Values as a reader meets them, and as quotes: what a value is called, its exact text, and what of it fits.
 
-A cut is two quotes, each with a note that says which part of the whole it is. Knows values and room, and nothing of
-batches or any medium.
+Everything that is said about a text, such as its length or that lines are left out, stands in a quote's note. It never
+stands in the quoted text, where the text itself could say it. A cut is two quotes, a beginning and an end, each with a
+note that says which part of the whole it is. Knows JSON and sizes, and nothing of batches or any medium.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from typing import Any, cast
 
 from signoff.cards.model import Quote
-from signoff.cards.values import NOTE_ROOM, Quoted, Value, show
-from signoff.text.visible import longest_head, longest_tail
+from signoff.text.visible import clip, longest_head, longest_tail, visible
+
+LABEL_BUDGET = 40
+NOTE_BUDGET = 104
+"""No note is longer."""
+SHORT = 200
+"""Up to here a value on one line is shown without counts, and before the long ones."""
+LINES = 100
+"""More lines than this are not shown in full, however short they are."""
+MOST = 100_000
+"""No medium shows so many characters of one value; what is longer is not even tried."""
+RUN = 10
+"""So many equal or blank lines in a row are shown once."""
+RUNS = 3
+_BLANK = " \t\r"
+_NAME = re.compile(r"[\w.$-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    quotes: tuple[Quote, ...]
+    cut: int = 0
+    """Values of which a part is missing."""
+    missing: int = 0
+    """Values that are not there at all."""
+
+    @property
+    def complete(self) -> bool:
+        return not self.cut and not self.missing
+
+
+@dataclass(frozen=True)
+class Value:
+    """Something to be quoted. A card may be built several times until it fits, so the costly parts are kept."""
+
+    label: str
+    """Trusted, or made visible and short."""
+    text: str
+    kind: str = ""
+    """Empty for text; else `number`, `null`, `list of 3` and so on, which tells 5 from "5"."""
+    label_cut: bool = False
+
+    @property
+    def prefix(self) -> str:
+        return f"{self.kind}, " if self.kind else ""
+
+    @property
+    def count(self) -> str:
+        return "1 line" if len(self.lines) == 1 else f"{len(self.lines)} lines"
+
+    @property
+    def wants(self) -> int:
+        """The budget it takes in its natural form."""
+        return cost(self.natural.quotes) if self.natural else MOST
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return self.text.split("\n")
+
+    @cached_property
+    def runs(self) -> list[tuple[int, int]]:
+        """(first line, end) of the longest runs of equal or blank lines, in order."""
+        runs: list[tuple[int, int]] = []
+        start = 0
+        for _, group in groupby(self.lines, key=lambda line: line if line.strip(_BLANK) else ""):
+            end = start + sum(1 for _ in group)
+            if end - start > RUN:
+                runs.append((start, end))
+            start = end
+        return sorted(sorted(runs, key=lambda run: run[0] - run[1])[:RUNS])
+
+    @cached_property
+    def natural(self) -> Quoted | None:
+        """As it is shown where there is budget, long runs collapsed; None if it is too much for any budget."""
+        if not self.runs:
+            if len(self.lines) > LINES or len(self.text) > MOST:
+                return None
+            return Quoted((Quote(self.label, show(self.text), self._about()),), cut=int(self.label_cut))
+        quotes: list[Quote] = []
+        start, kept, total = 0, 0, len(self.lines)
+        for first, end in [*self.runs, (total, total)]:
+            # The first line of a run stays, so that the reader sees what is repeated.
+            stop = min(first + 1, total)
+            text = "\n".join(self.lines[start:stop])
+            kept += max(0, stop - start)
+            if kept > LINES or len(text) > MOST:
+                return None
+            if start < stop:
+                note = f"{self.prefix}lines {start + 1}-{stop} of {total}"
+                if end > stop:
+                    what = "lines equal to the last one" if self.lines[first].strip(_BLANK) else "blank lines"
+                    note += f"; then {end - stop} more {what} left out"
+                quotes.append(Quote(self.label, show(text), note))
+            start = end
+        return Quoted(tuple(quotes), cut=1)
+
+    def _about(self) -> str:
+        if not self.text and not self.kind:
+            return "empty text"
+        parts = [self.kind or ("text" if _reads_as_json(self.text[:SHORT]) else "")]
+        if len(self.lines) > 3 or len(self.text) > SHORT:
+            parts.append(f"{self.count}, {len(self.text)} characters")
+        return ", ".join(filter(None, parts))
+
+
+def argument(name: str, value: Any) -> Value:
+    label, cut = argument_label(name)
+    if isinstance(value, str):
+        return Value(label, value, label_cut=cut)
+    return Value(label, _json_text(value), _kind(value), cut)
+
+
+def argument_label(name: str) -> tuple[str, bool]:
+    """An argument's name; in quotation marks unless it is one word, so that it never reads like a label of ours."""
+    return clip(name if _NAME.fullmatch(name) else json.dumps(name, ensure_ascii=False), LABEL_BUDGET)
+
+
+def strings_in(value: Any) -> Iterator[str]:
+    """Every string in a JSON value, keys included: JSON writes some hidden characters as escapes of its own."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, Mapping):
+            stack += [*cast("Mapping[str, Any]", item).keys(), *cast("Mapping[str, Any]", item).values()]
+        elif isinstance(item, list | tuple):
+            stack += cast("Sequence[Any]", item)
+
+
+def cost(quotes: Sequence[Quote]) -> int:
+    return sum(len(q.label) + len(q.text) + len(q.note) for q in quotes)
+
+
+def show(text: str) -> str:
+    return visible(text).text
+
+
+def _json_text(value: Any) -> str:
+    short = json.dumps(value, sort_keys=True, ensure_ascii=False)
+    return short if len(short) <= 80 else json.dumps(value, sort_keys=True, ensure_ascii=False, indent=2)
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, int | float):
+        return "number"
+    if isinstance(value, Mapping):
+        return f"object of {len(cast('Mapping[str, Any]', value))}"
+    return f"list of {len(value)}"
+
+
+def _reads_as_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
 
 CUT_LINES = 40
 """A beginning or an end has no more lines."""
 _LEAST = 16
 
 
-def quote_values(values: Sequence[Value], room: int) -> Quoted:
-    """As many values as fit, whole where possible. Never costs more than `room`."""
+def quote_values(values: Sequence[Value], budget: int) -> Quoted:
+    """As many values as fit, whole where possible. Never costs more than `budget`."""
     shown: list[tuple[Value, int]] = []
-    left = room
+    left = budget
     for value in values:
-        least = min(value.wants, 2 * (len(value.label) + NOTE_ROOM + _LEAST))
+        least = min(value.wants, 2 * (len(value.label) + NOTE_BUDGET + _LEAST))
         if least <= left:
             shown.append((value, least))
             left -= least
@@ -37,9 +204,9 @@ def quote_values(values: Sequence[Value], room: int) -> Quoted:
     return Quoted(tuple(quotes), cuts, len(values) - len(shown))
 
 
-def cut(value: Value, room: int) -> Quoted:
+def cut(value: Value, budget: int) -> Quoted:
     """Beginning and end, each in a quote of its own whose note says which part of the whole it is."""
-    half = (room - 2 * (len(value.label) + NOTE_ROOM)) // 2
+    half = (budget - 2 * (len(value.label) + NOTE_BUDGET)) // 2
     text, total = value.text, len(value.text)
     head_stop, (tail_start, end) = _edges(value)
     head = longest_head(text[:head_stop], half, show)
@@ -50,16 +217,16 @@ def cut(value: Value, room: int) -> Quoted:
     return Quoted((first, last), cut=1)
 
 
-def beginning(value: Value, room: int) -> tuple[str, bool]:
-    """For words that explain and do not run: as much of the beginning as fits, and whether that is all."""
-    head = longest_head(value.text[: _edges(value)[0]], room, show)
+def beginning(value: Value, budget: int) -> tuple[str, bool]:
+    """For text that explains and does not run: as much of the beginning as fits, and whether that is all."""
+    head = longest_head(value.text[: _edges(value)[0]], budget, show)
     return show(value.text[:head]), head == len(value.text)
 
 
-def share(wants: Sequence[int], room: int) -> list[int]:
-    """Divide the room fairly: who wants less than an equal part gets what it wants, the others divide the rest."""
+def share(wants: Sequence[int], budget: int) -> list[int]:
+    """Divide the budget fairly: who wants less than an equal part gets what it wants, the others divide the rest."""
     given = [0] * len(wants)
-    left = room
+    left = budget
     for rank, index in enumerate(sorted(range(len(wants)), key=lambda i: wants[i])):
         given[index] = min(wants[index], left // (len(wants) - rank))
         left -= given[index]

@@ -1,4 +1,4 @@
-"""A batch as people may see it: every foreign text in it masked, once, before anything is quoted, cut or attached.
+"""A batch as people may see it: every untrusted text in it masked, once, before anything is quoted, cut or attached.
 
 The result is for showing only. What runs, and what a decision is bound to, is the batch that it was made from.
 """
@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from signoff.approvals.model import ApprovalRequest, Batch, JsonObject
-from signoff.cards.values import strings_in
-from signoff.cards.warnings import Finding, argument_place
+from signoff.cards.layout import strings_in
+from signoff.cards.warnings import CardWarning, argument_place
 from signoff.text.secrets.masker import Masker, count_masks
 
 _IMITATED = re.compile(r"(?i)\\u\{2039\}\s{0,8}masked")
@@ -20,31 +20,36 @@ _IMITATED = re.compile(r"(?i)\\u\{2039\}\s{0,8}masked")
 
 def mask_batch(batch: Batch, masker: Masker) -> Batch:
     """Raises ValueError if arguments could not be told apart once masked."""
-    requests = tuple(mask_request(request, masker) for request in batch.requests)
+    requests = tuple(_bare(r) if r.held else mask_request(r, masker) for r in batch.requests)
     return replace(batch, requests=requests, model_text=masker.mask_foreign(batch.model_text))
 
 
-def masks_of(request: ApprovalRequest) -> list[Finding]:
-    """What a reader should know about the masks in a request that `mask_batch` made."""
+def _bare(request: ApprovalRequest) -> ApprovalRequest:
+    """A held call without its arguments: the card shows only its tool's name."""
+    return replace(request, call=replace(request.call, args={}), metadata={}, preview="")
+
+
+def warnings_about_masks(request: ApprovalRequest) -> list[CardWarning]:
+    """Warnings about the masks in a request that `mask_batch` made."""
     args = request.call.args
     before: JsonObject = request.edit.original if request.edit else {}
     count = count_masks([*strings_in([args, before]), request.summary, request.preview])
-    found: list[Finding] = []
+    warnings: list[CardWarning] = []
     if count:
         values, are = ("value", "is") if count == 1 else ("values", "are")
-        found.append(Finding("masks", f"{count} {values} {are} masked: length and a keyed digest are shown"))
+        warnings.append(CardWarning("masks", f"{count} {values} {are} masked: length and a keyed digest are shown"))
     places = {argument_place(name): [name, *strings_in(args[name])] for name in sorted(args)}
     places |= {"tool's words": [request.summary], "tool's preview": [request.preview]}
     places["arguments before the edit"] = list(strings_in(before))
     for where, texts in places.items():
         if _imitated(texts):
-            found.append(Finding("imitated masks", f"{where}: imitates a mask, it is plain text"))
-    return found
+            warnings.append(CardWarning("imitated masks", f"{where}: imitates a mask, but is plain text"))
+    return warnings
 
 
-def note_of(words: str) -> str:
-    """For the note beside the model's words."""
-    return "masked in part" if count_masks([words]) else ""
+def note_on_masks(model_text: str) -> str:
+    """For the note beside the model's text."""
+    return "masked in part" if count_masks([model_text]) else ""
 
 
 def _imitated(texts: Iterable[str]) -> bool:

@@ -1,4 +1,4 @@
-"""A card as data: trusted lines and quoted parts, apart. A front end words neither; it only quotes the quoted parts.
+"""A card as data: trusted lines and quoted parts, apart. A front end writes neither; it only quotes the quoted parts.
 
 Trusted text is ours. A `Quote` holds what the model, a tool or a person wrote: its text has already had hidden
 characters made visible, but may still contain any printable character, so the front end must fence or escape it.
@@ -60,7 +60,7 @@ class CardCall:
     outcome: Line | None = None
     """How this call was settled, where that differs from the card's status."""
     facts: tuple[Line, ...] = ()
-    """Trusted: the rule's own words, who has accepted, who edited, whose vote is void, which approver is gone."""
+    """Trusted: the rule's message, who has accepted, who edited, whose vote is void, which approver is missing."""
     actions: tuple[Action, ...] = ()
     """This call's own buttons, where the card has several calls."""
 
@@ -140,8 +140,8 @@ class Card:
     tone: Tone
     lead: tuple[Line, ...]
     calls: tuple[CardCall, ...]
-    words: Quote | None
-    """What the model said beside its calls, marked as the model's words."""
+    model_text: Quote | None
+    """The text that the model wrote beside its calls, marked as the model's."""
     files: tuple[CardFile, ...]
     status: Line | None
     """APPROVED by ..., REJECTED by ..., TIMEOUT - Request expired; None while open."""

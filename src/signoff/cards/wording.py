@@ -1,29 +1,21 @@
-"""The wording that every front end shares: who may decide, how it ended, and the private answers to a click.
+"""The wording that every front end shares: how a call ended, votes, held calls, and private responses to a click.
 
-Lines of trusted text in which people, roles and times are data. Knows batches, and nothing of any medium.
+Lines of trusted text in which people, roles and times are data. Knows batches and the desk's errors, and nothing of
+any medium. Approvers are named in `approver_names`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from signoff.approvals.approvers import ASKER, MANAGE_SERVER, parts, remaining_specs
+from signoff.approvals.errors import AlreadySettled, AlreadyVoted, NotAllowed, Outdated, Refused, UnknownRequest
 from signoff.approvals.grants import GrantTerms, depends_on_asker
-from signoff.approvals.model import Actor, ApprovalRequest, Batch, Choice, Remember, RequestState
-from signoff.cards.model import Inline, Line, Moment, Person, RoleRef, Tone
-from signoff.text.visible import clip, plain
+from signoff.approvals.model import ApprovalRequest, Batch, Choice, Remember, RequestState
+from signoff.cards.approver_names import CONDITIONS, NAME_BUDGET, NOBODY, may_decide, people, person
+from signoff.cards.model import Line, Moment, Tone
+from signoff.text.visible import plain, visible
 
-NAME_ROOM = 32
-"""Discord's own limit for names; longer ones are cut, which is harmless: the id is what counts."""
-DECIDERS = 4
-"""So many people and roles are named."""
-CONDITIONS = 3
-"""So many conditions of one decider are named, where several must hold."""
-VOTERS = 4
-"""So many of those who voted are named."""
-CANCEL_ROOM = 80
-
-NOBODY: Line = ("nobody",)
+CANCEL_BUDGET = 80
 
 _BY_CHOICE = {
     Choice.ACCEPT: "APPROVED by ",
@@ -52,63 +44,13 @@ _REMEMBERED = {
     Remember.ALWAYS: ", remembered for always",
 }
 
-UNKNOWN_REQUEST: Line = ("Unknown request: it is not from this place, or it is gone. Nothing was decided.",)
+HELD_TITLE = "This call needs no approval"
+HELD_LEAD: Line = ("It runs once everything on the card is decided and at least one call was accepted.",)
+UNKNOWN_REQUEST: Line = ("Unknown request: it belongs to another place or no longer exists. Nothing was decided.",)
 NOT_SAVED: Line = ("Nothing was decided: the decision could not be saved. The request is still open; try again.",)
-OUTDATED: Line = ("The call was edited since you opened this: look again. Nothing was decided.",)
+OUTDATED: Line = ("The call was edited after you opened this: look again. Nothing was decided.",)
 LOOK_AGAIN: Line = ("The card has changed since you looked: look again. Nothing was decided.",)
-SLOW: Line = ("I am slow just now, and nothing was changed. Try again.",)
-
-
-def person(actor: Actor) -> Person:
-    return Person(actor.id, clip(actor.name, NAME_ROOM)[0] or actor.id)
-
-
-def deciders(approvers: tuple[str, ...], batch: Batch, *, named_at_most: int = DECIDERS) -> Line:
-    """Who these specifications name, NOBODY included. An entry that cannot be read names nobody."""
-    named = [line for spec in dict.fromkeys(approvers) if (line := _decider(spec, batch))]
-    if not named:
-        return NOBODY
-    more = len(named) - named_at_most
-    return _listed([*named[:named_at_most], *([(f"{more} more",)] if more > 0 else [])], " or ")
-
-
-def may_decide_line(batch: Batch) -> Line:
-    """The whole card's deciders, or that they differ from call to call."""
-    if differ_by_call(batch):
-        return ("Who may decide differs by call",)
-    who = may_decide(batch.requests[0], batch)
-    if who != NOBODY:
-        return ("May decide: ", *who)
-    return ("Nobody may decide this" if batch.settled else "Nobody may decide this: it will expire",)
-
-
-def differ_by_call(batch: Batch) -> bool:
-    return len({(r.approvers, r.missing, r.quorum, r.four_eyes) for r in batch.requests}) != 1
-
-
-def may_decide(request: ApprovalRequest, batch: Batch, *, named_at_most: int = DECIDERS) -> Line:
-    """Who may decide this call, how many of them it takes, and whether the asker is one of them."""
-    who = deciders(remaining_specs(request), batch, named_at_most=named_at_most)
-    if who == NOBODY:
-        return who
-    asker: Line = (", not by the asker",) if request.four_eyes else ()
-    several: Line = (f"; {request.quorum} people have to accept",) if request.quorum > 1 else ()
-    return (*who, *asker, *several)
-
-
-def gone_line(request: ApprovalRequest) -> Line:
-    """Which of those who may decide are gone; empty if nobody is."""
-    gone = [part for part in request.missing if ":" in part]
-    if not request.missing:
-        return ()
-    if all(part.startswith("role:") for part in gone):
-        what = "The role that may decide is gone" if len(gone) == 1 else "Roles that may decide are gone"
-    elif all(part.startswith("user:") for part in gone):
-        what = "The person who may decide is gone" if len(gone) == 1 else "People who may decide are gone"
-    else:
-        what = "Roles and people who may decide are gone"
-    named = ", ".join(plain(part.partition(":")[2], NAME_ROOM) for part in gone[:CONDITIONS])
-    return (f"{what}: {named}" if named else what,)
+SLOW: Line = ("I am slow right now. Nothing was changed; try again.",)
 
 
 def votes_line(request: ApprovalRequest) -> Line:
@@ -120,11 +62,11 @@ def votes_line(request: ApprovalRequest) -> Line:
 
 
 def void_line(request: ApprovalRequest) -> Line:
-    """Whose accept no longer counts; empty if all do."""
+    """The people whose accept no longer counts; empty if all do."""
     if not request.void:
         return ()
-    votes, count = ("Vote of ", "counts") if len(request.void) == 1 else ("Votes of ", "count")
-    return (votes, *people(vote.by for vote in request.void), f" no longer {count}: they may not decide this any more")
+    votes, count = ("The vote of ", "counts") if len(request.void) == 1 else ("The votes of ", "count")
+    return (votes, *people(vote.by for vote in request.void), f" no longer {count}: they may no longer decide this")
 
 
 def edit_lines(request: ApprovalRequest) -> list[Line]:
@@ -132,19 +74,11 @@ def edit_lines(request: ApprovalRequest) -> list[Line]:
     if edit is None:
         return []
     lines: list[Line] = [("Edited by ", person(edit.by), " ", Moment(edit.at))]
-    return [*lines, ("Votes void by this edit: ", *people(edit.voided))] if edit.voided else lines
+    return [*lines, ("Votes that this edit made void: ", *people(edit.voided))] if edit.voided else lines
 
 
-def people(actors: Iterable[Actor]) -> Line:
-    """Ada, Grace and Max."""
-    found = [person(actor) for actor in actors]
-    more = len(found) - VOTERS
-    named: list[Line] = [(one,) for one in found[:VOTERS]]
-    return _listed([*named, *([(f"{more} more",)] if more > 0 else [])], " and ")
-
-
-def outcome(request: ApprovalRequest, *, cancel_room: int = CANCEL_ROOM) -> Line:
-    """How this request ended, in the words that the card uses; empty while it is open."""
+def outcome(request: ApprovalRequest, *, cancel_budget: int = CANCEL_BUDGET) -> Line:
+    """How this request ended, as the card says it; empty while it is open."""
     settlement = request.settlement
     match request.state:
         case RequestState.PENDING:
@@ -153,12 +87,12 @@ def outcome(request: ApprovalRequest, *, cancel_room: int = CANCEL_ROOM) -> Line
             return ("TIMEOUT - Request expired",)
         case RequestState.CANCELLED:
             reason = settlement.note if settlement else ""
-            return ("CANCELLED - " + (plain(reason, cancel_room, prose=True) or "no reason given"),)
+            return ("CANCELLED - " + (plain(reason, cancel_budget, prose=True) or "no reason given"),)
         case RequestState.APPROVED | RequestState.REJECTED:
             usual = Choice.ACCEPT if request.state is RequestState.APPROVED else Choice.REJECT
             choice = (settlement.choice if settlement else None) or usual
             if settlement is None or settlement.by is None:
-                how = plain(settlement.note, cancel_room, prose=True) if settlement else ""
+                how = plain(settlement.note, cancel_budget, prose=True) if settlement else ""
                 return (_BY_NOBODY[choice] + (f": {how}" if how else ""),)
             decided = [settlement.by]
             if choice.state is RequestState.APPROVED and len(request.votes) > 1:
@@ -171,18 +105,19 @@ def status(batch: Batch) -> tuple[Tone, Line | None]:
     """The card's tone and closing line: one outcome for all, or DECIDED where the calls differ."""
     if not batch.settled:
         return Tone.OPEN, None
-    endings = {outcome(r) for r in batch.requests}
+    questions = batch.questions
+    endings = {outcome(r) for r in questions}
     if len(endings) > 1:
         return Tone.MIXED, ("DECIDED",)
-    return (_TONES[batch.requests[0].state], endings.pop()) if batch.requests else (Tone.CANCELLED, ("CANCELLED",))
+    return (_TONES[questions[0].state], endings.pop()) if questions else (Tone.CANCELLED, ("CANCELLED",))
 
 
 def already_settled(batch: Batch, target: str | None = None) -> Line:
-    """The private answer to a click that came second; `target` is what the click located, if not the whole batch.
+    """The private response to a click that came second; `target` is what the click located, if not the whole batch.
 
     Nothing of it may be settled yet: after the deadline it is too late, even if nobody has swept up.
     """
-    settled = [r for r in batch.requests if r.settlement and target in (None, batch.id, r.id)]
+    settled = [r for r in _located(batch, target) if r.settlement]
     if not settled:
         return ("Too late, nobody decided in time: the deadline passed ", Moment(batch.deadline))
     endings = {outcome(r) for r in settled}
@@ -200,10 +135,11 @@ def already_settled(batch: Batch, target: str | None = None) -> Line:
 
 
 def not_allowed(batch: Batch, target: str | None = None, why: str = "") -> Line:
-    """The private answer to the wrong person: who may decide what they clicked on, or what keeps them from it."""
+    """The private response to the wrong person: who may decide what they clicked on, or what keeps them from it."""
     if why:
         return (f"You may not decide this: {why}.",)
-    requests = [r for r in batch.requests if target in (None, batch.id, r.id)]
+    # An approver of any question may reject a held call.
+    requests = [r for r in _located(batch, target) if not r.held] or batch.questions
     specs = {(r.approvers, r.missing, r.quorum, r.four_eyes) for r in requests}
     if len(specs) != 1:
         return ("You may not decide this. Who may differs by call: see the card.",)
@@ -214,7 +150,7 @@ def not_allowed(batch: Batch, target: str | None = None, why: str = "") -> Line:
 
 
 def already_voted(batch: Batch, target: str | None = None) -> Line:
-    """The private answer to a second accept by the same person."""
+    """The private response to a second accept by the same person."""
     requests = [r for r in batch.pending if r.votes and target in (None, batch.id, r.id)]
     counts = {(len(r.votes), r.quorum) for r in requests}
     if len(counts) != 1:
@@ -224,74 +160,87 @@ def already_voted(batch: Batch, target: str | None = None) -> Line:
 
 
 def answer(batch: Batch, target: str) -> Line:
-    """What became of one call, for the person who decided it from a private panel."""
-    found = next((r for r in batch.requests if r.id == target), None)
-    if found is None:
+    """The outcome of one call, for the person who decided it from a private panel."""
+    request = next((r for r in batch.requests if r.id == target), None)
+    if request is None:
         return ("Done: see the card.",)
-    if found.settlement:
-        return ("Done: ", *outcome(found))
-    return already_voted(batch, target) if found.votes else ("Changed. It waits to be accepted, on the card.",)
+    if request.settlement:
+        return ("Done: ", *outcome(request))
+    return already_voted(batch, target) if request.votes else ("Changed. The card waits for somebody to accept it.",)
 
 
 def remember_lines(batch: Batch, request: ApprovalRequest, terms: GrantTerms, now: float) -> list[Line]:
-    """What would be remembered, to the letter. The tool and its arguments are quoted by the caller."""
+    """The exact reach of a remembered decision. The caller quotes the tool and its arguments."""
     asked: Line = (", if ", person(batch.asker), " asks") if depends_on_asker(request) else ()
-    said = " and this said of them" if request.summary or request.preview else ""
+    said = " and with what the tool says about them" if request.summary or request.preview else ""
     until: Line = (", until ", Moment(now + terms.seconds), f" and at most {terms.uses} times")
     always = "in this direct conversation" if batch.place.is_direct else "in every conversation of this server"
     lines: list[Line] = [
-        (f"Covered is this tool, as it is now, with exactly these arguments{said}", *asked, ", and nothing else"),
+        (f"This remembers exactly this tool with exactly these arguments{said}", *asked),
         ("**Remember here**: in this conversation", *until),
     ]
     if terms.widest is Remember.ALWAYS:
         takes = "" if batch.place.is_direct else "; it takes Manage Server"
         lines.append((f"**Always**: {always}", *until, takes))
-    return [*lines, ("A call that others would have to decide asks again",)]
+    return [*lines, ("A call with other approvers asks again",)]
 
 
 def reminder(batch: Batch) -> Line:
-    """What is still open, and until when."""
-    tools = [plain(r.call.tool, NAME_ROOM) for r in batch.pending]
+    """The questions that are still open, and until when."""
+    tools = [plain(r.call.tool, NAME_BUDGET) for r in batch.open_questions]
     named = ", ".join(list(dict.fromkeys(tools))[:CONDITIONS])
     calls = f"{named}" if len(tools) == 1 else f"{len(tools)} calls ({named})"
     return (f"Still open: {calls}, until ", Moment(batch.deadline))
 
 
-def _listed(items: Sequence[Line], last: str) -> Line:
-    line: list[Inline] = []
-    for index, item in enumerate(items):
-        line += [*([] if not index else [last if index == len(items) - 1 else ", "]), *item]
-    return tuple(line)
+def held_lines(batch: Batch, named_at_most: int) -> list[Line]:
+    """The held calls of a card: those that run with the questions, those that did not run, those that were rejected."""
+    rejected = [r for r in batch.held if r.settlement and r.settlement.by]
+    others = [r for r in batch.held if r not in rejected]
+    not_run = [r for r in others if r.state not in (RequestState.PENDING, RequestState.APPROVED)]
+    waiting = [r for r in others if r not in not_run]
+
+    def tools(requests: Sequence[ApprovalRequest]) -> str:
+        return list_tools([r.call.tool for r in requests], named_at_most)
+
+    lines: list[Line] = []
+    if waiting:
+        lines.append((f"With these, needing no approval: {tools(waiting)}",))
+    if not_run:
+        lines.append((f"Not run, because nothing was approved: {tools(not_run)}",))
+    if rejected:
+        by = {r.settlement.by.id: r.settlement.by for r in rejected if r.settlement and r.settlement.by}
+        lines.append(("Rejected by ", *people(by.values()), f", needing no approval: {tools(rejected)}"))
+    return lines
 
 
-def _decider(spec: str, batch: Batch) -> Line:
-    """Whom one specification names; empty if nobody. Parts joined with & must all hold."""
-    found = [_named(part, batch) for part in parts(spec)]
-    if None in found:
-        return ()
-    if len(found) == 1:
-        only = found[0]
-        return ("members with Manage Server",) if only == MANAGE_SERVER else (only,) if only else ()
-    who = {one for one in found if isinstance(one, Person)}
-    if len(who) > 1:
-        return ()
-    rights = [("Manage Server",) if one == MANAGE_SERVER else (one,) for one in found if one and one not in who]
-    more = len(rights) - CONDITIONS
-    listed = _listed([*rights[:CONDITIONS], *([(f"{more} more",)] if more > 0 else [])], " and ")
-    whose: Line = (*who, *([" with "] if listed else [])) if who else ("people with ",)
-    return (*whose, *listed)
+def list_tools(tools: Sequence[str], named_at_most: int) -> str:
+    """The tools of these calls, as trusted text."""
+    names = ", ".join(plain(tool, NAME_BUDGET) for tool in tools[:named_at_most])
+    more = len(tools) - named_at_most
+    return names + (f" and {more} more" if more > 0 else "")
 
 
-def _named(part: str, batch: Batch) -> Inline | None:
-    if part == MANAGE_SERVER:
-        return MANAGE_SERVER
-    if part == ASKER:
-        return person(batch.asker)
-    kind, _, identifier = part.partition(":")
-    if not identifier or plain(identifier, NAME_ROOM) != identifier:
-        return None
-    if kind == "role":
-        return RoleRef(identifier)
-    if kind == "user":
-        return person(batch.asker) if identifier == batch.asker.id else Person(identifier, identifier)
-    return None
+def _located(batch: Batch, target: str | None) -> Sequence[ApprovalRequest]:
+    """The requests that a click on this target is about: all questions, or one request."""
+    return batch.questions if target in (None, batch.id) else [r for r in batch.requests if r.id == target]
+
+
+def explain_refusal(error: Exception, target: str, budget: int | None = None) -> Line | None:
+    """The line for this error, or None if it is not the desk's. `budget` bounds a text that others may have written."""
+    match error:
+        case AlreadySettled():
+            return already_settled(error.batch, target)
+        case AlreadyVoted():
+            return already_voted(error.batch, target)
+        case Outdated():
+            return OUTDATED
+        case NotAllowed():
+            return not_allowed(error.batch, target, error.why)
+        case Refused():
+            # It may repeat what a tool said about somebody's arguments.
+            return (visible(str(error)).text[:budget],)
+        case UnknownRequest():
+            return UNKNOWN_REQUEST
+        case _:
+            return None

@@ -39,7 +39,7 @@ from signoff.gate.gate import Gate
 from signoff.gate.pending_call import Attempt, PendingCall
 from signoff.gate.transcript import response_of
 
-How = Literal["ui", "memory", "mode", "no_approver", "error", "policy", "max_rounds", "unreadable"]
+How = Literal["ui", "memory", "mode", "no_approver", "error", "policy", "max_rounds", "unreadable", "held"]
 USER = Actor("user", "", "local")
 LOCAL = Place("local", "local", "local")
 """The place of a program that has no server: the person who runs it asks and decides."""
@@ -53,6 +53,7 @@ REASONS: dict[How, str] = {
     "policy": "",
     "max_rounds": "approval was asked for too often in this run; do not repeat the call",
     "unreadable": "the arguments cannot be shown to a person",
+    "held": "",
 }
 """How a request was rejected -> the reason that the model reads, beside a person's own note."""
 
@@ -79,10 +80,6 @@ class Decided:
 
 class Decider(Protocol):
     """Everything that decides about requests in one run."""
-
-    def asks(self, request: ApprovalRequest) -> bool:
-        """Whether a person has to be asked, and is there."""
-        ...
 
     def known(self, request: ApprovalRequest) -> Decided | None:
         """The decision, if nobody has to be asked or nobody is there."""
@@ -181,9 +178,9 @@ class InlineGate(Gate):
         if request.held:
             # Nobody is asked about it: it runs with the questions of its response, if one of them was accepted.
             accepted = any(self._accepted.get(call.key) for call in self._questions(key))
-            end = Settlement(Choice.ACCEPT if accepted else Choice.REJECT, None, 0.0)
-            state = RequestState.APPROVED if accepted else RequestState.REJECTED
-            self.decisions.write(replace(request, state=state, settlement=end))
+            decided = Decided(ApprovalDecision(accepted), "held")
+            self.decider.announce(request, decided)
+            self.decisions.write(decided.settle(request))
             return
         decided = self.decider.known(request)
         if decided is None:
@@ -219,11 +216,6 @@ class InlineGate(Gate):
         # The validated form is remembered, announced and bound.
         decision = replace(decided.decision, override_args=dict(call.args))
         return replace(request, call=call, edit=edit), replace(decided, decision=decision)
-
-    def _is_held(self, call: ToolCall) -> bool:
-        """A call that needs no approval waits only if a person is asked about another one of its response."""
-        questions = [self._request(other, self._seen[other.key][1]) for other in self._questions(call.key)]
-        return not self._is_tired(call.key) and any(map(self.decider.asks, questions))
 
     def _is_tired(self, key: CallKey) -> bool:
         """Whether approval was asked for in so many responses that nobody is asked again."""

@@ -75,10 +75,6 @@ class Decider:
             return Decided(ApprovalDecision(True), "mode")
         return None
 
-    def asks(self, request: ApprovalRequest) -> bool:
-        """Whether a person has to be asked, and is there."""
-        return self.ui is not None and self._without_asking(request) is None
-
     def known(self, request: ApprovalRequest) -> Decided | None:
         """The answer, if nobody has to be asked or nobody is there."""
         answer = self._without_asking(request)

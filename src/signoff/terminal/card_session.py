@@ -18,18 +18,19 @@ from signoff.approvals.approvers import objection
 from signoff.approvals.desk import Click
 from signoff.approvals.model import PAGE, Actor, ApprovalRequest, Batch, Choice
 from signoff.cards import wording
-from signoff.cards.actions import Offers, further_actions, remember_actions
-from signoff.cards.build import build_card
+from signoff.cards.actions import Offers, further_actions, held_actions, remember_actions
+from signoff.cards.build import build_card, build_held_call
 from signoff.cards.files import file_name
 from signoff.cards.model import Action, Card, CardFile, Line, Verb
-from signoff.cards.refusals import explain_refusal
-from signoff.errors import SignoffError
+from signoff.cards.wording import explain_refusal
+from signoff.errors import CardFailed, SignoffError
 from signoff.terminal.console import Device, Withdrawn
 from signoff.terminal.covered import covered_lines
-from signoff.terminal.dialogue import Chosen, Subject, choose
+from signoff.terminal.dialogue import Chosen, HeldCall, Subject, choose
 from signoff.terminal.front_end import ROOM, TerminalFrontEnd, card_id
 from signoff.terminal.ports import Desk, Editor, Now
 from signoff.terminal.render import draw_card, left, write
+from signoff.text.visible import one_line
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +66,8 @@ class CardSession:
             if batch.settled:
                 break
             asked = self._first(batch)
-            page = batch.requests.index(asked or batch.pending[0]) // PAGE
+            shown = asked or next(iter(batch.open_questions), batch.questions[0])
+            page = batch.questions.index(shown) // PAGE
             card = self._card(batch, page)
             if drawn != (batch.revision, page):
                 self.device.show(draw_card(card, self.now()))
@@ -80,8 +82,8 @@ class CardSession:
             log.exception("card of %s not marked as final", batch.id)
 
     def _card(self, batch: Batch, page: int) -> Card:
-        card = build_card(batch, now=self.now(), room=ROOM, page=page, offers=self.offers)
-        notes = {r.id: self._hindrance(r, batch) for r in batch.pending}
+        card = build_card(batch, now=self.now(), budget=ROOM, page=page, offers=self.offers)
+        notes = {r.id: self._hindrance(r, batch) for r in batch.open_questions}
         calls = (replace(c, facts=(*c.facts, (note,))) if (note := notes.get(c.request)) else c for c in card.calls)
         return replace(card, calls=tuple(calls))
 
@@ -94,15 +96,15 @@ class CardSession:
 
     def _first(self, batch: Batch) -> ApprovalRequest | None:
         """The first call that waits and that this person may decide."""
-        return next((r for r in batch.pending if objection(self.actor, r, batch) is None), None)
+        return next((r for r in batch.open_questions if objection(self.actor, r, batch) is None), None)
 
     async def _ask(self, batch: Batch, card: Card, mine: ApprovalRequest | None, seen: set[str]) -> None:
         if mine is None or self.now() >= batch.deadline:
             await self._changed.wait()
             return
-        if len(batch.requests) > 1:
-            number = batch.requests.index(mine) + 1
-            self.device.show(Text.assemble(f"Call {number} of {len(batch.requests)}: ", (_tool(card, mine), "bold")))
+        if len(batch.questions) > 1:
+            number = batch.questions.index(mine) + 1
+            self.device.show(Text.assemble(f"Call {number} of {len(batch.questions)}: ", (_tool(card, mine), "bold")))
         try:
             chosen = await self.device.perform(
                 choose(self._subject(batch, card, mine, seen)),
@@ -115,7 +117,7 @@ class CardSession:
 
     def _subject(self, batch: Batch, card: Card, request: ApprovalRequest, seen: set[str]) -> Subject:
         here = [r for r in batch.page(card.page) if r in batch.pending]
-        alone = len(batch.requests) == 1
+        alone = len(batch.questions) == 1
         own = next(call.actions for call in card.calls if call.request == request.id)
         actions = card.actions if alone else (*own, *further_actions(batch, request, self.offers, card.page))
         for_all = () if alone else card.actions
@@ -128,8 +130,17 @@ class CardSession:
             files=tuple(files.values()),
             remember=remember_actions(batch, request, self.offers, card.page),
             covered=covered_lines(batch, request, self.offers, self.now()),
+            held=[self._held_call(batch, r) for r in batch.held if r in batch.pending],
             seen=seen,
         )
+
+    def _held_call(self, batch: Batch, request: ApprovalRequest) -> HeldCall:
+        tool = one_line(request.call.tool)
+        try:
+            card = build_held_call(batch, request, now=self.now(), budget=ROOM, offers=self.offers)
+        except CardFailed as error:
+            return HeldCall(tool, Text(one_line(str(error))), held_actions(batch, request, 0))
+        return HeldCall(tool, draw_card(card, self.now()), card.actions)
 
     async def _take(self, batch: Batch, request: ApprovalRequest, chosen: Chosen) -> None:
         action, card, channel = chosen.action, card_id(batch), batch.place.channel
@@ -139,7 +150,7 @@ class CardSession:
                 await self.editor.edit(request.id, chosen.args, based_on, self.actor, channel, card)
                 return
             choice = action.verb.choice or Choice.REJECT
-            await self.desk.decide(
+            outcome = await self.desk.decide(
                 Click(
                     action.target,
                     choice,
@@ -152,6 +163,8 @@ class CardSession:
                     action.page,
                 )
             )
+            if action.target in {r.id for r in batch.held}:  # the card is not drawn again for it
+                self.device.show(write(wording.answer(outcome.batch, action.target), self.now()))
         except Exception as error:
             self.device.show(write(refusal(error, action.target), self.now(), "yellow"))
 

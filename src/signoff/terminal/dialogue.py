@@ -23,6 +23,7 @@ FIRST_SEE = "Not all of this call fits on the card: accept is offered once you h
 NO_SUCH_KEY = "This is none of the keys. Nothing was decided."
 UNCHANGED = "Nothing was changed."
 REASON = "reason> "
+WHICH = "number of the call to look at, or Enter to go back> "
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,16 @@ Dialogue = Generator[Step, str, Chosen]
 
 
 @dataclass(frozen=True, slots=True)
+class HeldCall:
+    """A call that needs no approval: the person may look at it and reject it."""
+
+    tool: str
+    """Visible text."""
+    card: RenderableType
+    actions: Sequence[Action]
+
+
+@dataclass(frozen=True, slots=True)
 class Subject:
     """One call that waits, and what may be done with it."""
 
@@ -81,13 +92,16 @@ class Subject:
     remember: Sequence[Action] = ()
     covered: Sequence[RenderableType] = ()
     """What exactly would be remembered."""
+    held: Sequence[HeldCall] = ()
+    """The calls of the card that need no approval and are still open."""
     seen: set[str] = field(default_factory=set[str])
     """Hashes of the files that the person has seen to the end; shared between questions."""
 
     def options(self) -> list[Option]:
         own = keys.for_call(_reachable(self.actions, [self.file] if self.file else [], self.seen))
         view = [Option(keys.VIEW)] if self.file else []
-        return [*own, *view, *keys.for_all(_reachable(self.for_all, self.files, self.seen))]
+        others = [Option(keys.OTHERS)] if self.held else []
+        return [*own, *view, *keys.for_all(_reachable(self.for_all, self.files, self.seen)), *others]
 
     @property
     def unseen(self) -> bool:
@@ -101,6 +115,10 @@ def choose(subject: Subject) -> Dialogue:
         if subject.unseen:
             yield Show(Text(FIRST_SEE, "yellow"))
         option = yield from _pick(options)
+        if option.label == keys.OTHERS:
+            if chosen := (yield from _look_at_held(subject.held)):
+                return chosen
+            continue
         if option.action is None:
             assert subject.file
             if (yield View(subject.file.data.decode("utf-8"))):
@@ -121,6 +139,19 @@ def choose(subject: Subject) -> Dialogue:
                     return Chosen(chosen.action)
             case _:
                 return Chosen(option.action)
+
+
+def _look_at_held(calls: Sequence[HeldCall]) -> Generator[Step, str, Chosen | None]:
+    """Show one held call, and reject it if the person wants that. None if nothing was chosen."""
+    for number, call in enumerate(calls, start=1):
+        yield Show(Text.assemble(f"{number}. ", (call.tool, "bold")))
+    typed = (yield Ask(WHICH)).strip()
+    if not typed.isascii() or not typed.isdecimal() or not 1 <= int(typed) <= len(calls):
+        return None
+    call = calls[int(typed) - 1]
+    yield Show(call.card)
+    option = yield from _pick([*keys.for_call(call.actions), Option(keys.BACK)])
+    return Chosen(option.action) if option.action else None
 
 
 def _pick(options: Sequence[Option]) -> Generator[Step, str, Option]:

@@ -40,7 +40,7 @@ class TerminalFrontEnd:
         """Cards and turns whose end was printed, the oldest first."""
 
     async def post_card(self, batch: Batch) -> str:
-        build_card(batch, now=self._now(), room=ROOM, offers=self._offers)  # raises CardFailed while it can be told
+        build_card(batch, now=self._now(), budget=ROOM, offers=self._offers)  # raises CardFailed while it can be told
         self.news.put_nowait(batch)
         return card_id(batch)
 
@@ -58,8 +58,10 @@ class TerminalFrontEnd:
         """Print how the card ended, once, whoever notices first."""
         if not self._is_first(batch.id):
             return
-        card = build_card(batch, now=self._now(), room=ROOM, offers=self._offers)
-        pages = [build_card(batch, now=self._now(), room=ROOM, offers=self._offers, page=n) for n in range(card.pages)]
+        card = build_card(batch, now=self._now(), budget=ROOM, offers=self._offers)
+        pages = [
+            build_card(batch, now=self._now(), budget=ROOM, offers=self._offers, page=n) for n in range(card.pages)
+        ]
         self._screen.show(*(draw_ending(page, self._now()) for page in pages))
 
     async def remind(self, batch: Batch) -> None:

@@ -12,6 +12,7 @@ from signoff.cards.model import Action, Verb
 
 VIEW = "[v]iew the whole call"
 BACK = "[b]ack"
+OTHERS = "[o]ther calls, which need no approval"
 _KEY = re.compile(r"\[(.)\]")
 
 _OWN = {

@@ -35,8 +35,8 @@ def draw_card(card: Card, now: float) -> RenderableType:
     for number, call in enumerate(card.calls, start=1):
         parts.append(Rule(style="dim"))
         parts += _call(call, number if len(card.calls) > 1 or card.pages > 1 else 0, now)
-    if card.words:
-        parts += [Rule(style="dim"), *_quote(card.words)]
+    if card.model_text:
+        parts += [Rule(style="dim"), *_quote(card.model_text)]
     parts.append(Rule(style="dim"))
     if card.status:
         parts.append(write(card.status, now, COLOURS[card.tone]))

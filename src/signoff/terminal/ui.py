@@ -76,10 +76,10 @@ class TerminalUI:
         """What the person decides. Raises CardFailed for what cannot be shown, and Ended if there is no answer."""
         override: JsonObject | None = None
         seen: set[str] = set()
-        shown = replace(request, state=RequestState.PENDING, settlement=None, quorum=1, four_eyes=False)
+        shown = replace(request, state=RequestState.PENDING, settlement=None, quorum=1, four_eyes=False, held=False)
         while True:
             batch = _batch(shown)
-            card = replace(build_card(batch, now=time.time(), room=ROOM, offers=self._offers), lead=())
+            card = replace(build_card(batch, now=time.time(), budget=ROOM, offers=self._offers), lead=())
             self._screen.show(draw_card(card, time.time()))
             chosen = self._perform(choose(self._subject(batch, card, seen)))
             if chosen.args is None:

@@ -22,10 +22,10 @@ _LOCATOR = re.compile(r"[./\\@:]")
 _ACE = re.compile(r"xn--", re.IGNORECASE)
 _HOST_BEFORE = re.compile(r"[A-Za-z0-9.-]*\Z")
 _HOST_AFTER = re.compile(r"[A-Za-z0-9.-]*")
-_HOST_ROOM = 253
+_HOST_BUDGET = 253
 _LISTED = 3
 _ORDINARY_FORMS = frozenset("\u00aa\u00b2\u00b3\u00b9\u00ba\u2026\u2122\u00bc\u00bd\u00be\u2116\u2103\u2109")
-_WORD_ROOM = 48
+_WORD_BUDGET = 48
 
 
 def lookalikes(text: str) -> tuple[str, ...]:
@@ -43,8 +43,8 @@ def lookalikes(text: str) -> tuple[str, ...]:
 def _punycode(text: str) -> Iterable[str]:
     hosts: dict[str, None] = {}
     for match in _ACE.finditer(text):
-        before = _HOST_BEFORE.search(text[max(0, match.start() - _HOST_ROOM) : match.start()])
-        after = _HOST_AFTER.match(text, match.start(), match.start() + _HOST_ROOM)
+        before = _HOST_BEFORE.search(text[max(0, match.start() - _HOST_BUDGET) : match.start()])
+        after = _HOST_AFTER.match(text, match.start(), match.start() + _HOST_BUDGET)
         hosts[(before[0] if before else "") + (after[0] if after else "")] = None
         if len(hosts) > _LISTED:
             break
@@ -52,14 +52,14 @@ def _punycode(text: str) -> Iterable[str]:
         host = host.strip(".")
         labels = [_decoded(label) for label in host.split(".")]
         if None in labels:
-            yield f"host {plain(host, _WORD_ROOM)} is punycode that cannot be decoded"
+            yield f"host {plain(host, _WORD_BUDGET)} is punycode that cannot be decoded"
             continue
         readable = ".".join(label for label in labels if label is not None)
         scripts = sorted({s for c in readable if (s := _script(c))})
         shown = "".join(
-            c if c in ".-" or (c.isalnum() and not is_hidden(c)) else escape(c) for c in readable[:_WORD_ROOM]
+            c if c in ".-" or (c.isalnum() and not is_hidden(c)) else escape(c) for c in readable[:_WORD_BUDGET]
         )
-        yield f"host {plain(host, _WORD_ROOM)} is punycode for {shown} ({_listed(map(_title, scripts))} letters)"
+        yield f"host {plain(host, _WORD_BUDGET)} is punycode for {shown} ({_listed(map(_title, scripts))} letters)"
     if len(hosts) > _LISTED:
         yield "contains more punycode hosts"
 
@@ -83,7 +83,7 @@ def _mixed_words(text: str) -> Iterable[str]:
     for word, scripts in list(words.items())[:_LISTED]:
         odd = next(c for c in word if _script(c) in scripts - _EAST_ASIAN - {"LATIN"})
         mix = _listed(sorted(map(_title, scripts)))
-        yield f"mixes {mix} letters in one word: {plain(word, _WORD_ROOM)} ({char_name(odd)})"
+        yield f"mixes {mix} letters in one word: {plain(word, _WORD_BUDGET)} ({char_name(odd)})"
     if len(words) > _LISTED:
         yield f"mixes scripts in {len(words) - _LISTED} more words"
 
@@ -102,7 +102,7 @@ def _imitations(text: str) -> Iterable[str]:
         if word not in found and any(c in TWINS["unusual Latin"] for c in word) and any(c.isascii() for c in word):
             found[word] = "unusual Latin", "".join(TWINS["unusual Latin"].get(c, c) for c in word)
     for word, (script, reading) in list(found.items())[:_LISTED]:
-        yield f"{plain(reading, _WORD_ROOM)} is spelled with {script} letters: {plain(word, _WORD_ROOM)}"
+        yield f"{plain(reading, _WORD_BUDGET)} is spelled with {script} letters: {plain(word, _WORD_BUDGET)}"
     if len(found) > _LISTED:
         yield f"spells {len(found) - _LISTED} more words with look-alike letters"
 

@@ -75,7 +75,7 @@ def unescape(shown: str) -> str:
     return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), shown)
 
 
-def plain(text: str, room: int, *, prose: bool = False) -> str:
+def plain(text: str, budget: int, *, prose: bool = False) -> str:
     """A foreign name inside a trusted line: ASCII letters, digits and `_.:/-` as they are, all else escaped.
 
     With `prose`, spaces, commas and parentheses stay too. No markup, line break or quotation can be built from it.
@@ -86,25 +86,25 @@ def plain(text: str, room: int, *, prose: bool = False) -> str:
         return "".join(c if c in kept else escape(c) for c in part)
 
     whole = show(text)
-    return whole if len(whole) <= room else show(text[: longest_head(text, room - 3, show)]) + "..."
+    return whole if len(whole) <= budget else show(text[: longest_head(text, budget - 3, show)]) + "..."
 
 
-def clip(text: str, room: int) -> tuple[str, bool]:
-    """One visible line of at most `room` characters, and whether it had to be cut, which the caller must say."""
-    head = longest_head(text, room, one_line)
+def clip(text: str, budget: int) -> tuple[str, bool]:
+    """One visible line of at most `budget` characters, and whether it had to be cut, which the caller must say."""
+    head = longest_head(text, budget, one_line)
     if head == len(text):
         return one_line(text), False
-    return one_line(text[: longest_head(text, room - 1, one_line)]) + "…", True
+    return one_line(text[: longest_head(text, budget - 1, one_line)]) + "…", True
 
 
-def longest_head(text: str, room: int, show: Callable[[str], str]) -> int:
-    """How many leading characters fit into `room` once shown. Escapes are never cut in two."""
-    return _longest(min(len(text), max(room, 0)), lambda n: len(show(text[:n])) <= room)
+def longest_head(text: str, budget: int, show: Callable[[str], str]) -> int:
+    """How many leading characters fit into `budget` once shown. Escapes are never cut in two."""
+    return _longest(min(len(text), max(budget, 0)), lambda n: len(show(text[:n])) <= budget)
 
 
-def longest_tail(text: str, room: int, show: Callable[[str], str]) -> int:
-    """How many trailing characters fit into `room` once shown."""
-    return _longest(min(len(text), max(room, 0)), lambda n: len(show(text[len(text) - n :])) <= room)
+def longest_tail(text: str, budget: int, show: Callable[[str], str]) -> int:
+    """How many trailing characters fit into `budget` once shown."""
+    return _longest(min(len(text), max(budget, 0)), lambda n: len(show(text[len(text) - n :])) <= budget)
 
 
 @lru_cache(maxsize=8192)

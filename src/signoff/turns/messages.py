@@ -23,7 +23,7 @@ def not_asked(why: str) -> str:
 
 def missing_approvers_notice(batch: Batch) -> str:
     """What the admins are told where a role or a person who may decide is gone; empty if nobody is."""
-    gone = sorted({spec for request in batch.requests for spec in request.missing})
+    gone = sorted({spec for request in batch.questions for spec in request.missing})
     if not gone:
         return ""
     named = f"For the admins: {', '.join(gone)} may decide here by a rule, and is gone."
@@ -32,8 +32,8 @@ def missing_approvers_notice(batch: Batch) -> str:
 
 def _who_is_left(batch: Batch) -> str:
     """By number, in the order of the card: calls on one card may be decided by different people."""
-    calls = len(batch.requests)
-    stuck = [str(number) for number, r in enumerate(batch.requests, 1) if r.missing and not can_be_met(r, batch)]
+    calls = len(batch.questions)
+    stuck = [str(number) for number, r in enumerate(batch.questions, 1) if r.missing and not can_be_met(r, batch)]
     if not stuck:
         return "Others still may decide."
     if len(stuck) == calls:

@@ -31,7 +31,7 @@ def page(answer: Outcome) -> SeenMessage:
     return answer.reply
 
 
-def turned(answer: Answer) -> SeenMessage:
+def turned(answer: Outcome) -> SeenMessage:
     """The page that replaced the one before it."""
     assert answer.updated is not None
     return answer.updated

@@ -157,7 +157,7 @@ def test_entries_and_bytes_are_bounded_and_the_oldest_go_first() -> None:
         assert kept.size <= 1_000
     assert len(kept) == 2
     kept.once("x", 20, lambda: "m" * 2_000)
-    assert len(kept) == 2, "what is larger than all room is not kept, and pushes nothing out"
+    assert len(kept) == 2, "what is larger than all budget is not kept, and pushes nothing out"
 
 
 def test_what_is_short_or_no_plain_data_is_not_kept() -> None:

@@ -216,7 +216,7 @@ def test_what_imitates_a_mask_is_not_taken_for_one() -> None:
     (call,) = build_card(make_batch(make_request(args=args)), now=NOW, offers=Offers(masker=MASKER)).calls
     assert call.warnings == (
         "1 value is masked: length and a keyed digest are shown",
-        "argument path: imitates a mask, it is plain text",
+        "argument path: imitates a mask, but is plain text",
     )
 
 
@@ -241,8 +241,8 @@ async def test_no_secret_is_on_the_card_in_its_files_or_on_the_settled_card(shap
     before = copy.deepcopy(batch)
     offers = Offers(masker=MASKER)
     for state in (batch, settle(batch, note=f"because {secret}")):
-        for room in (0, 300, 20_000):
-            card = build_card(state, now=NOW, room=room, offers=offers)
+        for budget in (0, 300, 20_000):
+            card = build_card(state, now=NOW, budget=budget, offers=offers)
             assert not any(secret in part for part in (*quoted_strings(card), *trusted_strings(card)))
             assert card.files
             assert not any(secret.encode() in file.data for file in card.files)
@@ -266,7 +266,7 @@ def shown_whole(batch: Batch, masker: Masker | None) -> str:
     """Everything that people get of a card, the attached files included, before and after it is settled."""
     texts: list[str] = []
     for state in (batch, settle(batch, note="because")):
-        card = build_card(state, now=NOW, room=0, offers=Offers(masker=masker))
+        card = build_card(state, now=NOW, budget=0, offers=Offers(masker=masker))
         assert card.files
         texts += [*quoted_strings(card), *trusted_strings(card), *(file.data.decode() for file in card.files)]
         texts.append(str(render(state, NOW, offers=Offers(masker=masker)).view.to_components()))

@@ -1,0 +1,128 @@
+"""People and approvers on a card: who a person is, who may decide a call, and which approvers are missing.
+
+Lines of trusted text in which people and roles are data. Knows batches, and nothing of any medium.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from signoff.approvals.approvers import ASKER, MANAGE_SERVER, parts, remaining_specs
+from signoff.approvals.model import Actor, ApprovalRequest, Batch
+from signoff.cards.model import Inline, Line, Person, RoleRef
+from signoff.text.visible import clip, plain
+
+NAME_BUDGET = 32
+"""Discord's own limit for names; longer ones are cut, which is harmless: the id is what counts."""
+NAMED_APPROVERS = 4
+"""The number of people and roles that a line names."""
+CONDITIONS = 3
+"""The number of conditions that are named for one approver, where several must hold."""
+VOTERS = 4
+"""The number of voters that a line names."""
+
+NOBODY: Line = ("nobody",)
+
+
+def person(actor: Actor) -> Person:
+    return Person(actor.id, clip(actor.name, NAME_BUDGET)[0] or actor.id)
+
+
+def people(actors: Iterable[Actor]) -> Line:
+    """Ada, Grace and Max."""
+    persons = [person(actor) for actor in actors]
+    more = len(persons) - VOTERS
+    named: list[Line] = [(one,) for one in persons[:VOTERS]]
+    return _listed([*named, *([(f"{more} more",)] if more > 0 else [])], " and ")
+
+
+def name_approvers(approvers: tuple[str, ...], batch: Batch, *, named_at_most: int = NAMED_APPROVERS) -> Line:
+    """The people and roles that these specifications name, or NOBODY. An entry that cannot be read names nobody."""
+    named = [line for spec in dict.fromkeys(approvers) if (line := _named_by(spec, batch))]
+    if not named:
+        return NOBODY
+    more = len(named) - named_at_most
+    return _listed([*named[:named_at_most], *([(f"{more} more",)] if more > 0 else [])], " or ")
+
+
+def may_decide_line(batch: Batch) -> Line:
+    """The approvers of the whole card, or that they differ from call to call."""
+    if differ_by_call(batch):
+        return ("Who may decide differs by call",)
+    who = may_decide(batch.questions[0], batch)
+    if who != NOBODY:
+        return ("May decide: ", *who)
+    return ("Nobody may decide this" if batch.settled else "Nobody may decide this: it will expire",)
+
+
+def differ_by_call(batch: Batch) -> bool:
+    return len({(r.approvers, r.missing, r.quorum, r.four_eyes) for r in batch.questions}) != 1
+
+
+def may_decide(request: ApprovalRequest, batch: Batch, *, named_at_most: int = NAMED_APPROVERS) -> Line:
+    """Who may decide this call, how many of them it takes, and whether the asker is one of them."""
+    who = name_approvers(remaining_specs(request), batch, named_at_most=named_at_most)
+    if who == NOBODY:
+        return who
+    asker: Line = (", not by the asker",) if request.four_eyes else ()
+    several: Line = (f"; {request.quorum} people have to accept",) if request.quorum > 1 else ()
+    return (*who, *asker, *several)
+
+
+def missing_line(request: ApprovalRequest) -> Line:
+    """Which approvers are missing; empty if none is."""
+    missing = [part for part in request.missing if ":" in part]
+    if not request.missing:
+        return ()
+    if all(part.startswith("role:") for part in missing):
+        what = "The approver role no longer exists" if len(missing) == 1 else "Approver roles no longer exist"
+    elif all(part.startswith("user:") for part in missing):
+        what = (
+            "The approver is no longer in this server"
+            if len(missing) == 1
+            else "Approvers are no longer in this server"
+        )
+    else:
+        what = "Approvers no longer exist"
+    named = ", ".join(plain(part.partition(":")[2], NAME_BUDGET) for part in missing[:CONDITIONS])
+    return (f"{what}: {named}" if named else what,)
+
+
+def _listed(items: Sequence[Line], last: str) -> Line:
+    line: list[Inline] = []
+    for index, item in enumerate(items):
+        line += [*([] if not index else [last if index == len(items) - 1 else ", "]), *item]
+    return tuple(line)
+
+
+def _named_by(spec: str, batch: Batch) -> Line:
+    """The people that one specification names; empty if nobody. Parts joined with & must all hold."""
+    named = [_named(part, batch) for part in parts(spec)]
+    if None in named:
+        return ()
+    if len(named) == 1:
+        only = named[0]
+        return ("members with Manage Server",) if only == MANAGE_SERVER else (only,) if only else ()
+    who = {one for one in named if isinstance(one, Person)}
+    if len(who) > 1:
+        return ()
+    rights = [("Manage Server",) if one == MANAGE_SERVER else (one,) for one in named if one and one not in who]
+    more = len(rights) - CONDITIONS
+    listed = _listed([*rights[:CONDITIONS], *([(f"{more} more",)] if more > 0 else [])], " and ")
+    whose: Line = (*who, *([" with "] if listed else [])) if who else ("people with ",)
+    return (*whose, *listed)
+
+
+def _named(part: str, batch: Batch) -> Inline | None:
+    if part == MANAGE_SERVER:
+        return MANAGE_SERVER
+    if part == ASKER:
+        return person(batch.asker)
+    kind, _, identifier = part.partition(":")
+    if not identifier or plain(identifier, NAME_BUDGET) != identifier:
+        return None
+    if kind == "role":
+        return RoleRef(identifier)
+    if kind == "user":
+        return person(batch.asker) if identifier == batch.asker.id else Person(identifier, identifier)
+    return None
