@@ -41,7 +41,7 @@ def discord() -> None:
 
 @commands.command()
 def sandbox(
-    fresh: bool = typer.Option(False, "--fresh", help="forget what the sandbox kept from earlier runs"),
+    fresh: bool = typer.Option(False, "--fresh", help="delete the data of earlier sandbox runs"),
 ) -> None:
     """Try it offline: a Discord on loopback with the bot in it. Needs no token."""
     _try_out(_settings(), fresh=fresh)
@@ -49,8 +49,8 @@ def sandbox(
 
 @commands.command()
 def chat(
-    go_on: bool = typer.Option(False, "--continue", help="go on with the last conversation"),
-    database: str = typer.Option(CHAT_DATABASE, "--database", metavar="URL", help="where everything is kept"),
+    go_on: bool = typer.Option(False, "--continue", help="continue the last conversation"),
+    database: str = typer.Option(CHAT_DATABASE, "--database", metavar="URL", help="the database to use"),
 ) -> None:
     """Talk to the agent in this terminal. Reads lines from a pipe as well."""
     # The log goes to a file beside the database: the terminal is for the conversation.

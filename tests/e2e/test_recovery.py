@@ -330,7 +330,7 @@ async def test_a_flood_of_one_person_is_queued_or_refused_and_others_are_served(
     await live.until(lambda: active() == 3, "three turns under way")
     taken = [m for m in asked if live.state(m)]
     assert 3 < len(taken) <= 8
-    await live.sees("general", "Too much is waiting already")
+    await live.sees("general", "Too many mentions are queued")
     for message in [m for m in taken if live.state(m) == "queued"]:
         await live.sees(message.id, "Queued")
     order = [m for (m,) in live.rows("SELECT message FROM turns WHERE asker = ? ORDER BY created, seq", str(flo.id))]

@@ -435,7 +435,7 @@ async def test_a_card_that_cannot_be_posted_cancels_and_is_said(office: Office) 
     assert (await office.batch(batch)).requests[0].state is RequestState.CANCELLED
     (said,) = office.front.notices
     assert "the thread is locked" in said
-    assert "What needed it was not run" in said
+    assert "The calls that needed it were not run" in said
     assert office.front.refreshed == []
 
 

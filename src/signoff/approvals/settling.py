@@ -1,4 +1,4 @@
-"""Writing down what became of requests: settled, recorded and remembered, inside the transaction of whoever decides."""
+"""Writes settled requests: their state, their record and their grants, inside the transaction that decides."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Ended = tuple[Batch, Sequence[ApprovalRequest]]
 @dataclass(frozen=True, slots=True)
 class Settler:
     mask: Callable[[JsonObject], JsonObject]
-    """What the record may see of arguments."""
+    """Masks arguments for the record."""
     grants: GrantTerms
 
     def settle(self, tx: DeskTx, batch: Batch, settled: Sequence[ApprovalRequest]) -> Batch:
@@ -40,7 +40,7 @@ class Settler:
         return replace(batch, requests=tuple(won.get(r.id, r) for r in batch.requests))
 
     def end(self, tx: DeskTx, batch: Batch, state: RequestState, now: float, reason: str = "") -> Ended:
-        """Settle all that is open, without anybody's choice."""
+        """Settle all open requests as expired or cancelled."""
         end = Settlement(None, None, now, reason)
         ended = [replace(request, state=state, settlement=end) for request in batch.pending]
         return self.settle(tx, batch, ended), ended

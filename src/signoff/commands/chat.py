@@ -42,10 +42,10 @@ PATIENCE = 1.5
 """After so many seconds of leaving it is said what is waited for."""
 LEFT_OPEN = 3
 """The exit code if the input ended before everything was decided and answered."""
-GREETING = "Signoff, model {}. Ctrl-D ends, Ctrl-C leaves; whatever is open then is kept."
+GREETING = "Signoff, model {}. Ctrl-D or Ctrl-C leaves; unfinished work is kept."
 STOPPING = "Leaving. A tool that is running has {:g} seconds; Ctrl-C again leaves at once."
-FOREIGN = "The database holds unfinished work of a bot, whose place is Discord; leave out --database or name another."
-KEPT = "Something is still open. It is kept: `python main.py chat` takes it up again."
+OTHER_WORK = "This database holds unfinished work of a Discord bot; leave out --database or name another one."
+KEPT = "Unfinished work was kept: `python main.py chat` continues it."
 LOG_SIZE = 1_000_000
 
 
@@ -89,7 +89,7 @@ async def _take_up(store: Store, driver: Driver) -> Sequence[str]:
         turns = [*tx.turns_in(*LIVE), *tx.unposted_replies()]
         about = {turn.id for turn in turns} | {batch.turn for batch in tx.unfinished_cards()}
         if not all(name.startswith(TURN) for name in about):
-            raise SettingsError(FOREIGN)
+            raise SettingsError(OTHER_WORK)
         return turns, list(tx.open_of(DIRECT))
 
     turns, cards = await store.run(work)

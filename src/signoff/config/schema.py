@@ -195,7 +195,7 @@ class SecretsConfig(_Section):
     patterns: Annotated[tuple[SecretPattern, ...], Strict(False)] = Field(
         default=(),
         description="a list of regular expressions in single quotes, for example ['EMP-[0-9]{6}'], "
-        "in which nothing that repeats is repeated, unless by ++ or *+",
+        "without nested repeats such as (a+)+; use ++ or *+ there",
     )
     """The whole match is masked, or group 1 if there is one."""
 

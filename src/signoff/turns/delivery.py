@@ -53,7 +53,7 @@ class Delivery:
         if batch is None or batch.settled:
             return False
         if batch.card_message is None:
-            raise Refused("This card is only just being posted.")
+            raise Refused("This card is still being posted. Try again in a moment.")
         card = await self.front.repost_card(batch)
         # Noted first: from then on the new one counts, whatever becomes of the old one.
         current = await self.desk.card_posted(batch_id, card)

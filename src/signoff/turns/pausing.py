@@ -68,7 +68,7 @@ class Pausing:
         """End the runs of a conversation or of the whole server, waiting ones included; how many there were."""
         must_manage(actor)
         now = self.clock.now()
-        text = f"Stopped by {actor.name}. What was running may have had an effect; nothing further will run."
+        text = f"Stopped by {actor.name}. A tool that was running may have had an effect; nothing further will run."
 
         def work(tx: TurnTx) -> tuple[list[Turn], list[Ended]]:
             turns = [turn for turn in tx.turns_in(*LIVE) if _is_meant(turn, actor.server, conversation)]

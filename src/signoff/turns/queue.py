@@ -30,14 +30,14 @@ class QueueLimits:
         if of_person + waiting >= self.per_person + self.queued_per_person or (
             tx.queued(conversation=conversation) >= self.queued_per_conversation
         ):
-            return Admission("refused", "Too much is waiting already. I did not take this one: ask again later.")
+            return Admission("refused", "Too many mentions are queued. I did not take this one: ask again later.")
         tx.insert_turn(turn)
         if pause := tx.pause_of(turn.place.server):
             return Admission("queued", f"Queued: {pause.by.name} has paused me in this server.")
         if ahead:
             return Admission("queued", f"Queued: {ahead} before it in this conversation.")
         if of_person + waiting >= self.per_person:
-            return Admission("queued", f"Queued: {self.per_person} of your requests are under way.")
+            return Admission("queued", f"Queued: {self.per_person} of your runs are under way.")
         return Admission("started")
 
     def claim(self, tx: TurnTx, admitted: Mapping[str, str]) -> Turn | None:
