@@ -19,7 +19,7 @@ from signoff.settings import Settings, load_settings
 from signoff.store.store import sqlite_path
 
 CHAT_DATABASE = "sqlite:///data/chat/signoff.db"
-"""Its own, so that a bot that is running beside it keeps its lock."""
+"""A database of its own, so that it can run beside a bot."""
 
 commands = typer.Typer(add_completion=False, help="An AI agent for Discord that asks before it acts.")
 commands.add_typer(audit, name="audit")
@@ -93,7 +93,7 @@ def _on_one_line(record: logging.LogRecord) -> bool:
 
 def _serve(settings: Settings) -> None:
     config = _config(settings)
-    # Here, because it brings every room with it: the sandbox's address would appear seconds later.
+    # Imported here because it loads every package, which would delay the sandbox by seconds.
     from signoff.commands.discord import run_discord
 
     _run(run_discord(settings, config))
@@ -107,9 +107,9 @@ def _config(settings: Settings) -> Config:
 
 
 def _try_out(settings: Settings, *, fresh: bool) -> None:
-    # A broken configuration is said here, in one line, and not by the child process.
+    # Check the configuration here, so that its error is one line and not the child process's output.
     config = load_config(settings.config_path, required=settings.config_required)
-    # Here, so that a bot on Discord starts without the sandbox.
+    # Imported here so that a bot on Discord starts without the sandbox.
     from signoff.commands import sandbox as launch
 
     program = [sys.executable, sys.argv[0]]

@@ -1,6 +1,6 @@
-"""What is wrong with signoff.toml, in words: the line, the key, and what to write instead.
+"""Describes the mistakes in signoff.toml: the line, the key, and what to write instead.
 
-Pure: takes what tomllib and pydantic said, and gives lines of text. What the keys mean it is told as `Hints`.
+Pure: turns the errors of tomllib and pydantic into lines of text. `Hints` say what each key takes.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _SYNTAX = {
 }
 
 _NAMED = {"mcp": "up to 20 of a-z, 0-9 and _, with a letter first"}
-"""Tables that there may be several of, each with a name of its own, and what such a name is."""
+"""Table that may appear several times under different names -> what such a name looks like."""
 
 
 def describe_syntax(error: Exception, text: str) -> str:
-    """tomllib gives the place only inside its message, and none at the end of the text."""
+    """tomllib gives the line only inside its message, and none at the end of the text."""
     message = "nested too deeply" if isinstance(error, RecursionError) else str(error)
     match = re.search(r" \((?:at line (\d+), column \d+|at end of document)\)$", message)
     line = int(match[1]) if match and match[1] else text.rstrip().count("\n") + 1
