@@ -394,9 +394,11 @@ async def test_two_racing_resumes_advance_once(office: Office) -> None:
     for _ in range(5):
         office.desk.unattended.put_nowait(settled)
         other.desk.unattended.put_nowait(settled)
-    await other.driver.recover()
+    await asyncio.gather(office.driver.recover(), other.driver.recover())
     going.set()
     await office.until(lambda: office.front.replies)
+    assert office.desk.unattended.empty()
+    assert other.desk.unattended.empty()
     await other.driver.stop(0)
     assert office.runner.advanced == [turn.id, turn.id]
     assert office.front.replies == [(turn.id, "the answer")]
