@@ -19,7 +19,7 @@ from signoff.settings import Settings, load_settings
 from signoff.store.store import sqlite_path
 
 CHAT_DATABASE = "sqlite:///data/chat/signoff.db"
-"""Its own, so that a bot that is running beside it keeps its lock."""
+"""A database of its own, so that it can run beside a bot."""
 
 commands = typer.Typer(add_completion=False, help="An AI agent for Discord that asks before it acts.")
 commands.add_typer(audit, name="audit")
@@ -41,7 +41,7 @@ def discord() -> None:
 
 @commands.command()
 def sandbox(
-    fresh: bool = typer.Option(False, "--fresh", help="forget what the sandbox kept from earlier runs"),
+    fresh: bool = typer.Option(False, "--fresh", help="delete the data of earlier sandbox runs"),
 ) -> None:
     """Try it offline: a Discord on loopback with the bot in it. Needs no token."""
     _try_out(_settings(), fresh=fresh)
@@ -49,8 +49,8 @@ def sandbox(
 
 @commands.command()
 def chat(
-    go_on: bool = typer.Option(False, "--continue", help="go on with the last conversation"),
-    database: str = typer.Option(CHAT_DATABASE, "--database", metavar="URL", help="where everything is kept"),
+    go_on: bool = typer.Option(False, "--continue", help="continue the last conversation"),
+    database: str = typer.Option(CHAT_DATABASE, "--database", metavar="URL", help="the database to use"),
 ) -> None:
     """Talk to the agent in this terminal. Reads lines from a pipe as well."""
     # The log goes to a file beside the database: the terminal is for the conversation.
@@ -93,7 +93,7 @@ def _on_one_line(record: logging.LogRecord) -> bool:
 
 def _serve(settings: Settings) -> None:
     config = _config(settings)
-    # Here, because it brings every room with it: the sandbox's address would appear seconds later.
+    # Imported here because it loads every package, which would delay the sandbox by seconds.
     from signoff.commands.discord import run_discord
 
     _run(run_discord(settings, config))
@@ -107,9 +107,9 @@ def _config(settings: Settings) -> Config:
 
 
 def _try_out(settings: Settings, *, fresh: bool) -> None:
-    # A broken configuration is said here, in one line, and not by the child process.
+    # Check the configuration here, so that its error is one line and not the child process's output.
     config = load_config(settings.config_path, required=settings.config_required)
-    # Here, so that a bot on Discord starts without the sandbox.
+    # Imported here so that a bot on Discord starts without the sandbox.
     from signoff.commands import sandbox as launch
 
     program = [sys.executable, sys.argv[0]]

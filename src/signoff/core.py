@@ -1,6 +1,6 @@
-"""The parts that every front end needs, joined: masking, the rulebook, the runner, the desk, the editor; and the end.
+"""Builds the parts that every front end needs: masking, the rulebook, the runner, the desk and the editor.
 
-Used by the composition roots alone. Knows no front end: whoever has one passes its directory in.
+Only `commands/` uses it. It knows no front end: a command passes its directory in.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Core:
 
 
 async def build_masker(config: Config, store: Store) -> Masker:
-    """With this installation's own key; from now on the log is masked too."""
+    """A masker with this installation's own key. From now on the log is masked too."""
     key = await store.run(lambda tx: tx.key("masks"))
     masker = Masker(key, (*DEFAULT, *config.secrets.names), config.secrets.patterns)
     for handler in logging.getLogger().handlers:
@@ -90,7 +90,7 @@ def leave_for_certain(grace: float, code: int = 0) -> None:
 
 
 def _careful(masker: Masker) -> Mask:
-    """For the record, which must take every call that there is."""
+    """A mask for the record that never fails: the record must take every call."""
 
     def mask(args: JsonObject) -> JsonObject:
         try:

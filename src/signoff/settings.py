@@ -1,4 +1,4 @@
-"""What the environment says: the token, the model, the database, where Discord is.
+"""The settings from the environment: the token, the model, the database, the address of Discord.
 
 Built once by `load_settings` and passed down; nothing here is read at import. Knows nothing of signoff.toml's
 contents, of Discord or of PydanticAI. No error and no repr shows a value, since any of them may be a secret.

@@ -141,7 +141,7 @@ async def test_the_asker_may_not_decide_where_four_eyes_is_on(rig: Rig, ada: Per
     batch, card = await show(rig, make_batch(await rig.place(), asker, make_request({"path": "a"}, four_eyes=True)))
     assert "not by the asker" in card.text
     for label in ("Accept", "Reject with a reason…"):
-        assert "whoever asked may not decide (four eyes)" in private(await ada.click(card, label))
+        assert "the asker may not decide (four eyes)" in private(await ada.click(card, label))
     assert states(rig, batch.id) == [RequestState.PENDING]
 
 

@@ -36,7 +36,7 @@ async def test_the_card_says_that_a_role_is_gone_and_the_admins_are_told(rig: Ri
     changed = await ada.wait_for_change(card, lambda m: "no longer exists" in m.text)
     assert f"The approver role no longer exists: {role}" in changed.text
     assert f"<@&{role}>" not in changed.text
-    said = await told(ada, card, f"role:{role}", "Others still may decide")
+    said = await told(ada, card, f"role {role}", "Other approvers can still decide")
     assert said.pings == []
     await ada.click(changed, "Accept")
     assert rig.desk.batches[batch.id].requests[0].state is RequestState.APPROVED
@@ -68,8 +68,8 @@ async def test_a_role_deleted_while_the_bot_was_away_is_noticed_when_it_is_back(
     await idle.sandbox.leave(left)
     async with idle.running():
         await ada.wait_for_change(card, lambda m: "The approver role no longer exists" in m.text)
-        await told(ada, card, f"role:{role}", "Others still may decide")
-        await told(ada, card, f"user:{left.id}", "nobody may decide")
+        await told(ada, card, f"role {role}", "Other approvers can still decide")
+        await told(ada, card, f"user {left.id}", "nobody can decide")
         assert idle.desk.batches[lost.id].requests[0].state is RequestState.REJECTED
 
 
@@ -121,15 +121,18 @@ NOBODY = {"approvers": ()}
 @pytest.mark.parametrize(
     ("calls", "words"),
     [
-        ([LOST], "So nobody may decide."),
-        ([LOST, LOST], "So nobody may decide."),
-        ([{}, LOST], "So nobody may decide call 2 of 2."),
-        ([LOST, SHARED, LOST], "So nobody may decide calls 1, 3 of 3."),
-        ([SHARED, {}], "Others still may decide."),
-        ([SHARED, NOBODY], "Others still may decide."),
+        ([LOST], "So nobody can decide."),
+        ([LOST, LOST], "So nobody can decide."),
+        ([{}, LOST], "So nobody can decide call 2 of 2."),
+        ([LOST, SHARED, LOST], "So nobody can decide calls 1, 3 of 3."),
+        ([SHARED, {}], "Other approvers can still decide."),
+        ([SHARED, NOBODY], "Other approvers can still decide."),
     ],
 )
 def test_that_nobody_may_decide_is_said_of_the_calls_that_it_is_true_of(calls: list[Any], words: str) -> None:
     asker = Actor("100", "Max", "1")
     batch = make_batch(Place("1", "10", "10"), asker, *(make_request(**fields) for fields in calls))
-    assert f"role:7 may decide here by a rule, and is gone. {words} Change" in missing_approvers_notice(batch)
+    assert (
+        f"a rule names role 7 as approver, but that role no longer exists. {words} Change"
+        in missing_approvers_notice(batch)
+    )

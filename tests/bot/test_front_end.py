@@ -42,6 +42,7 @@ async def test_a_notice_shows_whom_it_quotes_as_they_stand(rig: Rig, max_: Perso
 
 
 def test_ordinary_words_are_left_as_they_are() -> None:
-    text = "I could not ask for approval: Discord refused it (status 400, code 50035). What needed it was not run."
-    assert text == not_asked("Discord refused it (status 400, code 50035)")
+    refused = "Discord refused it (status 400, code 50035)"
+    text = f"I could not ask for approval: {refused}. The calls that needed it were not run."
+    assert text == not_asked(refused)
     assert inert(text) == text

@@ -95,7 +95,7 @@ async def test_always_takes_manage_server(full: Rig) -> None:
     request = make_request({"path": "a"}, approvers=(f"user:{olga.id}",))
     batch, card = await show(full, make_batch(await full.place(), await full.asker(), request))
     answer = await olga.click(await opened(full, olga, card, "Remember…"), "Accept + always")
-    assert "takes the permission Manage Server" in private(answer)
+    assert "needs the Manage Server permission" in private(answer)
     assert states(full, batch.id) == [RequestState.PENDING]
 
 

@@ -210,7 +210,7 @@ async def test_a_card_that_cannot_be_posted_is_cancelled_and_that_is_said(live: 
     place = await live.sandbox.create_channel("refused-card")
     await live.sandbox.fault("POST", "/channels/[0-9]+/messages$", status=403, code=50013)
     asked = await live.ask('call record {"value": "no card"}', where=str(place.id))
-    await live.sees(asked.id, "could not ask for approval", "What needed it was not run")
+    await live.sees(asked.id, "could not ask for approval", "The calls that needed it were not run")
     await live.sees(asked.id, "cancelled", "people could not be asked")
     assert "record no card" not in live.trace
 

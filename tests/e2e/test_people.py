@@ -176,7 +176,7 @@ async def test_always_takes_manage_server_and_then_covers_every_conversation(liv
     panel = await press(live, card, "Remember…", "Olga")
     assert panel.reply is not None
     refused = await press(live, panel.reply, "Accept + always", "Olga")
-    assert "takes the permission Manage Server" in refused.text
+    assert "needs the Manage Server permission" in refused.text
     assert live.rows("SELECT 1 FROM grants WHERE args LIKE '%always%'") == []
     panel = await press(live, card, "Remember…")
     assert panel.reply is not None
@@ -253,7 +253,7 @@ async def test_a_role_that_is_gone_means_nobody_and_the_admins_are_told(live: Ri
     await protect(live, tool="record", argument="value", pattern="doomed*", role=role)
     await live.sandbox.delete_role(role)
     asked = await live.ask(calls("doomed"))
-    await live.sees(asked.id, "For the admins", str(role), "is gone", "nobody may decide")
+    await live.sees(asked.id, "For the admins", str(role), "no longer exists", "nobody can decide")
     await live.sees(asked.id, "record: rejected", "nobody may decide this request")
     assert "record doomed" not in live.trace
     assert "nobody may decide record" in live.output
@@ -265,7 +265,7 @@ async def test_a_role_that_goes_while_its_card_is_open_means_nobody_and_the_admi
     asked, card = await asks(live, calls("fleeting"))
     assert f"<@&{role}>" in card.text
     await live.sandbox.delete_role(role)
-    await live.sees(asked.id, "For the admins", f"role:{role}", "is gone", "nobody may decide")
+    await live.sees(asked.id, "For the admins", f"role {role}", "no longer exists", "nobody can decide")
     await live.closed(card, "REJECTED automatically: nobody may decide", f"The approver role no longer exists: {role}")
     await live.sees(asked.id, "record: rejected", "nobody may decide this request")
     await live.ended(asked)
@@ -280,7 +280,7 @@ async def test_a_role_that_went_while_the_bot_was_down_is_noticed_when_it_is_bac
     await live.kill()
     await live.sandbox.delete_role(role)
     await live.start()
-    await live.sees(asked.id, "For the admins", f"role:{role}", "is gone", "nobody may decide")
+    await live.sees(asked.id, "For the admins", f"role {role}", "no longer exists", "nobody can decide")
     await live.closed(card, "REJECTED automatically: nobody may decide")
     await live.sees(asked.id, "record: rejected", "nobody may decide this request")
     assert "record passing" not in live.trace
@@ -367,9 +367,9 @@ async def test_orders_of_others_are_refused_and_change_nothing(live: Rig) -> Non
     before = live.rows("SELECT COUNT(*) FROM server_rules")
     for line in ("pause", "policy", "audit", "stop"):
         answer = await live.people["Max"].run("general", f"signoff {line}", forged=True)
-        assert "takes the permission Manage Server" in answer.text
+        assert "needs the Manage Server permission" in answer.text
     answer = await live.people["Olga"].run("general", "signoff protect", forged=True, tool="*", verdict="allow")
-    assert "takes the permission Manage Server" in answer.text
+    assert "needs the Manage Server permission" in answer.text
     assert live.rows("SELECT COUNT(*) FROM server_rules") == before
     assert live.rows("SELECT COUNT(*) FROM pauses") == [(0,)]
 

@@ -272,7 +272,7 @@ async def test_a_card_that_cannot_be_posted_is_cancelled_and_that_is_said(story:
     room = await talk(live)
     await live.sandbox.fault("POST", f"/channels/{room}/messages$", status=403, code=50013)
     asked = await live.ask('call record {"value": "unasked"}', where=str(room))
-    await live.sees(room, "could not ask for approval", "not permitted", "What needed it was not run")
+    await live.sees(room, "could not ask for approval", "not permitted", "The calls that needed it were not run")
     await live.sees(room, "cancelled", "could not be asked")
     await live.ended(asked)
     assert "record unasked" not in live.trace
@@ -330,7 +330,7 @@ async def test_a_flood_of_one_person_is_queued_or_refused_and_others_are_served(
     await live.until(lambda: active() == 3, "three turns under way")
     taken = [m for m in asked if live.state(m)]
     assert 3 < len(taken) <= 8
-    await live.sees("general", "Too much is waiting already")
+    await live.sees("general", "Too many mentions are queued")
     for message in [m for m in taken if live.state(m) == "queued"]:
         await live.sees(message.id, "Queued")
     order = [m for (m,) in live.rows("SELECT message FROM turns WHERE asker = ? ORDER BY created, seq", str(flo.id))]

@@ -96,7 +96,7 @@ async def test_two_approvers_decide_a_write_that_one_of_them_edits(live: Launche
         await picture(page, "1-card-with-diff")
         await card.get_by_role("button", name="Accept").click()
         refusal = page.locator(".message.private")
-        await expect(refusal).to_contain_text("whoever asked may not decide (four eyes)")
+        await expect(refusal).to_contain_text("the asker may not decide (four eyes)")
         await expect(refusal).to_contain_text("Only you can see this")
         await picture(page, "2-asker-refused")
 

@@ -44,7 +44,7 @@ async def test_a_script_asks_and_decides(tmp_path: Path) -> None:
     assert said.count("APPROVED by") == 3
     assert said.count("REJECTED by") == 1
     # The last card is still open: the end of the input decides nothing.
-    assert "It is kept" in said
+    assert "was kept" in said
     assert chat.rows("SELECT state FROM requests ORDER BY rowid DESC LIMIT 1") == [("pending",)]
 
 

@@ -1,4 +1,4 @@
-"""What admins ask that no single room answers."""
+"""Questions of admins about the record as a whole."""
 
 from __future__ import annotations
 

@@ -394,9 +394,11 @@ async def test_two_racing_resumes_advance_once(office: Office) -> None:
     for _ in range(5):
         office.desk.unattended.put_nowait(settled)
         other.desk.unattended.put_nowait(settled)
-    await other.driver.recover()
+    await asyncio.gather(office.driver.recover(), other.driver.recover())
     going.set()
     await office.until(lambda: office.front.replies)
+    assert office.desk.unattended.empty()
+    assert other.desk.unattended.empty()
     await other.driver.stop(0)
     assert office.runner.advanced == [turn.id, turn.id]
     assert office.front.replies == [(turn.id, "the answer")]
@@ -435,7 +437,7 @@ async def test_a_card_that_cannot_be_posted_cancels_and_is_said(office: Office) 
     assert (await office.batch(batch)).requests[0].state is RequestState.CANCELLED
     (said,) = office.front.notices
     assert "the thread is locked" in said
-    assert "What needed it was not run" in said
+    assert "The calls that needed it were not run" in said
     assert office.front.refreshed == []
 
 

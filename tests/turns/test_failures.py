@@ -153,7 +153,7 @@ async def test_a_message_that_this_version_cannot_read_ends_the_turn_with_words(
     await office.until(lambda: office.front.replies)
     (reply,) = office.front.replies
     assert reply[0] == turn.id
-    assert "What has run is kept. Mention me again" in reply[1]
+    assert "Completed calls are kept. Mention me again" in reply[1]
     assert await office.state(turn) is TurnState.FAILED
     assert len(tracebacks(caplog)) == 1
     await office.take(elsewhere)
@@ -339,7 +339,7 @@ async def test_a_card_is_not_posted_again_while_it_is_posted(office: Office) -> 
     office.runner.script(turn, Waiting(batch))
     await office.take(turn)
     await office.until(lambda: office.front.cards)
-    with pytest.raises(Refused, match="only just being posted"):
+    with pytest.raises(Refused, match="still being posted"):
         await office.driver.repost(batch.id)
     office.front.posting.set()
 

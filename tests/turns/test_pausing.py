@@ -121,7 +121,7 @@ async def test_stop_ends_running_waiting_and_queued_runs_of_a_conversation(offic
     assert stored.requests[0].state is RequestState.CANCELLED
     await office.until(lambda: len(office.front.replies) == 4)
     assert {text for _, text in office.front.replies} == {
-        "Stopped by Ada. What was running may have had an effect; nothing further will run."
+        "Stopped by Ada. A tool that was running may have had an effect; nothing further will run."
     }
     never.set()
     await asyncio.sleep(0.05)

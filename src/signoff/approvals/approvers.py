@@ -1,7 +1,7 @@
 """Who may decide a request. Pure: the answer depends on the request, the batch and the person as they are now.
 
-A specification is a tuple of `manage_server`, `asker`, `role:ID` and `user:ID`, of which one must name the person.
-Parts joined with `&` must all name them. An empty specification means nobody.
+A specification is a tuple of `manage_server`, `asker`, `role:ID` and `user:ID`. A person may decide if one entry names
+them; of parts joined with `&`, all must. An empty specification names nobody.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from signoff.approvals.model import Actor, ApprovalRequest, Batch, Place
 
 MANAGE_SERVER = "manage_server"
 ASKER = "asker"
-FOUR_EYES = "whoever asked may not decide (four eyes)"
+FOUR_EYES = "the asker may not decide (four eyes)"
 
 
 def effective(approvers: tuple[str, ...], place: Place) -> tuple[str, ...]:
-    """In a direct conversation nobody manages a server: the listed person answers for themselves."""
+    """In direct messages nobody manages a server: there `manage_server` becomes the asker."""
     if not place.is_direct:
         return approvers
     return tuple(dict.fromkeys(_joined(ASKER if p == MANAGE_SERVER else p for p in parts(s)) for s in approvers))
 
 
 def both(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """A specification that names only those whom both name. None says nothing."""
+    """A specification that names exactly the people whom both name. None adds no restriction."""
     if one is None or other is None:
         return one if other is None else other
     specs = {frozenset(parts(spec)): spec for a in one for b in other for spec in [_joined((*parts(a), *parts(b)))]}
-    # Whomever a longer one names, a shorter one within it names anyway.
+    # Drop redundant specs: if `a` qualifies, `a&b` adds nobody.
     return tuple(spec for those, spec in specs.items() if not any(shorter < those for shorter in specs))
 
 
@@ -37,7 +37,7 @@ def parts(spec: str) -> list[str]:
 
 
 def objection(actor: Actor, request: ApprovalRequest, batch: Batch) -> str | None:
-    """None if this person may decide, here, now. Else why not; empty where they are simply not among those named."""
+    """None if this person may decide. Else the reason; empty if they are just not named as approver."""
     if request.held:
         # Nobody is asked about a held call. An approver of one of its batch's questions may still reject it.
         reasons = [_objection(actor, one, batch) for one in (request, *batch.questions)]
@@ -62,18 +62,18 @@ def named(requests: Iterable[ApprovalRequest]) -> set[str]:
     return {part for request in requests for spec in request.approvers for part in parts(spec)}
 
 
-def with_missing(gone: Collection[str], request: ApprovalRequest) -> ApprovalRequest:
-    """The request with a note of who among those it names is gone."""
-    return replace(request, missing=tuple(sorted(named([request]) & {*gone, *request.missing})))
+def with_missing(missing: Collection[str], request: ApprovalRequest) -> ApprovalRequest:
+    """The request with its missing approvers noted."""
+    return replace(request, missing=tuple(sorted(named([request]) & {*missing, *request.missing})))
 
 
 def remaining_specs(request: ApprovalRequest) -> tuple[str, ...]:
-    """Those of its specifications that nobody who is gone is part of."""
+    """The specifications without a missing approver."""
     return tuple(spec for spec in request.approvers if not set(parts(spec)) & set(request.missing))
 
 
 def can_be_met(request: ApprovalRequest, batch: Batch) -> bool:
-    """Whether enough different people could decide. How many have a role is not known: it counts as enough."""
+    """Whether enough different people could decide. A role counts as enough: its size is not known."""
     people: set[str] = set()
     for spec in remaining_specs(request):
         those = {batch.asker.id if part == ASKER else part.partition(":")[2] for part in parts(spec) if _is_one(part)}

@@ -1,8 +1,7 @@
-"""The record: rows that only grow, each bound to the one before it by a hash, and how to find out that one was touched.
+"""The record: append-only rows, each bound to the one before it by a hash, and how to verify them.
 
-Pure: rows come in as an iterable and nothing is kept but the last of them. Knows no database and no file. The hash has
-no secret in it: whoever can write rows can also write hashes. What finds a rewritten tail is the anchor, the newest
-row's number and hash, kept outside of the table.
+Pure: knows no database and no file. The hash has no secret in it, so anybody who can write rows can also write hashes.
+The anchor, the newest row's number and hash, is kept outside of the table and reveals a rewritten tail.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import cast
 from signoff.approvals.model import JsonObject
 
 BROKEN = "chain_broken"
-"""The store found at work or at opening that anchored rows were gone: said by a row, so that it is never forgotten."""
+"""The store found that anchored rows were removed or changed. This row keeps that finding in the record."""
 PRUNED = "texts_pruned"
 """Retention removed the texts of rows older than `before`."""
 
@@ -40,7 +39,7 @@ class AuditRow:
 
     @property
     def details(self) -> JsonObject:
-        """`data`, read. A row that somebody has spoiled has none."""
+        """`data` as an object; empty if it is not valid JSON."""
         try:
             value = json.loads(self.data)
         except (ValueError, TypeError, RecursionError):

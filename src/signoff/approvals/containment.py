@@ -1,6 +1,6 @@
-"""What other people wrote: tools, conditions, previews, validators, user interfaces. It may fail, as anything may.
+"""Containment: runs other people's code (tools, conditions, previews, validators, user interfaces) safely.
 
-But it must not end, stop or hold up more than itself.
+Such code may fail, but it must not end the process, cancel its caller or delay other work.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any
 
 
 class Overreach(Exception):
-    """It would have ended more than itself."""
+    """Contained code tried to end the process or its caller's task."""
 
 
 @contextmanager
 def contained() -> Generator[None]:
-    """What is called within fails like any other: it ends neither the process nor the task that called it."""
+    """Turn an exit or a stray cancellation into an ordinary error."""
     try:
         yield
     except SystemExit as error:
@@ -34,7 +34,7 @@ def contained() -> Generator[None]:
 
 
 async def answered(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    """What the function says. A sync one is called in a thread: however slow it is, nothing else waits for it."""
+    """The function's result. A sync function runs in a thread, so that nothing else waits for it."""
     if inspect.iscoroutinefunction(function):
         return await function(*args, **named)
     answer, error = await asyncio.wrap_future(_start(lambda: function(*args, **named)))
@@ -44,9 +44,9 @@ async def answered(function: Callable[..., Any], *args: Any, **named: Any) -> An
 
 
 def _start(call: Callable[[], Any]) -> Future[tuple[Any, BaseException | None]]:
-    """In a thread of its own: of a pool, a few calls that never end would keep every other one waiting.
+    """Run it in a thread of its own: in a pool, a few calls that never end would block all others.
 
-    An exception comes out as a value, since not each survives the way: for StopIteration the loop would wait for ever.
+    An exception is returned as a value, because a future cannot carry StopIteration.
     """
     future: Future[tuple[Any, BaseException | None]] = Future()
     future.set_running_or_notify_cancel()

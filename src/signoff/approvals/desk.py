@@ -36,25 +36,25 @@ from signoff.approvals.settling import Ended, Settler
 from signoff.approvals.votes import Unchecked, count, may_remember
 
 EARLY = 500
-"""So many deleted messages are kept in mind: the card of one of them may only just be on its way to the store."""
+"""How many deleted messages are remembered: the id of a deleted card may not be in the store yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Click:
-    """What a person chose, and on what: a request or a whole batch, and the card as they saw it."""
+    """A person's choice about a request or a whole batch, and which card they saw."""
 
     target: str
     choice: Choice
     actor: Actor
     channel: str
     card_message: str | None = None
-    """The message that was clicked: the click may be here before its posting was noted."""
+    """The message that was clicked. A click may arrive before the message id is stored."""
     note: str = ""
     remember: Remember = Remember.NONE
     revision: int = 0
-    """How often the calls had been edited when the card was drawn; whoever says nothing saw them as they came."""
+    """How often the calls had been edited when the clicked card was made; 0: never."""
     page: int | None = None
-    """An accept of the whole batch covers the calls of the page that was shown."""
+    """The page that was shown: accepting the whole batch accepts the calls of that page only."""
 
 
 @dataclass
@@ -65,12 +65,12 @@ class Desk:
     grants: GrantTerms = field(default_factory=GrantTerms)
     directory: Directory | None = None
     mask: Callable[[JsonObject], JsonObject] = lambda args: args
-    """What the record and the subscribers may see of arguments."""
+    """Masks arguments for the record and the subscribers."""
     subscribers: list[Subscriber] = field(default_factory=list[Subscriber])
     unattended: asyncio.Queue[Batch] = field(default_factory=asyncio.Queue["Batch"])
     """Settled batches that no run in this process waits for. The driver takes them out and goes on with their turns."""
     _deleted_early: dict[str, str] = field(default_factory=dict[str, str])
-    """Messages that were deleted and showed no card that was noted by then, with the reason."""
+    """Deleted message id -> reason, for messages whose card id is not recorded yet."""
     _futures: dict[str, asyncio.Future[Batch]] = field(default_factory=dict[str, "asyncio.Future[Batch]"])
 
     @property
@@ -80,14 +80,14 @@ class Desk:
     # Opening
 
     async def look_for_approvers(self, batch: Batch) -> Batch:
-        """Note which approvers are gone. To be called before `open`; what cannot be found out is left to the click."""
+        """Note which approvers are missing. Call it before `open`. A failing lookup is left to the click."""
         missing = await find_missing(self.directory, batch.place.server, named(batch.questions))
         return replace(batch, requests=tuple(with_missing(missing, r) for r in batch.requests))
 
     def open(self, tx: DeskTx, batch: Batch, cancelled: str = "") -> Batch:
-        """Write a new batch inside the caller's transaction. Modes and grants settle it right there.
+        """Write a new batch inside the caller's transaction, and settle what modes and grants can settle.
 
-        `cancelled`: why nobody is to be asked any more; then no grant and no mode settles it either.
+        `cancelled`: a reason to cancel the batch at once; then neither a grant nor a mode settles it.
         """
         # Questions first: so a page has the same questions on every card of this batch, drawn by any version.
         batch = replace(batch, requests=(*batch.questions, *batch.held))
@@ -101,7 +101,7 @@ class Desk:
         return self.settler.settle(tx, batch, settled, batch.opened)[0]
 
     def watch(self, batch: Batch) -> asyncio.Future[Batch]:
-        """To be called once `open` is committed: a future that the settling decision resolves, after its own commit."""
+        """Call it after `open` is committed: the future is resolved after the settling decision is committed."""
         self._announce(batch, [r for r in batch.requests if r.settlement])
         future: asyncio.Future[Batch] = asyncio.get_running_loop().create_future()
         self._futures[batch.id] = future
@@ -111,7 +111,7 @@ class Desk:
     # Deciding
 
     async def decide(self, click: Click) -> Outcome:
-        """Settle a request, or every open request of a batch, as this person says; or count their vote."""
+        """Settle a request, or every open request of a batch, as this person chose; or count their vote."""
         seen: dict[str, Actor | None] = {}
         outcome = await self._taken(click, seen)
         self._announce(outcome.batch, outcome.settled)
@@ -122,7 +122,7 @@ class Desk:
         return outcome
 
     async def _taken(self, click: Click, seen: dict[str, Actor | None]) -> Outcome:
-        """One transaction; another one if earlier voters have to be looked at first."""
+        """Run the transaction; look up earlier voters and run it again if it needs them."""
         while True:
             try:
                 return await self.store.run(lambda tx: self._take(tx, click, seen, self.clock.now()))
@@ -131,11 +131,11 @@ class Desk:
                     seen[voter] = await self.directory.person(click.actor.server, voter) if self.directory else None
 
     async def look(self, target: str, actor: Actor, channel: str, card: str | None) -> Batch:
-        """The batch as it stands, for whoever turns a page or opens a form. Raises UnknownRequest."""
+        """The current batch, to turn a page or open a form. Raises UnknownRequest."""
         return await self.store.run(lambda tx: self.locate(tx, target, actor, channel, card))
 
     def locate(self, tx: DeskTx, target: str, actor: Actor, channel: str, card: str | None) -> Batch:
-        """The batch that a click or a modal is about, if it belongs to this place and this message."""
+        """The batch of a click or a modal. Raises UnknownRequest if it belongs to another place or message."""
         batch = tx.batch(target) or tx.batch_of_request(target)
         if batch is None or batch.place.channel != channel or batch.place.server != actor.server:
             raise UnknownRequest("Unknown request.")
@@ -166,7 +166,7 @@ class Desk:
         allowed = [r for r, why in zip(chosen, objections, strict=True) if why is None]
         if not allowed:
             raise NotAllowed(batch, next((why for why in objections if why), ""))
-        # What is remembered must be what was shown, whether it is a yes or a no.
+        # A remembered decision, accept or reject, must be about the call as the card showed it.
         binding = approves or click.remember is not Remember.NONE
         if binding and click.revision != batch.revision:
             raise Outdated(batch)
@@ -213,14 +213,14 @@ class Desk:
 
     def _check_remembering(self, click: Click, batch: Batch) -> None:
         if click.remember.reach > self.grants.widest.reach:
-            raise Refused("The operator has not allowed decisions to be remembered that far. Nothing was decided.")
+            raise Refused("The operator does not allow decisions to be remembered that widely. Nothing was decided.")
         if click.remember is Remember.ALWAYS and not may_remember(click.actor, batch):
-            raise Refused('"Always" takes the permission Manage Server. Nothing was decided.')
+            raise Refused('"Always" needs the Manage Server permission. Nothing was decided.')
 
-    # The clock, and what cannot be asked any more
+    # Deadlines, and cards that were deleted
 
     async def expire_due(self) -> Sequence[Batch]:
-        """Settle everything whose deadline has passed. The clock's way through the same door."""
+        """Settle every batch whose deadline has passed."""
         now = self.clock.now()
 
         def work(tx: DeskTx) -> list[Ended]:
@@ -233,7 +233,7 @@ class Desk:
         return await self.store.run(lambda tx: tx.take_reminders(now))
 
     async def cancel(self, batch_id: str, reason: str) -> Batch | None:
-        """End what is still open because it cannot be asked any more. None if nothing was open."""
+        """Cancel the open requests of a batch. None if nothing was open."""
         now = self.clock.now()
 
         def work(tx: DeskTx) -> list[Ended]:
@@ -243,14 +243,14 @@ class Desk:
         return next(iter(self._tell(await self.store.run(work))), None)
 
     def cancel_in(self, tx: DeskTx, batch: Batch, now: float, reason: str) -> Ended:
-        """The same inside a caller's transaction; the caller passes what it gets to `cancelled` after the commit."""
+        """The same inside the caller's transaction. After its commit the caller passes the result to `cancelled`."""
         return self.settler.end(tx, batch, RequestState.CANCELLED, now, reason)
 
     def cancelled(self, ended: Sequence[Ended]) -> None:
         self._tell(ended)
 
     async def card_posted(self, batch_id: str, card: str) -> Batch | None:
-        """Note which message shows a batch; the batch as it stands. Somebody may have deleted the message already."""
+        """Store which message shows a batch; the current batch. The message may have been deleted already."""
 
         def note(tx: DeskTx) -> Batch | None:
             tx.set_card(batch_id, card)
@@ -261,7 +261,7 @@ class Desk:
         return (await self.cancel(batch_id, reason) if reason else None) or batch
 
     async def card_deleted(self, card: str, reason: str) -> Batch | None:
-        """The message that showed a card is gone: nobody can answer it any more."""
+        """Cancel the batch whose card was deleted: nobody can decide it any more."""
         batch = await self.store.run(lambda tx: tx.batch_of_card(card))
         if batch is None:
             self._deleted_early[card] = reason
@@ -270,25 +270,25 @@ class Desk:
         return await self.cancel(batch.id, reason) if batch else None
 
     async def place_deleted(self, channel: str, reason: str) -> Sequence[Batch]:
-        """The channel or thread of cards is gone, whichever process posted them."""
+        """Cancel every open batch of a deleted channel or thread, also those of earlier processes."""
         batches = await self.store.run(lambda tx: tx.open_in(channel))
         ended = [await self.cancel(batch.id, reason) for batch in batches]
         return [batch for batch in ended if batch]
 
     async def recheck_approvers(self, naming: str = "") -> Sequence[Batch]:
-        """Look whether those who may decide what is open are still there; `naming` only a role or a person, if given.
+        """Look for missing approvers of open requests; with `naming`, only for that role or person.
 
-        What nobody can decide any more is settled, as it would be if it were asked now. The batches that have changed.
+        Requests that nobody can decide any more are settled, as if they were asked now. Returns the changed batches.
         """
-        gone: dict[str, Collection[str]] = {}
+        missing: dict[str, Collection[str]] = {}
         for server, specs in (await self.store.run(lambda tx: tx.open_approvers())).items():
             who = {part for spec in specs for part in parts(spec)}
-            gone[server] = await find_missing(self.directory, server, who & {naming} if naming else who)
+            missing[server] = await find_missing(self.directory, server, who & {naming} if naming else who)
         now = self.clock.now()
 
         def work(tx: DeskTx) -> list[Ended]:
-            batches = [batch for server in gone if gone[server] for batch in tx.open_of(server)]
-            return [done for b in batches if (done := note_missing(tx, self.settler, b, gone[b.place.server], now))]
+            batches = [batch for server in missing if missing[server] for batch in tx.open_of(server)]
+            return [done for b in batches if (done := note_missing(tx, self.settler, b, missing[b.place.server], now))]
 
         return self._tell(await self.store.run(work))
 
@@ -303,7 +303,7 @@ class Desk:
         return [one for one in grants if one.stands(now)]
 
     async def revoke(self, grant_id: str, actor: Actor) -> Grant:
-        """Admins revoke what is remembered in their server; in a direct conversation people revoke their own."""
+        """Admins revoke the grants of their server; in direct messages people revoke their own."""
         if actor.server != DIRECT:
             must_manage(actor)
         now = self.clock.now()

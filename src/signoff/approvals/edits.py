@@ -1,6 +1,6 @@
-"""Editing a call before it is accepted: other arguments, judged anew, and every vote for the old ones void.
+"""Edits a call before it is accepted: new arguments are judged again, and votes for the old ones become void.
 
-The edit is bound to the arguments that the editor saw. It is no vote: whoever edits accepts afterwards, like anybody.
+The edit is bound to the arguments that the editor saw. It does not count as a vote: the editor accepts afterwards.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ class Editor:
     terms: Terms = field(default_factory=Terms)
 
     async def request(self, request_id: str, actor: Actor, channel: str, card: str | None) -> ApprovalRequest:
-        """The request as it stands, for somebody who may edit it. Raises what a click would raise."""
+        """The current request, for somebody who may edit it. Raises the errors of a click."""
         batch = await self.desk.store.run(lambda tx: self._batch(tx, request_id, actor, channel, card))
         return _of(batch, request_id)
 
     async def edit(
         self, request_id: str, args: JsonObject, based_on: str, actor: Actor, channel: str, card: str | None
     ) -> Outcome:
-        """Put other arguments in place of those with the digest `based_on`. Raises Refused with words to read."""
+        """Replace the arguments that have the digest `based_on`. Raises Refused with a text for the editor."""
         batch = await self.desk.store.run(lambda tx: self._batch(tx, request_id, actor, channel, card))
         seen = _of(batch, request_id)
         new = await self._judged(batch, seen, await self.reviser.revise(batch, seen, args))
 
         def work(tx: DeskTx) -> Batch:
-            # Everything is looked at again: somebody may have decided while the tool's schema was asked.
+            # Check everything again: somebody may have decided while the arguments were validated.
             current = self._batch(tx, request_id, actor, channel, card)
             request = _of(current, request_id)
             if request.call.digest != based_on or request.edit != seen.edit:
                 raise Outdated(current)
             if new.call.digest == based_on:
-                raise Refused("Nothing was changed: these are the arguments that are on the card.")
+                raise Refused("Nothing was changed: the card already shows these arguments.")
             return self._write(tx, current, request, new, actor)
 
         return Outcome(await self.desk.store.run(work), ())
@@ -70,10 +70,10 @@ class Editor:
         return batch
 
     async def _judged(self, batch: Batch, old: ApprovalRequest, revised: Revised) -> ApprovalRequest:
-        """The request with other arguments, on the terms that hold for them. Raises Refused."""
+        """The request with the new arguments and the terms that apply to them. Raises Refused."""
         if revised.ruling.verdict is Verdict.DENY:
             raise Refused(f"Not changed: with these arguments the call is not allowed ({revised.ruling.reason}).")
-        # What the tool said was about the arguments that it was called with.
+        # The tool's metadata was about the old arguments.
         new = replace(old, call=revised.call, preview=revised.preview, metadata={})
         if revised.ruling.verdict is Verdict.ASK:
             ruling = self.terms.fill(revised.ruling)
@@ -87,8 +87,8 @@ class Editor:
             )
         (new,) = (await self.desk.look_for_approvers(replace(batch, requests=(new,)))).requests
         if not can_be_met(new, batch):
-            gone = f"; gone: {', '.join(new.missing)}" if new.missing else ""
-            raise Refused(f"Not changed: with these arguments nobody could decide the call ({new.why}{gone}).")
+            missing = f"; missing: {', '.join(new.missing)}" if new.missing else ""
+            raise Refused(f"Not changed: with these arguments nobody could decide the call ({new.why}{missing}).")
         return new
 
     def _write(self, tx: DeskTx, batch: Batch, old: ApprovalRequest, new: ApprovalRequest, actor: Actor) -> Batch:

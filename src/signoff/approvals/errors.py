@@ -53,7 +53,7 @@ class Outdated(DeskError):
     """The call was edited since the clicked card was drawn."""
 
     def __init__(self, batch: Batch) -> None:
-        super().__init__("the call was edited since this card was drawn")
+        super().__init__("the call was edited after this card was posted")
         self.batch = batch
 
 

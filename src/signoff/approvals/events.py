@@ -1,4 +1,4 @@
-"""The `tool_approval` event: every settled request, for whoever wants to know. It can change nothing."""
+"""The `tool_approval` event: announces every settled request to subscribers, who cannot change the decision."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def announce(subscribers: Iterable[Subscriber], batch: Batch, settled: Sequence[
 
 
 def aside(subscriber: Subscriber) -> Subscriber:
-    """The same one, told in a thread of its own, in order: however slow it is, no decision waits for it."""
+    """The same subscriber, called in order in a thread of its own, so that no decision waits for it."""
     thread = ThreadPoolExecutor(1, "signoff-listener")
 
     def tell(event: dict[str, Any]) -> None:
@@ -81,5 +81,5 @@ def _how(request: ApprovalRequest) -> str:
 
 
 def masked_note(note: str, mask: Mask) -> str:
-    """What a person wrote may hold a secret, too."""
+    """A person's note may hold a secret, too."""
     return str(mask({"note": note}).get("note", "")) if note else ""

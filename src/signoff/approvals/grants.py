@@ -1,8 +1,8 @@
 """Remembered decisions: exactly one call, in one place, for a while and so many times. Pure.
 
 A grant is found by its key alone. The key holds everything that the card showed: the server, the conversation unless it
-was remembered for always, the tool with its schema, the arguments, what the tool said of them, and who had to decide.
-Whatever differs has another key and asks again.
+was remembered for always, the tool with its schema, the arguments, the tool's metadata and preview, and the approvers.
+A call that differs in any of these has another key and asks again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DAY = 86400.0
 
 @dataclass(frozen=True, slots=True)
 class GrantTerms:
-    """What the operator permits."""
+    """How far, how long and how often the operator lets decisions be remembered."""
 
     widest: Remember = Remember.SESSION
     seconds: float = 30 * DAY
@@ -58,7 +58,7 @@ class Grant:
         return self.revoked is None and self.uses_left > 0 and now < self.expires
 
     def concerns(self, actor: Actor) -> bool:
-        """Whether it was given where this person is. All direct conversations share one "server": there, by them."""
+        """Whether this person may see it: it is of their server or, in direct messages, their own."""
         return self.server == actor.server and (self.server != DIRECT or self.by.id == actor.id)
 
 
@@ -87,7 +87,7 @@ def grant(
 
 
 def may_be_remembered(request: ApprovalRequest) -> bool:
-    """Not what may have run, nor what is only held, nor what touches something whose state the card showed."""
+    """False for calls that may have run, for held calls, and for calls whose card showed the state of an operand."""
     return request.kind is RequestKind.CALL and not request.held and not request.call.operands
 
 
@@ -115,5 +115,5 @@ def _key(request: ApprovalRequest, batch: Batch, scope: Remember) -> str:
 
 
 def depends_on_asker(request: ApprovalRequest) -> bool:
-    """Whether who asks decides who may say yes. Then a decision holds for what the same person asks."""
+    """Whether the approvers depend on the asker. Then a grant holds only for the same asker."""
     return request.four_eyes or any(ASKER in parts(spec) for spec in request.approvers)

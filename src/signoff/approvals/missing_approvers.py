@@ -1,4 +1,4 @@
-"""Approvers who are gone: a role that was deleted, a person who left. Nobody stands in for them."""
+"""Missing approvers: roles that were deleted and people who left the server. Nobody replaces them."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ log = logging.getLogger(__name__)
 
 
 async def find_missing(directory: Directory | None, server: str, roles_and_people: Collection[str]) -> Collection[str]:
-    """Those that name nobody any more. What cannot be found out is left to the click."""
+    """The missing ones among these. A failing lookup finds none: the click is checked anyway."""
     if directory is None or server == DIRECT or not roles_and_people:
         return ()
     try:
         return await directory.missing(server, sorted(roles_and_people))
     except Exception as error:
-        log.warning("could not look whether those who may decide are still there: %s", error)
+        log.warning("could not look for missing approvers: %s", error)
         return ()
 
 
-def note_missing(tx: DeskTx, settler: Settler, batch: Batch, gone: Collection[str], now: float) -> Ended | None:
-    """Write it on the open requests that name them, and settle what nobody can decide now. None: nothing changed."""
-    changed = {old.id: new for old in batch.open_questions if (new := with_missing(gone, old)) != old}
+def note_missing(tx: DeskTx, settler: Settler, batch: Batch, missing: Collection[str], now: float) -> Ended | None:
+    """Mark them on the open requests, and settle requests that nobody can decide now. None: nothing changed."""
+    changed = {old.id: new for old in batch.open_questions if (new := with_missing(missing, old)) != old}
     if not changed:
         return None
     for request in changed.values():

@@ -1,4 +1,4 @@
-"""The words of the heart: calls, requests, batches, people and decisions, all frozen.
+"""Calls, requests, batches, people and decisions as frozen dataclasses.
 
 Knows nothing of Discord, PydanticAI or SQL. Ids are strings, times are Unix seconds, arguments are JSON.
 """
@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 JsonObject = Mapping[str, Any]
 PAGE = 4
-"""The number of questions on one page of a card."""
+"""Questions on one page of a card."""
 
 DIRECT = "dm"
-"""The server of a conversation that takes place in no server."""
+"""The server id of direct messages."""
 
 
 class Verdict(StrEnum):
@@ -34,13 +34,13 @@ class RequestState(StrEnum):
 
 class RequestKind(StrEnum):
     CALL = "call"
-    """Ask before the call runs for the first time."""
+    """The call has not run: ask before it does."""
     MAY_HAVE_RUN = "may_have_run"
-    """The process died inside the call: ask what to do about it."""
+    """The process died during the call: ask whether it ran, and whether to run it again."""
 
 
 class Choice(StrEnum):
-    """What a person, a mode or the clock may say about a request."""
+    """The possible decisions about a request."""
 
     ACCEPT = "accept"
     REJECT = "reject"
@@ -58,7 +58,7 @@ class Choice(StrEnum):
 
 
 class Remember(StrEnum):
-    """How far a decision is to be remembered, narrowest first."""
+    """How far a decision is remembered, narrowest first."""
 
     NONE = "none"
     SESSION = "session"
@@ -113,14 +113,14 @@ class ToolCall:
     schema: str
     """Digest of the tool's name, source and parameter schema."""
     digest: str = ""
-    """What a decision is bound to; see `digest.bind`."""
+    """The digest that a decision is bound to; see `digest.bind`."""
     operands: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What the call would touch, such as a file, and a digest of how it is now. Looked at again before it runs."""
+    """Operand that the call would touch, such as a file -> digest of its state. Checked again before the call runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What the policy says about one call, and why, in words for the card."""
+    """The policy's verdict on one call, with the reason for the card."""
 
     verdict: Verdict
     reason: str
@@ -129,22 +129,22 @@ class Ruling:
     quorum: int = 1
     four_eyes: bool = False
     reminder: float | None = None
-    """Seconds before the deadline at which those who may decide are reminded."""
+    """Post a reminder this many seconds before the deadline."""
     ping: bool = False
     """Whether the reminder pings the approver roles."""
     message: str = ""
-    """The rule's own words to those who decide."""
+    """The rule's message to the approvers."""
     relaxable: bool = False
     """Whether a server may loosen it."""
     held: bool = False
-    """Allowed by itself; it only waits for its siblings."""
+    """It needs no approval by itself and only waits for its siblings."""
     by_server: bool = False
-    """Whether a server's own rule had a say in it."""
+    """Whether a server rule took part in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How people are asked where no rule says otherwise. Quorum and four eyes are the least for every card."""
+    """Defaults for rulings that ask. Quorum and four eyes are the minimum for every card."""
 
     approvers: tuple[str, ...] = ("manage_server",)
     timeout: float = 300.0
@@ -154,7 +154,7 @@ class Terms:
     ping: bool = False
 
     def fill(self, ruling: Ruling) -> Ruling:
-        """The ruling with everything said."""
+        """The ruling with its gaps filled."""
         return replace(
             ruling,
             approvers=self.approvers if ruling.approvers is None else ruling.approvers,
@@ -180,12 +180,12 @@ class Edit:
     """The arguments were changed by a person before anything ran."""
 
     original: JsonObject
-    """What the model sent, however often it was edited since."""
+    """The arguments that the model sent, before all edits."""
     original_digest: str
     by: Actor
     at: float
     voided: tuple[Actor, ...] = ()
-    """Whose votes were for the arguments before this edit."""
+    """People whose votes this edit made void."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ class Settlement:
     """How a request ended."""
 
     choice: Choice | None
-    """None: nobody chose; the deadline passed or the request was cancelled."""
+    """None: the deadline passed or the request was cancelled."""
     by: Actor | None
     at: float
     note: str = ""
@@ -208,11 +208,11 @@ class ApprovalRequest:
     id: str
     call: ToolCall
     why: str
-    """Trusted words: why this call is on a card."""
+    """Why this call is on a card: trusted text."""
     approvers: tuple[str, ...]
     kind: RequestKind = RequestKind.CALL
     metadata: JsonObject = field(default_factory=dict[str, Any])
-    """What the tool itself said when it raised ApprovalRequired: untrusted words."""
+    """The metadata of the tool's ApprovalRequired: untrusted."""
     state: RequestState = RequestState.PENDING
     settlement: Settlement | None = None
     quorum: int = 1
@@ -220,23 +220,23 @@ class ApprovalRequest:
     four_eyes: bool = False
     """Whether the asker is kept from deciding."""
     message: str = ""
-    """The rule's own words to those who decide: trusted."""
+    """The rule's message to the approvers: trusted."""
     preview: str = ""
-    """What the tool says the call would change, such as a diff."""
+    """The tool's preview of the change, such as a diff."""
     held: bool = False
     """It needs no approval by itself and only waits for its siblings."""
     missing: tuple[str, ...] = ()
-    """Those parts of `approvers` that name nobody any more: a role or a person that is gone."""
+    """The missing ones among `approvers`: `role:ID` or `user:ID`."""
     votes: tuple[Vote, ...] = ()
     void: tuple[Vote, ...] = ()
     """Votes of people who could no longer decide when they were looked at again."""
     edit: Edit | None = None
     by_server: bool = False
-    """Whether a server's own rule made it ask. Counts when the request is opened, and is not kept."""
+    """Whether a server rule made it ask. Used when the batch is opened, and not stored."""
 
     @property
     def summary(self) -> str:
-        """The tool's own words about the call: summary, reason or path, in that order."""
+        """The tool's description of the call: its summary, reason or path, in that order."""
         for name in ("summary", "reason", "path"):
             if self.metadata.get(name):
                 return str(self.metadata[name])
@@ -266,7 +266,7 @@ class Batch:
     opened: float
     deadline: float
     model_text: str = ""
-    """What the model said beside its calls: untrusted."""
+    """The model's text beside its calls: untrusted."""
     already_ran: tuple[str, ...] = ()
     """Tools of the same response that had run before the card was made."""
     card_message: str | None = None
@@ -274,7 +274,7 @@ class Batch:
     card_final: bool = False
     """Whether that message shows the settled state."""
     revision: int = 0
-    """How many edits there were: an accept counts only for the revision that was on the clicked card."""
+    """The number of edits. An accept counts only if the clicked card showed this revision."""
     remind_at: float | None = None
     ping: bool = False
 
@@ -311,7 +311,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Nothing new starts in this server."""
+    """An admin paused this server: nothing new starts there."""
 
     server: str
     by: Actor
@@ -320,7 +320,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalDecision:
-    """A decision in the terms of the library: what a user interface hands back for one request."""
+    """The library's decision about one request, returned by its UI."""
 
     approved: bool
     note: str = ""
@@ -330,11 +330,11 @@ class ApprovalDecision:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The answer to one decision: the batch after it, and which requests it settled or voted for."""
+    """The result of one decision: the batch after it, and the requests that it settled or voted for."""
 
     batch: Batch
     settled: tuple[ApprovalRequest, ...] = ()
     voted: tuple[ApprovalRequest, ...] = ()
-    """Accepted by this person, and still short of the quorum."""
+    """Requests that this person accepted and that still lack votes."""
     late: bool = False
     """Nothing was open any more, or the deadline had passed."""

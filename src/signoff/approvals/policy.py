@@ -1,9 +1,9 @@
-"""What asks: rules, then the tool's own declaration, on validated and defaulted arguments.
+"""Decides whether a call asks: by rules, else by the tool's declaration, on validated and defaulted arguments.
 
 Within a layer deny wins over ask and ask over allow, and all matching ask rules count together: their quorum is the
-highest, their deadline the nearest, and whoever decides must be named by each. Only when no rule matches does the
+highest, their deadline the nearest, and an approver must be named by each. Only when no rule matches does the
 declaration count. A server's rules tighten the operator's, and loosen only what the operator marked relaxable. Rules
-are pure data; a declared predicate may be async, and whatever it raises means that nothing is approved.
+are pure data. A declared predicate may be async; if it raises, nothing is approved.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STRICTNESS = {Verdict.ALLOW: 0, Verdict.ASK: 1, Verdict.DENY: 2}
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One earlier utterance of the conversation, for predicates."""
+    """One earlier message of the conversation, for predicates."""
 
     role: str
     text: str
@@ -36,7 +36,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a predicate may look at beside the arguments."""
+    """The context that a predicate gets beside the arguments."""
 
     place: Place
     asker: Actor
@@ -45,8 +45,8 @@ class Context:
 
 Predicate = Callable[[JsonObject, Context], bool | Awaitable[bool]]
 Declaration = Verdict | Ruling | Predicate | None
-"""What a tool says of itself: always ask, never ask, with words of its own or without, a predicate that is true where
-it must ask, or nothing."""
+"""A tool's own declaration: a verdict, a ruling with its own reason, a predicate that is true where it must ask, or
+nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Policy:
     rules: tuple[Rule, ...] = ()
     undeclared: Verdict = Verdict.ALLOW
     approvers: tuple[str, ...] | None = None
-    """Who decides whatever asks, as the operator wrote it; None: nothing is written, and a server may say."""
+    """The operator's default approvers; None: not configured, so a server rule may choose them."""
     timeout: float | None = None
 
     async def decide(
@@ -122,7 +122,7 @@ class Policy:
             words = "always" if declaration is Verdict.ASK else "never"
             return Ruling(declaration, f"the tool is declared to {words} ask")
         answer = await answered(declaration, call.args, context)
-        # Anything but a plain False asks: a predicate that forgets its return value must not open the door.
+        # Anything but a plain False asks: a predicate that forgets its return value must not allow the call.
         if answer is False:
             return Ruling(Verdict.ALLOW, "the tool's own condition does not ask for these arguments")
         return Ruling(Verdict.ASK, "the tool's own condition asks for these arguments")
@@ -130,12 +130,12 @@ class Policy:
 
 @dataclass(frozen=True)
 class Layer:
-    """The rules of one authority, ready to be asked: a thousand of them must not be felt."""
+    """The rules of one authority, indexed by tool so that a thousand of them stay fast."""
 
     rules: tuple[Rule, ...]
 
     def ruling(self, call: ToolCall) -> Ruling | None:
-        """What they say together; None if none of them matches."""
+        """The combined ruling; None if no rule matches."""
         args = {name: _texts(value) for name, value in call.args.items()}
         matching = [ruling for ruling, covers in self._for_tool(call.tool) if covers(args)]
         if not matching:
@@ -148,7 +148,7 @@ class Layer:
         known = self._by_tool.get(tool)
         if known is None:
             known = [(rule.ruling(), _covers(rule)) for rule in self.rules if rule.names(tool)]
-            if len(self._by_tool) < TOOLS_KNOWN:  # a model may make up names without end
+            if len(self._by_tool) < TOOLS_KNOWN:  # a model may invent any number of names
                 self._by_tool[tool] = known
         return known
 
@@ -158,7 +158,7 @@ class Layer:
 
 
 def layered(operator: Ruling, own: Ruling) -> Ruling:
-    """The operator's ruling and a server's: the stricter, both together where both ask, the looser only if it may."""
+    """Combine the operator's ruling with the server's: the stricter wins; a looser one only if relaxable."""
     difference = STRICTNESS[own.verdict] - STRICTNESS[operator.verdict]
     if difference > 0 or (difference < 0 and operator.relaxable and operator.verdict is Verdict.ASK):
         return replace(own, by_server=True)
@@ -168,7 +168,7 @@ def layered(operator: Ruling, own: Ruling) -> Ruling:
 
 
 def together(rulings: Sequence[Ruling]) -> Ruling:
-    """Rulings that all ask, as one that is at least as strict as each."""
+    """Combine rulings that all ask into one that is at least as strict as each."""
     if len(rulings) == 1:
         return rulings[0]
     timeouts = [ruling.timeout for ruling in rulings if ruling.timeout is not None]
@@ -189,9 +189,9 @@ def together(rulings: Sequence[Ruling]) -> Ruling:
 
 
 Spelled = list[list[str]]
-"""Of a value, every item that it has, in every way in which it may be written."""
+"""For each item of a value, the ways in which it may be written."""
 Texts = Mapping[str, tuple[Spelled, Spelled]]
-"""Of every argument, its items where each must match, and where one is enough: there a list counts as a whole, too."""
+"""Argument name -> (its items if each must match, its items if one is enough: there a whole list counts, too)."""
 Covers = Callable[[Texts], bool]
 Enough = Callable[[list[bool]], bool]
 Match = Callable[[str], re.Match[str] | None]

@@ -1,4 +1,4 @@
-"""What the heart needs from the outside: a store with transactions, a clock, people as they are now, and a reviser."""
+"""The interfaces that approvals need: a store with transactions, a clock, a directory of people, and a reviser."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DeskTx(Protocol):
     def batch_of_card(self, card: str) -> Batch | None: ...
 
     def open_in(self, channel: str) -> Sequence[Batch]:
-        """Batches with a pending request whose card belongs into this channel or thread."""
+        """Batches with a pending request in this channel or thread."""
         ...
 
     def insert_batch(self, batch: Batch) -> None:
@@ -36,7 +36,7 @@ class DeskTx(Protocol):
         ...
 
     def open_approvers(self) -> Mapping[str, Collection[str]]:
-        """Whom the pending requests name, by server: each specification once."""
+        """Server -> approver specifications of its pending requests, each once."""
         ...
 
     def settle(self, request: ApprovalRequest) -> bool:
@@ -82,7 +82,7 @@ class DeskTx(Protocol):
         ...
 
     def revoke_grant(self, grant_id: str, server: str, at: float) -> Grant | None:
-        """None if this server has no such grant that stands unrevoked."""
+        """None if this server has no such unrevoked grant."""
         ...
 
     def rules_of(self, server: str) -> Sequence[ServerRule]:
@@ -144,20 +144,20 @@ class RequestStore(Protocol):
 
 
 class Directory(Protocol):
-    """People and roles as they are now. Raises if that cannot be found out: then nothing is decided."""
+    """People and roles as they are now. Raises if the lookup fails: then nothing is decided."""
 
     async def person(self, server: str, user: str) -> Actor | None:
-        """None if nobody of that id is there any more."""
+        """None if that person is not in the server."""
         ...
 
     async def missing(self, server: str, named: Sequence[str]) -> Sequence[str]:
-        """Those of these roles and people who are gone: a role that was deleted, a person who has left."""
+        """The missing ones among these roles and people: deleted roles, and people who left."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Revised:
-    """A call with other arguments, as its tool and the policy see it."""
+    """A call with new arguments, validated by its tool and judged by the policy."""
 
     call: ToolCall
     ruling: Ruling
@@ -166,7 +166,7 @@ class Revised:
 
 class Reviser(Protocol):
     async def revise(self, batch: Batch, request: ApprovalRequest, args: JsonObject) -> Revised:
-        """Validate other arguments for a call and put them to the policy. Raises Refused with words for the editor."""
+        """Validate new arguments of a call and judge them. Raises Refused with a text for the editor."""
         ...
 
 

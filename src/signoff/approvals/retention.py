@@ -1,4 +1,4 @@
-"""How long the record keeps the texts of calls. Rows and their hashes stay for ever; only texts kept apart go."""
+"""Prunes old texts of calls from the record. Rows and their hashes are kept for ever."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EVERY = 3600.0
 
 @dataclass
 class Retention:
-    """Call `prune` as often as you like: it looks once an hour."""
+    """`prune` may be called at any time: it works at most once an hour."""
 
     store: RequestStore
     keep: float
@@ -19,7 +19,7 @@ class Retention:
     _next: float = field(default=float("-inf"), init=False)
 
     async def prune(self, now: float) -> int:
-        """Remove texts that no row of the last `keep` seconds refers to; how many. Recorded if there were any."""
+        """Remove texts that no row of the last `keep` seconds refers to, and record that. Returns their number."""
         if now < self._next:
             return 0
         self._next = now + EVERY

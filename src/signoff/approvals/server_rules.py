@@ -1,7 +1,7 @@
-"""A server's own rules: made and removed by its admins, recorded, and in force from the next call on.
+"""Server rules: admins add and remove them, each change is recorded, and they hold from the next call on.
 
-Rules live in the store. They are read once per server and kept until they change; a store that cannot be read means
-that nothing is decided.
+Rules live in the store. They are read once per server and cached until they change. If the store cannot be read,
+nothing is decided.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from signoff.approvals.ports import Clock, DeskTx, RequestStore
 
 MOST = 200
-"""More rules than this per server are refused: nobody could read them."""
+"""The most rules that a server may have: nobody could read more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,14 @@ class ServerRule:
     at: float
 
     def named(self) -> Rule:
-        """The rule with words that say whose it is, for the card."""
+        """The rule with a reason that names it as a server rule, for the card."""
         own = self.rule.reason or f"{self.rule.tool}: {self.rule.verdict}"
         return replace(self.rule, reason=f"this server's rule {self.id} ({own})")
 
 
 @dataclass
 class Rulebook:
-    """The operator's policy and the rules of every server, as one policy."""
+    """The operator rules and the rules of every server, as one policy."""
 
     operator: Policy
     store: RequestStore
@@ -68,7 +68,7 @@ class Rulebook:
 
         def work(tx: DeskTx) -> Sequence[ServerRule]:
             if len(tx.rules_of(actor.server)) >= MOST:
-                raise Refused(f"This server has {MOST} rules already: remove some first.")
+                raise Refused(f"This server has {MOST} rules already. Remove one first.")
             tx.insert_rule(made)
             data = {"who": actor.name, "rule": described(rule)}
             tx.audit("rule_added", made.server, made.id, actor.id, data, made.at, tool=rule.tool)
@@ -77,7 +77,7 @@ class Rulebook:
         async def change() -> None:
             self._know(actor.server, await self.store.run(work))
 
-        # To its end, also if the caller goes away: a rule that is stored must be in force.
+        # Shielded from cancellation: a rule that is stored must be in force.
         await asyncio.shield(change())
         return made
 
@@ -103,7 +103,7 @@ class Rulebook:
 
 def must_manage(actor: Actor) -> None:
     if actor.is_bot or not actor.manages_server:
-        raise Refused("This takes the permission Manage Server.")
+        raise Refused("This needs the Manage Server permission.")
 
 
 def described(rule: Rule) -> str:

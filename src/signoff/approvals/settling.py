@@ -1,4 +1,4 @@
-"""Writing down what became of requests: settled, recorded and remembered, inside the transaction of whoever decides."""
+"""Writes settled requests: their state, their record and their grants, inside the transaction that decides."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Ended = tuple[Batch, Sequence[ApprovalRequest]]
 @dataclass(frozen=True, slots=True)
 class Settler:
     mask: Callable[[JsonObject], JsonObject]
-    """What the record may see of arguments."""
+    """Masks arguments for the record."""
     grants: GrantTerms
 
     def settle(self, tx: DeskTx, batch: Batch, settled: Sequence[ApprovalRequest], now: float) -> Ended:
@@ -47,7 +47,7 @@ class Settler:
         return replace(batch, requests=tuple(won.get(r.id, r) for r in batch.requests)), list(won.values())
 
     def end(self, tx: DeskTx, batch: Batch, state: RequestState, now: float, reason: str = "") -> Ended:
-        """Settle all that is open, without anybody's choice."""
+        """Settle all open requests as expired or cancelled."""
         end = Settlement(None, None, now, reason)
         open_requests = batch.open_questions if batch.questions else batch.pending
         ended = [replace(request, state=state, settlement=end) for request in open_requests]

@@ -1,4 +1,4 @@
-"""Counting accepts: whose count, whether there are enough, and how far the decision may be remembered. Pure."""
+"""Counts accepts: which of them count, whether the quorum is complete, and how far to remember it. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from signoff.approvals.model import Actor, ApprovalRequest, Batch, Remember, Vot
 
 
 class Unchecked(Exception):
-    """The quorum would be complete, but these voters have not been looked at again."""
+    """The quorum would be complete, but these voters must be looked up again first."""
 
     def __init__(self, voters: frozenset[str]) -> None:
         super().__init__("votes to check")
@@ -20,19 +20,19 @@ class Unchecked(Exception):
 @dataclass(frozen=True, slots=True)
 class Count:
     votes: tuple[Vote, ...]
-    """Those that count, the newest last."""
+    """Votes that count, the newest last."""
     void: tuple[Vote, ...] = ()
-    """Those of people who may no longer decide."""
+    """Votes of people who may no longer decide."""
     complete: bool = False
 
     @property
     def remember(self) -> Remember:
-        """No farther than every voter said."""
+        """The narrowest scope that any voter chose."""
         return min((vote.remember for vote in self.votes), key=lambda scope: scope.reach, default=Remember.NONE)
 
 
 def count(vote: Vote, request: ApprovalRequest, batch: Batch, seen: Mapping[str, Actor | None]) -> Count:
-    """The votes after one more. `seen` holds the earlier voters as they are now; None is somebody who is gone.
+    """The votes after one more. `seen`: voter id -> that person as they are now, None if they left.
 
     Raises Unchecked where this vote would complete the quorum and an earlier voter is not among `seen`.
     """
@@ -54,12 +54,12 @@ def count(vote: Vote, request: ApprovalRequest, batch: Batch, seen: Mapping[str,
 
 
 def may_remember(actor: Actor, batch: Batch) -> bool:
-    """Who may say "always": it outlives the conversation, so it takes the server's management."""
+    """Whether this person may choose "always": it outlives the conversation, so it needs Manage Server."""
     return actor.manages_server or batch.place.is_direct
 
 
 def _again(vote: Vote, voter: Actor, batch: Batch) -> Vote:
-    """The same vote by the person as they are now; "always" falls back where they may no longer say it."""
+    """The vote of the person as they are now: "always" becomes "session" if they may no longer choose it."""
     if vote.remember is Remember.ALWAYS and not may_remember(voter, batch):
         return replace(vote, remember=Remember.SESSION)
     return vote

@@ -30,7 +30,7 @@ audit = typer.Typer(help="Check or export the record of decisions.", no_args_is_
 
 _FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20|%]|[\t\r\n]")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-_DATABASE = typer.Option("", "--database", metavar="URL", help="instead of SIGNOFF_DATABASE_URL")
+_DATABASE = typer.Option("", "--database", metavar="URL", help="the database to read (default: SIGNOFF_DATABASE_URL)")
 
 
 class Format(StrEnum):
@@ -43,7 +43,7 @@ _FORMAT = typer.Option(Format.JSONL, "--format", help="jsonl: exact; csv: for sp
 
 @audit.command("verify")
 def verify_command(database: str = _DATABASE) -> None:
-    """Check every row against its hash and the last one against the anchor. Exit code 1: not as it was written."""
+    """Check every row against its hash and the last one against the anchor. Exit code 1: the record was changed."""
     with _one_line():
         with open_audit_file(_path(database)) as file:
             report = file.verify()
@@ -59,7 +59,7 @@ def export_command(
     server: str = typer.Option("", "--server", metavar="ID", help="only this server's rows"),
     since: str = typer.Option("", "--since", metavar="TIME", help="2026-01-31 or 2026-01-31T12:00, in UTC"),
     until: str = typer.Option("", "--until", metavar="TIME", help="up to, and not including, this time"),
-    output: str = typer.Option("-", "--output", metavar="FILE", help="instead of standard output"),
+    output: str = typer.Option("-", "--output", metavar="FILE", help="the file to write (default: standard output)"),
 ) -> None:
     """Write the rows, oldest first, with the texts that are still kept."""
     start, end = _moment("--since", since), _moment("--until", until)

@@ -1,4 +1,4 @@
-"""The composition root of the terminal: the same agent, gate, journal and desk as the bot's, with another front end."""
+"""`signoff chat`: the same agent, gate, journal and desk as the bot's, with the terminal as front end."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ from signoff.turns.ports import TurnTx
 log = logging.getLogger(__name__)
 
 PATIENCE = 1.5
-"""After so many seconds of leaving it is said what is waited for."""
+"""Seconds after which a shutdown says what it waits for."""
 LEFT_OPEN = 3
-"""The exit code if the input ended before everything was decided and answered."""
-GREETING = "Signoff, model {}. Ctrl-D ends, Ctrl-C leaves; whatever is open then is kept."
-STOPPING = "Leaving. A tool that is running has {:g} seconds; Ctrl-C again leaves at once."
-FOREIGN = "The database holds unfinished work of a bot, whose place is Discord; leave out --database or name another."
-KEPT = "Something is still open. It is kept: `{}` continues it."
+"""The exit code if the input ended while work was unfinished."""
+GREETING = "Signoff, model {}. Ctrl-D or Ctrl-C leaves; unfinished work is kept."
+STOPPING = "Leaving. Running tools have {:g} seconds to finish; Ctrl-C again leaves at once."
+OTHER_WORK = "This database holds unfinished work of a Discord bot; leave out --database or name another one."
+KEPT = "Unfinished work was kept: `{}` continues it."
 LOG_SIZE = 1_000_000
 
 
@@ -84,13 +84,13 @@ async def run_chat(settings: Settings, config: Config, *, go_on: bool = False) -
 
 
 async def _take_up(store: Store, driver: Driver) -> Sequence[str]:
-    """What the last process left: runs go on, and cards that are open are shown again."""
+    """Continue the work of the last process, and show open cards again. Returns the ids of its turns."""
 
     def work(tx: TurnTx) -> tuple[list[Turn], list[Batch]]:
         turns = [*tx.turns_in(*LIVE), *tx.unposted_replies()]
         about = {turn.id for turn in turns} | {batch.turn for batch in tx.unfinished_cards()}
         if not all(name.startswith(TURN) for name in about):
-            raise SettingsError(FOREIGN)
+            raise SettingsError(OTHER_WORK)
         return turns, list(tx.open_of(DIRECT))
 
     turns, cards = await store.run(work)
@@ -143,7 +143,7 @@ async def _until_left(session: Session, driver: Driver, device: Device, left_ove
     if not talking.cancelled() and (error := talking.exception()):
         if not isinstance(error, OSError):
             raise error
-        log.warning("the terminal is gone: %s", error)
+        log.warning("the terminal was closed: %s", error)
     return told[0] if told else 0
 
 

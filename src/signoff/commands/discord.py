@@ -1,4 +1,4 @@
-"""The composition root: the only file that imports every room. Builds the parts, joins them, starts and stops them."""
+"""`signoff discord`: builds the parts, connects them, and serves Discord until told to stop."""
 
 from __future__ import annotations
 

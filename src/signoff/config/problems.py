@@ -1,6 +1,6 @@
-"""What is wrong with signoff.toml, in words: the line, the key, and what to write instead.
+"""Describes the mistakes in signoff.toml: the line, the key, and what to write instead.
 
-Pure: takes what tomllib and pydantic said, and gives lines of text. What the keys mean it is told as `Hints`.
+Pure: turns the errors of tomllib and pydantic into lines of text. `Hints` say what each key takes.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _SYNTAX = {
 }
 
 _NAMED = {"mcp": "up to 20 of a-z, 0-9 and _, with a letter first"}
-"""Tables that there may be several of, each with a name of its own, and what such a name is."""
+"""Table that may appear several times under different names -> what such a name looks like."""
 
 
 def describe_syntax(error: Exception, text: str) -> str:
-    """tomllib gives the place only inside its message, and none at the end of the text."""
+    """tomllib gives the line only inside its message, and none at the end of the text."""
     message = "nested too deeply" if isinstance(error, RecursionError) else str(error)
     match = re.search(r" \((?:at line (\d+), column \d+|at end of document)\)$", message)
     line = int(match[1]) if match and match[1] else text.rstrip().count("\n") + 1
     what = message[: match.start()] if match else message
-    hint = next((hint for start, hint in _SYNTAX.items() if what.startswith(start)), "write it as TOML has it")
+    hint = next((hint for start, hint in _SYNTAX.items() if what.startswith(start)), "check the TOML syntax")
     return f"{line}: {what}; {hint}"
 
 
@@ -65,7 +65,7 @@ def _problem(error: ErrorDetails, hints: Hints) -> str:
         if rest[-1] == "[key]":
             return f"{_show(rest[0])} cannot be the NAME of {where}; write {_NAMED[section]}"
         if len(rest) == 1 and error["type"] == "model_type":
-            return f"{_show(rest[0])} stands in no table; write it under {where}"
+            return f"{_show(rest[0])} is outside of any table; move it under {where}"
         where = f"[{section}.{rest[0]}]"
         rest = rest[1:]
     if error["type"] == "extra_forbidden":
@@ -95,7 +95,7 @@ def _unknown_key(key: str, where: str, section: str, hints: Hints) -> str:
 
 def _unknown_table(name: str, hints: Hints, *, is_table: bool) -> str:
     if not is_table and (home := _home(name, hints)):
-        return f"{_show(name)} stands in no table; write it under {_table(home)}"
+        return f"{_show(name)} is outside of any table; move it under {_table(home)}"
     if near := difflib.get_close_matches(name, hints, n=1):
         return f"there is no table {_show(name)}; write {_table(near[0])}"
     return f"there is no table {_show(name)}; write one of {', '.join(_table(section) for section in hints)}"

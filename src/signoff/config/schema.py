@@ -1,7 +1,7 @@
-"""signoff.toml: the operator's choices, as a frozen tree in which everything has a default.
+"""signoff.toml as a frozen tree in which everything has a default.
 
-Each field's description is what an error tells people to write. Knows nothing of the environment, of Discord or of
-PydanticAI; what a rule means is the policy's affair, and so is loading plugins the agent's.
+Each field's description is the hint of its error. Knows nothing of the environment, of Discord or of
+PydanticAI; the policy applies rules, and the agent package loads plugins.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Section(BaseModel):
 
 
 class AgentConfig(_Section):
-    """`[agent]`: who answers."""
+    """`[agent]`: the agent that replies."""
 
     instructions: str = Field(default=INSTRUCTIONS, description="a text")
     model: Text | None = Field(default=None, description='a model name in quotes, for example "demo"')
@@ -79,13 +79,13 @@ class ToolsConfig(_Section):
         default=(), description='a list of Python files, relative to this file, for example ["my_tools.py"]'
     )
     undeclared: Literal["allow", "ask"] = Field(default="allow", description='"allow" or "ask"')
-    """What happens to a call of a tool that says nothing about approval and that no rule matches."""
+    """The verdict for tools that declare nothing about approval and that no rule matches."""
     workspace: str = Field(
         default=WORKSPACE,
         pattern=r"\A[^\x00]+\z",
         description=f'a folder, relative to this file, for example "{WORKSPACE}"',
     )
-    """Where the file tools work: every server has a folder of its own below it."""
+    """The folder of the file tools: each server has its own folder below it."""
 
 
 class AccessConfig(_Section):
@@ -112,7 +112,7 @@ class ApprovalsConfig(_Section):
     four_eyes: bool = Field(default=False, description="true or false")
     """Whether the asker is kept from deciding, on every card; a rule may do so for its own."""
     reminder: Duration | None = Field(default=None, description=DURATION_HINT)
-    """So long before the deadline those who may decide are reminded; None: not at all."""
+    """Post a reminder this long before the deadline; None: no reminder."""
     ping: bool = Field(default=False, description="true or false")
     """Whether the reminder pings the roles and people who may decide."""
     remember: Literal["none", "session", "always"] = Field(
@@ -164,7 +164,7 @@ class RuleConfig(_Section):
 
 
 class LimitsConfig(_Section):
-    """`[limits]`: how much at once."""
+    """`[limits]`: how much runs at once, and for how long."""
 
     calls_per_response: Count = Field(default=10, description=COUNT_HINT)
     turns_per_person: Count = Field(default=3, description=COUNT_HINT)
@@ -187,7 +187,7 @@ class AuditConfig(_Section):
 
 
 class SecretsConfig(_Section):
-    """`[secrets]`: what is masked beyond what is known anyway."""
+    """`[secrets]`: more names and patterns to mask, beside the built-in ones."""
 
     names: Annotated[tuple[SecretName, ...], Strict(False)] = Field(
         default=(), description='a list of names of arguments, for example ["badge number"]'
@@ -195,7 +195,7 @@ class SecretsConfig(_Section):
     patterns: Annotated[tuple[SecretPattern, ...], Strict(False)] = Field(
         default=(),
         description="a list of regular expressions in single quotes, for example ['EMP-[0-9]{6}'], "
-        "in which nothing that repeats is repeated, unless by ++ or *+",
+        "without nested repeats such as (a+)+; use ++ or *+ there",
     )
     """The whole match is masked, or group 1 if there is one."""
 
@@ -213,11 +213,11 @@ class McpConfig(_Section):
     env: Mapping[str, str] = Field(default_factory=dict[str, str], description=_FILLED_HINT)
     headers: Mapping[str, str] = Field(default_factory=dict[str, str], description=_FILLED_HINT)
     tools: Patterns = Field(default=("*",), description='a list of names as the server has them, for example ["get_*"]')
-    """The others are left out."""
+    """Tools whose names match none of these are not offered."""
     trusted: bool = Field(default=False, description="true or false")
     """Whether to believe the server which of its tools only read: those do not ask then."""
     start: Duration = Field(default=10.0, description=DURATION_HINT)
-    """So long it may take to answer when a turn begins; then the turn goes on without it."""
+    """How long it may take to start when a turn begins; after that the turn runs without it."""
 
     @model_validator(mode="after")
     def _is_run_or_reached(self) -> McpConfig:
@@ -231,7 +231,7 @@ class McpConfig(_Section):
 
 
 class Config(_Section):
-    """The whole file. `Config()` is what holds without one."""
+    """The whole file. `Config()` holds if there is none."""
 
     agent: AgentConfig = AgentConfig()
     tools: ToolsConfig = ToolsConfig()
@@ -248,7 +248,7 @@ class Config(_Section):
 
     @property
     def folder(self) -> Path:
-        """Where the file lies: the paths of plugins and of the workspace are relative to it."""
+        """The folder of the file: paths of plugins and of the workspace are relative to it."""
         return self._folder
 
     @property
@@ -272,7 +272,7 @@ class Config(_Section):
 
 
 def load_config(path: Path, *, required: bool) -> Config:
-    """Read the file; without one, and if it need not be there, everything is at its default."""
+    """Read the file. If there is none and it is not required, everything has its default."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
@@ -303,7 +303,7 @@ def parse_config(text: str, name: str = "signoff.toml") -> Config:
 
 
 def _hints() -> Hints:
-    """Of every table, every key and what to write for it."""
+    """Table -> key -> hint."""
     first = (AgentConfig, ToolsConfig, AccessConfig, ApprovalsConfig, RuleConfig)
     models = (*first, LimitsConfig, AuditConfig, SecretsConfig, McpConfig)
     return {

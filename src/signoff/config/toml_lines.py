@@ -1,6 +1,6 @@
-"""On which line of a TOML text each key stands: tomllib does not say, and errors must.
+"""Finds the line of each key in a TOML text, for error messages: tomllib does not tell it.
 
-Only for text that tomllib has accepted, so it need not judge anything. Knows nothing of what the keys mean.
+Only for text that tomllib has accepted. Knows nothing of what the keys mean.
 """
 
 from __future__ import annotations

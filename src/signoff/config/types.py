@@ -1,4 +1,4 @@
-"""The kinds of values in signoff.toml, and what an error tells people to write for each.
+"""The types of values in signoff.toml, and the hint that an error gives for each.
 
 Durations, ids, approvers, patterns. Knows none of the tables that use them.
 """
@@ -40,7 +40,7 @@ def _regular_expression(value: str) -> str:
     except (re.error, RecursionError, OverflowError) as error:
         raise ValueError(str(error)) from None
     if _NESTED_REPEAT.search(value):
-        raise ValueError("repeats what repeats")
+        raise ValueError("has nested repeats")
     return value
 
 

@@ -1,9 +1,9 @@
 """The anchor: a small file beside the database with the number and hash of the newest row of the record.
 
-Without it nobody could tell that rows were cut off at the end. It is written after the commit, by the thread that
+Without it, rows cut off at the end could not be noticed. It is written after the commit, by the thread that
 commits, whole or not at all. Under load it is at most `EVERY` seconds behind, and after a crash that much more may be
-missing from it: rows that it does not know yet are fine, rows that it knows and that are gone are not. Whoever can
-write both the table and this file can deceive it. Knows no row but the newest and the anchored one.
+missing from it: rows that it does not know yet are fine, removed rows that it knows are not. An attacker who can write
+both the table and this file can deceive it. Knows no row but the newest and the anchored one.
 """
 
 from __future__ import annotations

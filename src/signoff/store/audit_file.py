@@ -1,4 +1,4 @@
-"""The record of a database file, read without taking part: no lock, no waiting, nothing created or changed.
+"""Reads the record of a database file without a lock, and without creating or changing anything.
 
 Works while the bot is running and while it is not. Trusts nothing that it reads: a column may hold what was never
 written there, and then it is handed on as it is, for `approvals.audit.verify` to find. Knows no table but the record's.

@@ -26,7 +26,7 @@ from signoff.turns.ports import TurnStore
 T = TypeVar("T")
 
 _ACCEPTED = (
-    "SIGNOFF_DATABASE_URL takes sqlite:///data/signoff.db (seen from the working folder)"
+    "SIGNOFF_DATABASE_URL takes sqlite:///data/signoff.db (relative to the working folder)"
     " or sqlite:////full/path/signoff.db"
 )
 
@@ -92,9 +92,9 @@ def sqlite_path(url: str) -> Path:
         raise SettingsError(f"The database URL has no scheme. {_ACCEPTED}.")
     kind = scheme.lower().partition("+")[0]
     if kind in ("postgresql", "postgres"):
-        raise StoreUnavailable(f"PostgreSQL is not in this version. {_ACCEPTED}.")
+        raise StoreUnavailable(f"This version does not support PostgreSQL. {_ACCEPTED}.")
     if scheme.lower() != "sqlite":
-        raise SettingsError(f"The database URL begins with {scheme[:20]!r}, which is not known here. {_ACCEPTED}.")
+        raise SettingsError(f"The database URL begins with {scheme[:20]!r}, which is not supported. {_ACCEPTED}.")
     if not rest.startswith("/"):
         raise SettingsError(f"The database URL needs three slashes, or four for a full path. {_ACCEPTED}.")
     name = rest[1:]

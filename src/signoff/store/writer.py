@@ -1,7 +1,7 @@
-"""One thread owns the connection and shares commits: whoever waits while one is under way goes into the next together.
+"""One thread owns the connection and groups commits: jobs that arrive during a commit share the next one.
 
-A durable commit costs a disk flush, whatever is in it. Each job runs inside a savepoint, so one that fails is undone
-alone. Nobody is told anything before the commit. Knows no table and no statement.
+A durable commit costs one disk flush, however much is in it. Each job runs inside a savepoint, so a failing job is
+undone alone. No job returns before the commit. Knows no table and no statement.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ log = logging.getLogger(__name__)
 
 GROUP_SIZE = 256
 GROUP_SECONDS = 0.02
-"""No group takes in more work once it is this old, so that the first in it does not wait for all the others."""
+"""A group older than this takes no more jobs, so that its first job does not wait for many others."""
 
 
 @dataclass(eq=False, slots=True)
 class _Job:
-    """Work, who waits for it, and how it ended. A job that is queued runs, even if its waiter has gone."""
+    """Work, its waiter and its result. A queued job runs even if its waiter was cancelled."""
 
     work: Callable[[Database], Any]
     loop: asyncio.AbstractEventLoop
@@ -165,7 +165,7 @@ class Writer:
         try:
             self._chore.follow(db)
         except Exception:
-            log.exception("what follows a commit failed; what was committed stands")
+            log.exception("the chore after a commit failed; the commit itself is durable")
 
     def _commit_group(self, db: Database, first: _Job) -> None:
         group: list[_Job] = []
@@ -184,7 +184,7 @@ class Writer:
                 self._chore_due = self._chore_done + self._chore.every
         except BaseException as error:
             db.abandon()
-            # Those whose work had failed, too: they may have read what the others wrote and is gone now.
+            # Also jobs whose own work failed: they may have read rows of others that are rolled back now.
             for lost in group:
                 lost.result = None
                 lost.error = _lost(error)

@@ -1,6 +1,6 @@
-"""Everything that admins may order and ask: rules, grants, open cards, the record, pause and stop.
+"""The service behind the admin commands: rules, grants, open cards, the record, pause and stop.
 
-Each method that changes something leaves the check of who may to the room that changes it.
+The object that makes a change also checks who may make it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ToolFacts:
     name: str
     arguments: tuple[str, ...]
     verdict: str
-    """What happens to a call, in words."""
+    """What happens to a call, as text."""
 
 
 class Tester(Protocol):

@@ -1,7 +1,7 @@
-"""What people get to see of a turn: its card, its end on the card, its reply, reminders and notices, each tried again.
+"""Shows a turn to people: its card, the settled card, its reply, reminders and notices, with retries.
 
-It notes in the store what was shown, so that nothing is shown twice and the next start shows the rest. It must not
-know when a turn runs: it claims nothing, moves no turn and starts no task.
+The store keeps what was shown, so that nothing is shown twice and the next start shows the rest. This module does not
+decide when a turn runs: it claims nothing, moves no turn and starts no task.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from signoff.turns.ports import FrontEnd, TurnStore
 log = logging.getLogger(__name__)
 
 CLICK_GRACE = 4.0
-"""How long the click that settled a batch has to update its card before it is done here."""
+"""Seconds that the settling click has to update its card; then it is updated here."""
 DELAYS = (0.0, 1.0, 5.0, 60.0, 600.0, 3600.0)
-"""Seconds before each attempt, so that an hour without Discord is bridged; then it is left to the next start."""
+"""Seconds before each attempt: together over an hour without Discord. After that the next start tries again."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Delivery:
     # Cards
 
     async def post_card(self, batch: Batch) -> None:
-        """Whatever keeps the card from being shown: nobody could answer it, so it is cancelled, and that is said."""
+        """Post the card. If that fails, cancel the batch and say so: nobody could decide it."""
         try:
             card = await self.front.post_card(batch)
         except CardFailed as failure:
@@ -48,14 +48,14 @@ class Delivery:
             await self._steadily(f"the card of {batch.id} is not noted", lambda: self._posted(batch.id, card))
 
     async def repost(self, batch_id: str) -> bool:
-        """False if it is no longer open. Raises Refused while it is posted for the first time: only one would count."""
+        """False if it is no longer open. Raises Refused while the card is being posted for the first time."""
         batch = await self.store.run(lambda tx: tx.batch(batch_id))
         if batch is None or batch.settled:
             return False
         if batch.card_message is None:
-            raise Refused("This card is only just being posted.")
+            raise Refused("This card is still being posted. Try again in a moment.")
         card = await self.front.repost_card(batch)
-        # Noted first: from then on the new one counts, whatever becomes of the old one.
+        # Store the new card first: from then on only its clicks count.
         current = await self.desk.card_posted(batch_id, card)
         if card != batch.card_message:
             try:
@@ -80,7 +80,7 @@ class Delivery:
         await self._steadily(f"the request {batch.id}, which nobody sees, is not cancelled", work)
 
     async def finish_card(self, batch: Batch) -> None:
-        """Show the end on the card, unless the click that settled it does so itself."""
+        """Show the settled state on the card, unless the settling click has done so."""
 
         async def work() -> None:
             current = await self.store.run(lambda tx: tx.batch(batch.id))
@@ -92,7 +92,7 @@ class Delivery:
             await asyncio.sleep(CLICK_GRACE)
         await self._steadily(f"the card of {batch.id} does not show its end", work)
 
-    # Words
+    # Messages
 
     async def reply(self, turn: Turn, text: str) -> None:
         async def work() -> None:
@@ -102,21 +102,21 @@ class Delivery:
         await self._steadily(f"the reply of turn {turn.id} is kept, but not posted", work)
 
     async def remind(self, batch: Batch) -> None:
-        """Nothing depends on it, so it is tried once."""
+        """Try once: nothing depends on a reminder."""
         try:
             await self.front.remind(batch)
         except Exception:
             log.exception("the reminder of %s was not posted", batch.id)
 
     async def say(self, turn: Turn, text: str) -> None:
-        """A notice must not end the step that it is about."""
+        """Post a notice. A failure is logged only, so that it does not end the turn's step."""
         try:
             await self.front.notice(turn, text)
         except Exception:
             log.exception("could not say to %s: %s", turn.place.channel, text)
 
     async def _steadily(self, what: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Try, and again a little later. Repeating does no harm: neither the store nor the front end does it twice."""
+        """Try, and retry later. Repeating is safe: store and front end do the same thing only once."""
         failure: Exception | None = None
         for delay in DELAYS:
             await asyncio.sleep(delay)

@@ -1,9 +1,8 @@
 """The driver: claims a turn, advances it, waits for a decision, and goes on when the desk's future is resolved.
 
-Nothing is parked: a waiting turn is rows, plus a future with a callback if this process opened its batch. After a
-restart `recover` picks up what was under way and leaves the rest in the database until somebody clicks or the
-deadline comes. One sweeper serves all deadlines. It must not know how a card or a reply gets to people, nor how often
-that is tried: `showing` does.
+A waiting turn is rows in the database, plus a future if this process opened its batch. After a restart `recover`
+continues the turns that were under way; the others stay in the database until somebody clicks or the deadline comes.
+One sweeper serves all deadlines. `delivery` shows cards and replies, and retries that.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from signoff.turns.queue import QueueLimits
 log = logging.getLogger(__name__)
 
 FAREWELL = 1.0
-"""How long cancelled steps may take; a tool in a thread cannot be cancelled at all."""
+"""Seconds that cancelled steps may take. A tool in a thread cannot be cancelled at all."""
 SWEEP_AT_LEAST = 30.0
-"""A changed system clock must not let a deadline oversleep for long."""
+"""Seconds between sweeps at most, so that a changed system clock delays no deadline for long."""
 STEP_DELAYS = (1.0, 2.0, 5.0, 10.0)
-"""Seconds after each attempt at a step that the store failed; then the turn is ended."""
+"""Seconds to wait after each step that the store failed; after the last one the turn ends."""
 END_EVERY = 10.0
-"""Seconds between attempts to write that end, should the store fail that as well."""
+"""Seconds between attempts to store that end, if the store still fails."""
 
 
 @dataclass
@@ -49,9 +48,9 @@ class Driver:
     _delivery: Delivery = field(init=False)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
     _steps: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, "asyncio.Task[None]"])
-    """The step that each running turn is in."""
+    """Turn id -> task of its current step."""
     _admitted: dict[str, str] = field(default_factory=dict[str, str])
-    """Turns between `submit` and `go`, and to whom each has promised a start; an empty name promises nothing."""
+    """Turn id -> asker whose place is reserved (empty: none), for turns between `submit` and `go`."""
     _new_deadline: asyncio.Event = field(default_factory=asyncio.Event)
     _stopping: bool = False
 
@@ -77,7 +76,7 @@ class Driver:
         return admission
 
     async def relocate(self, turn_id: str, place: Place) -> None:
-        """The thread could not be opened: the turn takes place elsewhere."""
+        """Move a turn to another place, because its thread could not be opened."""
         await self.store.run(lambda tx: tx.relocate(turn_id, place))
 
     async def go(self, turn_id: str) -> None:
@@ -85,7 +84,7 @@ class Driver:
         await self._start_queued()
 
     async def _start_queued(self) -> None:
-        """Claim whatever may run now, and run it."""
+        """Claim and run every turn that may run now."""
         while not self._stopping:
             admitted = dict(self._admitted)
             turn = await self.store.run(lambda tx, admitted=admitted: self.limits.claim(tx, admitted))
@@ -101,7 +100,7 @@ class Driver:
         task.add_done_callback(lambda done: self._steps.pop(turn.id) if self._steps.get(turn.id) is done else None)
 
     async def _drive(self, turn: Turn) -> None:
-        """Advance a claimed turn. Where the store fails, again a little later: the journal keeps calls at most once."""
+        """Advance a claimed turn, and try again if the store fails: the journal lets no call run twice."""
         current: Turn | None = turn
         for delay in STEP_DELAYS:
             try:
@@ -111,12 +110,12 @@ class Driver:
                 return
             except StoreError as error:
                 log.warning("the store failed turn %s, which goes on in %g seconds: %s", turn.id, delay, error)
-            current = None  # how far it came, only the store knows
+            current = None  # read it again: only the store knows how far it came
             await asyncio.sleep(delay)
         await self._give_up(turn)
 
     async def _advance(self, turn: Turn) -> None:
-        """Run a claimed turn to its next stop. Only the store's failures leave it running."""
+        """Run a claimed turn until it ends or waits. Only a failure of the store leaves it running."""
         try:
             async with self.front.working(turn):
                 step = await self.runner.advance(turn)
@@ -134,7 +133,7 @@ class Driver:
             await self._end(turn, TurnState.FAILED, messages.broken(error))
 
     async def _give_up(self, turn: Turn) -> None:
-        """End it, as soon as the store takes that: until then its conversation could not go on anyway."""
+        """End the turn as soon as the store works again."""
         told = False
         while True:
             try:
@@ -196,16 +195,16 @@ class Driver:
         if not self._stopping and (turn := await self.store.run(claim)):
             self._step(turn)
 
-    # For `pausing` and for orders
+    # For `pausing` and `administration`
 
     async def take_up(self, turns: Sequence[Turn]) -> None:
-        """Go on with what was decided while nothing might start, and with the queue."""
+        """Continue the turns that were decided during a pause, and the queue."""
         for turn in turns:
             self._spawn(self._continue(turn.id))
         await self._start_queued()
 
     async def drop(self, turns: Sequence[Turn], text: str) -> None:
-        """These were stopped: end their steps, say so, and let the next ones start."""
+        """End the steps of stopped turns, post that they were stopped, and start the next turns."""
         for turn in turns:
             if step := self._steps.get(turn.id):
                 step.cancel()
@@ -213,13 +212,13 @@ class Driver:
         await self._start_queued()
 
     async def repost(self, batch_id: str) -> bool:
-        """Post an open card once more, at the end of its channel. False if it is no longer open; may raise Refused."""
+        """Post an open card again, at the end of its channel. False if it is no longer open; may raise Refused."""
         return await self._delivery.repost(batch_id)
 
     # Start, deadlines, stop
 
     async def recover(self) -> None:
-        """Take up what the last process left: runs, decided batches, unposted cards and replies, the queue."""
+        """Continue the work of the last process: runs, decided batches, unposted cards and replies, the queue."""
 
         def work(tx: TurnTx) -> tuple[list[Pause], list[Turn], list[Turn], list[Batch], list[Turn]]:
             return (
@@ -261,8 +260,8 @@ class Driver:
                 for batch in await self.desk.take_reminders():
                     self._spawn(self._delivery.remind(batch))
                 for turn in await self.store.run(lambda tx: tx.resumable()):
-                    self._spawn(self._continue(turn.id))  # whose waking has failed
-                await self._start_queued()  # likewise
+                    self._spawn(self._continue(turn.id))  # in case waking it failed
+                await self._start_queued()  # in case starting failed
                 if self.retention:
                     await self.retention.prune(self.clock.now())
                 deadline = await self.store.run(lambda tx: tx.next_deadline())
@@ -277,7 +276,7 @@ class Driver:
                 pass
 
     async def stop(self, grace: float) -> None:
-        """Take nothing new, give running tools their time, and leave the rest to the next start."""
+        """Accept no new work, give running tools `grace` seconds, and leave the rest to the next start."""
         self._stopping = True
         await self.runner.quiesce(grace)
         tasks = list(self._tasks)
@@ -295,4 +294,4 @@ class Driver:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
-            log.error("something failed that the sweeper or the next start takes up again", exc_info=error)
+            log.error("a task failed; the sweeper or the next start will retry it", exc_info=error)

@@ -1,41 +1,54 @@
-"""What people are told about a turn, other than its answer. Plain text: what a front end must quote, it quotes."""
+"""Notices about a turn, other than its reply. Plain text: a front end escapes what its medium would interpret."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from signoff.approvals.approvers import can_be_met
 from signoff.approvals.model import Batch
 
-STORE_FAILED = "My database failed several times, so I gave up. What has run is kept. Mention me again."
-STORE_FAILS = "My database fails, so I cannot go on. What has run is kept. I will say here when it works again."
+STORE_FAILED = "My database failed several times, so I stopped this run. Completed calls are kept. Mention me again."
+STORE_FAILS = (
+    "My database is failing, so I cannot go on. Completed calls are kept. I will say here when it works again."
+)
 
 
 def broken(error: Exception) -> str:
     return (
-        f"Something failed on my side ({type(error).__name__}). What has run is kept. Mention me again; "
-        "if that fails as well, do so in another thread and tell the operator."
+        f"Something failed on my side ({type(error).__name__}). Completed calls are kept. Mention me again; "
+        "if it fails again, start a new thread and tell the operator."
     )
 
 
 def not_asked(why: str) -> str:
-    """Others of the same answer may have run by then, so nothing is said of them."""
-    return f"I could not ask for approval: {why}. What needed it was not run."
+    """Says nothing of other calls of the same model response: they may have run by then."""
+    return f"I could not ask for approval: {why}. The calls that needed it were not run."
 
 
 def missing_approvers_notice(batch: Batch) -> str:
-    """What the admins are told where a role or a person who may decide is gone; empty if nobody is."""
-    gone = sorted({spec for request in batch.questions for spec in request.missing})
-    if not gone:
+    """Tells the admins which approvers of a batch are missing; empty if none are."""
+    missing = sorted({part for request in batch.questions for part in request.missing})
+    if not missing:
         return ""
-    named = f"For the admins: {', '.join(gone)} may decide here by a rule, and is gone."
-    return f"{named} {_who_is_left(batch)} Change the rule with /signoff protect, or in signoff.toml."
+    remedy = "Change the rule with /signoff protect, or in signoff.toml."
+    return f"For the admins: {_missing(missing)} {_who_can_decide(batch)} {remedy}"
 
 
-def _who_is_left(batch: Batch) -> str:
-    """By number, in the order of the card: calls on one card may be decided by different people."""
+def _missing(parts: Sequence[str]) -> str:
+    """`parts` are of the form `role:ID` or `user:ID`."""
+    names = ", ".join(part.replace(":", " ", 1) for part in parts)
+    if len(parts) > 1:
+        return f"rules name {names} as approvers, but they no longer exist."
+    what = "role no longer exists" if parts[0].startswith("role:") else "person is no longer in this server"
+    return f"a rule names {names} as approver, but that {what}."
+
+
+def _who_can_decide(batch: Batch) -> str:
+    """Calls are numbered as on the card: each may have other approvers."""
     calls = len(batch.questions)
     stuck = [str(number) for number, r in enumerate(batch.questions, 1) if r.missing and not can_be_met(r, batch)]
     if not stuck:
-        return "Others still may decide."
+        return "Other approvers can still decide."
     if len(stuck) == calls:
-        return "So nobody may decide."
-    return f"So nobody may decide {'calls' if len(stuck) > 1 else 'call'} {', '.join(stuck)} of {calls}."
+        return "So nobody can decide."
+    return f"So nobody can decide {'calls' if len(stuck) > 1 else 'call'} {', '.join(stuck)} of {calls}."

@@ -60,13 +60,13 @@ class Turn:
     batch: str | None = None
     """The batch it waits for, or waited for last."""
     reply: str | None = None
-    """The final text, written together with the end of the turn: the agent's own if it is done, else plain words."""
+    """The final text, stored with the end of the turn: the agent's own if it is done, else a plain notice."""
     reply_posted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One message of a conversation as the agent's room stores it; opaque here."""
+    """One message of a conversation as the agent package stores it; opaque here."""
 
     position: int
     body: bytes
@@ -74,7 +74,7 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What became of a mention: started, queued, refused, or known already."""
+    """The result of submitting a mention: started, queued, refused, or known already."""
 
     kind: Literal["started", "queued", "duplicate", "refused"]
     text: str = ""
@@ -89,7 +89,7 @@ class CallState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """What the journal knows of one call."""
+    """The journal's entry for one call."""
 
     key: CallKey
     tool: str
@@ -111,7 +111,7 @@ class CallRecord:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The run reached its answer."""
+    """The run ended with a reply."""
 
     text: str
     history: tuple[HistoryEntry, ...] = ()

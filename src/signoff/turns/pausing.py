@@ -1,7 +1,7 @@
-"""The switch of a server: pause everything, resume it, or end its runs. Each in one transaction, and recorded.
+"""Pauses a server, resumes it, or stops its runs. Each is one transaction, and recorded.
 
-What is under way in a paused server waits in front of its next model request and its next tool; its open cards are
-cancelled. What is decided and what is queued meanwhile is taken up when the server is resumed.
+Runs of a paused server wait before their next model request or tool, and its open cards are cancelled. Decided and
+queued turns continue when the server is resumed.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Pausing:
     driver: Driver
     clock: Clock
     _switch: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """A pause and a resume that cross must leave the runner as the store has it."""
+    """Keeps the runner and the store in agreement if a pause and a resume overlap."""
 
     async def pause(self, actor: Actor) -> int:
-        """Cancel every open card of the actor's server and let nothing further start there; how many cards."""
+        """Cancel every open card of the actor's server and start nothing more there. Returns the number of cards."""
         must_manage(actor)
         now = self.clock.now()
 
@@ -41,7 +41,7 @@ class Pausing:
             return [self.desk.cancel_in(tx, batch, now, reason) for batch in tx.open_of(actor.server)]
 
         async with self._switch:
-            # Before the commit: should that fail, nothing starts until somebody resumes.
+            # Before the commit: if that fails, nothing starts until somebody resumes.
             self.runner.pause(actor.server)
             ended = await self.store.run(work)
         self.desk.cancelled(ended)
@@ -65,10 +65,10 @@ class Pausing:
         return decided is not None
 
     async def stop(self, actor: Actor, conversation: str | None = None) -> int:
-        """End the runs of a conversation or of the whole server, waiting ones included; how many there were."""
+        """End the runs of a conversation or of the whole server, waiting ones included. Returns their number."""
         must_manage(actor)
         now = self.clock.now()
-        text = f"Stopped by {actor.name}. What was running may have had an effect; nothing further will run."
+        text = f"Stopped by {actor.name}. A tool that was running may have had an effect; nothing further will run."
 
         def work(tx: TurnTx) -> tuple[list[Turn], list[Ended]]:
             turns = [turn for turn in tx.turns_in(*LIVE) if _is_meant(turn, actor.server, conversation)]

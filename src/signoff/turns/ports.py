@@ -1,4 +1,4 @@
-"""What the driver needs: rows for turns, a runner that advances them, and a front end that talks to people."""
+"""The interfaces that the driver needs: rows for turns, a runner that advances them, and a front end for people."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class TurnTx(DeskTx, Protocol):
         ...
 
     def unfinished_cards(self) -> Sequence[Batch]:
-        """Batches whose card is missing while pending, or not final while settled. Never builds the others."""
+        """Pending batches without a card, and settled ones whose card does not show that yet."""
         ...
 
     def active(self, *, asker: str | None = None, conversation: str | None = None) -> int:
@@ -96,17 +96,17 @@ class TurnStore(Protocol):
 
 class Runner(Protocol):
     async def advance(self, turn: Turn) -> Step:
-        """Run or resume until done or waiting. Raises TurnFailed with words for the asker."""
+        """Run or resume until done or waiting. Raises TurnFailed with a text for the asker."""
         ...
 
     def pause(self, server: str) -> None:
-        """Let no further tool and no further model request of this server start."""
+        """Start no further tool and no further model request of this server."""
         ...
 
     def resume(self, server: str) -> None: ...
 
     async def quiesce(self, seconds: float) -> None:
-        """Let no further tool start, and wait at most so long for those that are running."""
+        """Start no further tool, and wait at most `seconds` for running ones."""
         ...
 
 
@@ -121,11 +121,11 @@ class FrontEnd(Protocol):
         ...
 
     async def refresh_card(self, batch: Batch) -> None:
-        """Make the posted card show the batch as it stands now; nothing happens if the card is gone."""
+        """Make the posted card show the batch as it stands now; does nothing if the card was deleted."""
         ...
 
     async def retire_card(self, batch: Batch) -> None:
-        """Leave the card with nothing on it but that it was posted again; nothing happens if it is gone."""
+        """Replace the old card by a note that it was posted again; does nothing if it was deleted."""
         ...
 
     async def remind(self, batch: Batch) -> None:
@@ -133,18 +133,18 @@ class FrontEnd(Protocol):
         ...
 
     async def repost_card(self, batch: Batch) -> str:
-        """Show an open card once more, at the end of its place; its new message id. The old one is left as it is."""
+        """Show an open card again, at the end of its channel; its new message id. The old message stays as it is."""
         ...
 
     async def reply(self, turn: Turn, text: str) -> None:
         """Post the end of a turn. Repeating it for the same turn and round posts nothing new.
 
-        The answer of a turn that is done is the agent's own; any other end is plain text, to be shown as it stands.
+        The reply of a turn that is done is the agent's own; any other text is plain and shown as it is.
         """
         ...
 
     async def notice(self, turn: Turn, text: str) -> None:
-        """Say something short about a turn that has not ended: plain text, to be shown as it stands."""
+        """Post a short notice about a turn that has not ended: plain text, shown as it is."""
         ...
 
     def working(self, turn: Turn) -> AbstractAsyncContextManager[None]:

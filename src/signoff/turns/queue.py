@@ -1,6 +1,6 @@
-"""How much is taken in: whether a mention starts, waits or is refused, what the asker is told, and which is next.
+"""Queue limits: whether a mention starts, is queued or is refused, the notice to the asker, and which turn is next.
 
-Counts rows inside the caller's transaction. It must not know tasks: what is claimed here is run by the driver.
+Counts rows inside the caller's transaction. Knows no tasks: the driver runs the turns that are claimed here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class QueueLimits:
     queued_per_conversation: int = 5
 
     def admit(self, tx: TurnTx, turn: Turn) -> Admission:
-        """Store the turn, unless it is there already or too much is waiting."""
+        """Store the turn, unless it is known already or the queue is full."""
         person, conversation = turn.asker.id, turn.place.conversation
         if tx.turn(turn.id):
             return Admission("duplicate")
@@ -30,14 +30,14 @@ class QueueLimits:
         if of_person + waiting >= self.per_person + self.queued_per_person or (
             tx.queued(conversation=conversation) >= self.queued_per_conversation
         ):
-            return Admission("refused", "Too much is waiting already. I did not take this one: ask again later.")
+            return Admission("refused", "Too many mentions are queued. I did not take this one: ask again later.")
         tx.insert_turn(turn)
         if pause := tx.pause_of(turn.place.server):
             return Admission("queued", f"Queued: {pause.by.name} has paused me in this server.")
         if ahead:
             return Admission("queued", f"Queued: {ahead} before it in this conversation.")
         if of_person + waiting >= self.per_person:
-            return Admission("queued", f"Queued: {self.per_person} of your requests are under way.")
+            return Admission("queued", f"Queued: {self.per_person} of your runs are under way.")
         return Admission("started")
 
     def claim(self, tx: TurnTx, admitted: Mapping[str, str]) -> Turn | None:

@@ -14,7 +14,7 @@ from signoff.approvals.model import DIRECT, Actor, Place
 from signoff.bot import people
 from signoff.bot.access import Access
 
-NOT_ADMIN = "This takes the permission Manage Server in this server, and you do not have it. Nothing was done."
+NOT_ADMIN = "This needs the Manage Server permission in this server, and you do not have it. Nothing was done."
 NO_SERVER = "This works in a server only, not in a direct conversation."
 
 
