@@ -30,5 +30,5 @@ async def test_ids_that_become_equal_after_the_frameworks_check_run_nothing(benc
     step = await bench.start([calls(("free", {"value": "a"}), ("free", {"value": "b"})), "done"], [tool])
     assert isinstance(step, Finished)
     assert bench.box.ran == []
-    # The call reads as never run: a result would have fitted two calls.
+    # The refusal itself is not in what the model reads: the changed response has one id for two calls.
     assert not any("free did" in words for words in bench.script.results.values())
