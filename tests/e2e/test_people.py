@@ -144,7 +144,7 @@ async def test_what_is_remembered_here_is_not_asked_again_until_it_is_revoked(li
     asked, card = await asks(live, calls("remembered"))
     panel = await press(live, card, "Remember…", "Olga")
     assert panel.reply is not None
-    assert "exactly these arguments, and nothing else" in panel.reply.text
+    assert "exactly this tool with exactly these arguments" in panel.reply.text
     await press(live, panel.reply, "Accept + remember here", "Olga")
     await live.closed(card, "APPROVED by", "remembered in this conversation")
     await live.sees(asked.id, "recorded remembered")
