@@ -429,7 +429,7 @@ async def test_forms_and_votes_outlive_kill_9(live: CrashingRig) -> None:
     changed = await shows(live, card_to_edit, "Edited by", "edit late", "edited late")
     assert panel.reply is not None
     outdated = await press(live, panel.reply, "Accept + remember here", "Nina")
-    assert "edited since" in outdated.text
+    assert "edited after" in outdated.text
     await press(live, changed, "Accept", "Nina")
     await live.sees(edited.id, "recorded edited late")
     second = await press(live, card_to_vote, "Accept", "Nina")
