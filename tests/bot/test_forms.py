@@ -71,7 +71,7 @@ async def test_an_edit_voids_the_votes_of_others_and_says_so(full: Rig, ada: Per
     assert f"Votes that this edit made void: <@{ada.id}>" in after.text
     assert "Accepted by 0 of 2" in after.text
     stale = await ada.click(card, f"signoff:accept:{batch.id}:0:0", forged=True)
-    assert "was edited since you opened this" in private(stale)
+    assert "was edited after you opened this" in private(stale)
     assert full.desk.batches[batch.id].requests[0].votes == ()
 
 
@@ -111,7 +111,7 @@ async def test_a_form_for_arguments_that_changed_meanwhile_is_out_of_date(full: 
     first, second = await ada.click(card, "Edit…"), await ada.click(card, "Edit…")
     await ada.submit(first, {"arguments-0": "b"})
     late = await ada.submit(second, {"arguments-0": "c"})
-    assert "was edited since you opened this" in private(late)
+    assert "was edited after you opened this" in private(late)
     assert "c" in private(late)
     assert full.desk.batches[batch.id].requests[0].call.args == {"path": "b"}
 

@@ -129,4 +129,4 @@ async def test_one_call_has_all_its_choices_in_one_row() -> None:
     card = render(make_batch(PLACE, MAX, make_request({"path": "a"})), 0.0, offers=EVERYTHING).card
     labels = [action.label for action in card.actions]
     assert labels == ["Accept", "Reject", "Reject with a reason…", "Edit…", "Remember…"]
-    assert any("Remember covers this tool with exactly these arguments" in str(line) for line in card.lead)
+    assert any("Remember covers exactly this tool with exactly these arguments" in str(line) for line in card.lead)

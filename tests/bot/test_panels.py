@@ -61,7 +61,7 @@ async def test_an_edit_from_a_panel_changes_the_card(full: Rig, ada: Person) -> 
 async def test_remember_says_what_it_covers_and_covers_that(full: Rig, ada: Person) -> None:
     request = make_request({"path": "a`b", "to": "@everyone"})
     batch, card = await show(full, make_batch(await full.place(), await full.asker(), request))
-    assert "Remember covers this tool with exactly these arguments" in card.text
+    assert "Remember covers exactly this tool with exactly these arguments" in card.text
     panel = await opened(full, ada, card, "Remember…")
     for part in ("`delete_file`", '"path": "a`b"', "in this conversation", "every conversation of this server"):
         assert part in panel.text
@@ -120,7 +120,7 @@ async def test_a_panel_for_arguments_that_were_edited_is_out_of_date(full: Rig, 
     batch, card = await show(full, make_batch(await full.place(), await full.asker(), make_request({"path": "a"})))
     panel = await opened(full, ada, card, "Remember…")
     await ada.submit(await ada.click(card, "Edit…"), {"arguments-0": "b"})
-    assert "was edited since you opened this" in private(await ada.click(panel, label))
+    assert "was edited after you opened this" in private(await ada.click(panel, label))
     assert full.desk.memory.grants == []
     assert states(full, batch.id) == [RequestState.PENDING]
 

@@ -144,7 +144,7 @@ async def test_what_is_remembered_here_is_not_asked_again_until_it_is_revoked(li
     asked, card = await asks(live, calls("remembered"))
     panel = await press(live, card, "Remember…", "Olga")
     assert panel.reply is not None
-    assert "exactly these arguments, and nothing else" in panel.reply.text
+    assert "exactly this tool with exactly these arguments" in panel.reply.text
     await press(live, panel.reply, "Accept + remember here", "Olga")
     await live.closed(card, "APPROVED by", "remembered in this conversation")
     await live.sees(asked.id, "recorded remembered")
@@ -429,7 +429,7 @@ async def test_forms_and_votes_outlive_kill_9(live: CrashingRig) -> None:
     changed = await shows(live, card_to_edit, "Edited by", "edit late", "edited late")
     assert panel.reply is not None
     outdated = await press(live, panel.reply, "Accept + remember here", "Nina")
-    assert "edited since" in outdated.text
+    assert "edited after" in outdated.text
     await press(live, changed, "Accept", "Nina")
     await live.sees(edited.id, "recorded edited late")
     second = await press(live, card_to_vote, "Accept", "Nina")

@@ -1,7 +1,7 @@
 """Warnings about letters that pass for others: mixed scripts, imitated words, odd letter forms, punycode, direction.
 
-The findings are trusted words: whatever they repeat of the text is ASCII with the rest escaped, except a decoded host
-name, of which only letters and digits are repeated. Nothing is changed or refused here. Knows no card and no medium.
+The warnings are trusted text: they repeat ASCII as it is and escape the rest, except in a decoded host name, of which
+they repeat letters and digits. Nothing is changed or refused here. Knows no card and no medium.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _WORD_BUDGET = 48
 
 
 def lookalikes(text: str) -> tuple[str, ...]:
-    """What a reader should know about the letters of this text; empty for ordinary text of any language."""
-    found = list(_punycode(text))
+    """Warnings about the letters of this text; empty for ordinary text of any language."""
+    warnings = list(_punycode(text))
     if not text.isascii():
-        found += _mixed_words(text)
-        found += _imitations(text)
-        found += _odd_forms(text)
-        found += _odd_signs(text)
-        found += _direction(text)
-    return tuple(found)
+        warnings += _mixed_words(text)
+        warnings += _imitations(text)
+        warnings += _odd_forms(text)
+        warnings += _odd_signs(text)
+        warnings += _direction(text)
+    return tuple(warnings)
 
 
 def _punycode(text: str) -> Iterable[str]:
@@ -90,21 +90,21 @@ def _mixed_words(text: str) -> Iterable[str]:
 
 def _imitations(text: str) -> Iterable[str]:
     """Words that look like ASCII and are not, in a path or host that has ASCII elsewhere, or as the whole text."""
-    found: dict[str, tuple[str, str]] = {}
+    imitated: dict[str, tuple[str, str]] = {}
     for token in dict.fromkeys(_TOKEN.findall(text)):
         locator = _LOCATOR.search(token) and any(c.isascii() and c.isalpha() for c in token)
         if token.isascii() or not (locator or (token == text.strip() and len(token) > 2)):
             continue
         for word in _WORD.findall(token):
             if reading := imitates(word):
-                found[word] = reading
+                imitated[word] = reading
     for word in _non_ascii_words(text):
-        if word not in found and any(c in TWINS["unusual Latin"] for c in word) and any(c.isascii() for c in word):
-            found[word] = "unusual Latin", "".join(TWINS["unusual Latin"].get(c, c) for c in word)
-    for word, (script, reading) in list(found.items())[:_LISTED]:
+        if word not in imitated and any(c in TWINS["unusual Latin"] for c in word) and any(c.isascii() for c in word):
+            imitated[word] = "unusual Latin", "".join(TWINS["unusual Latin"].get(c, c) for c in word)
+    for word, (script, reading) in list(imitated.items())[:_LISTED]:
         yield f"{plain(reading, _WORD_BUDGET)} is spelled with {script} letters: {plain(word, _WORD_BUDGET)}"
-    if len(found) > _LISTED:
-        yield f"spells {len(found) - _LISTED} more words with look-alike letters"
+    if len(imitated) > _LISTED:
+        yield f"spells {len(imitated) - _LISTED} more words with look-alike letters"
 
 
 def _odd_forms(text: str) -> Iterable[str]:

@@ -2,7 +2,7 @@
 
 Pure text in, text and findings out. Nothing is lost: every character that is not shown as itself is written as
 `\\u{202E}`, and a backslash that stands before `u{` in the input is written as `\\u{005C}`, so `unescape` gives the
-input back. Knows nothing of cards, arguments or any medium; markup is the business of whoever renders.
+input back. Knows nothing of cards, arguments or any medium; markup is left to the front end.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
 class Visible:
     text: str
     findings: tuple[str, ...] = ()
-    """Trusted words for warnings; no character of the input is in them."""
+    """Trusted text for warnings; no character of the input is in it."""
 
 
 def visible(text: str) -> Visible:
@@ -72,11 +72,11 @@ def one_line(text: str) -> str:
 
 def unescape(shown: str) -> str:
     """The exact input of `visible` or `one_line`, from what it showed."""
-    return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), shown)
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), shown)
 
 
 def plain(text: str, budget: int, *, prose: bool = False) -> str:
-    """A foreign name inside a trusted line: ASCII letters, digits and `_.:/-` as they are, all else escaped.
+    """An untrusted name inside a trusted line: ASCII letters, digits and `_.:/-` as they are, all else escaped.
 
     With `prose`, spaces, commas and parentheses stay too. No markup, line break or quotation can be built from it.
     """
@@ -136,12 +136,12 @@ def _thin_out(text: str, marks: Iterable[str]) -> tuple[str, int]:
 
     def replace(run: re.Match[str]) -> str:
         nonlocal escaped
-        found = run[0]
+        stacked = run[0]
         keep = STACK if _carries_marks(text[run.start() - 1] if run.start() else " ") else 0
-        if len(found) <= keep:
-            return found
-        escaped += len(found) - keep
-        return found[:keep] + found[keep:].translate(table)
+        if len(stacked) <= keep:
+            return stacked
+        escaped += len(stacked) - keep
+        return stacked[:keep] + stacked[keep:].translate(table)
 
     return re.sub(f"[{''.join(marks)}]+", replace, text), escaped
 

@@ -47,19 +47,19 @@ class KeptMasks:
         if len(written) < self._least:
             return work()
         key = hashlib.sha256(written).digest()
-        found = self._get(key)
-        if found is not None:
-            return marshal.loads(found)
+        packed = self._get(key)
+        if packed is not None:
+            return marshal.loads(packed)
         made = work()
         self._put(key, marshal.dumps(cast(Any, made), _PLAIN))
         return made
 
     def _get(self, key: bytes) -> bytes | None:
         with self._lock:
-            found = self._kept.get(key)
-            if found is not None:
+            packed = self._kept.get(key)
+            if packed is not None:
                 self._kept.move_to_end(key)
-            return found
+            return packed
 
     def _put(self, key: bytes, made: bytes) -> None:
         if len(made) > self._size:

@@ -1,4 +1,4 @@
-"""Masks secrets in what people see: arguments, words, files, audit text and logs. The tool gets the real value.
+"""Masks secrets in what people see: arguments, texts, files, audit text and logs. The tool gets the real value.
 
 A secret is known by the name of its argument, by its shape, or by the operator's patterns. Only runs of letters, digits
 and `_-./+=` are ever masked, so a mask hides no space, separator, quote or substitution. A mask tells the length and a
@@ -69,7 +69,7 @@ class Masker:
         return f"keyed-{keyed}" if digest else ""
 
     def hides(self, args: Mapping[str, Any]) -> bool:
-        """Whether anything of these arguments is not shown as it is: then whoever sees the card cannot edit them.
+        """Whether anything of these arguments is not shown as it is: then people who see the card cannot edit them.
 
         Also true of arguments that are masked already, and of those that imitate a mask.
         """
@@ -93,7 +93,7 @@ class Masker:
         return self._mask(_IMITATION.sub(lambda _: escape("‹"), text), [])
 
     def _arguments(self, args: Mapping[str, Any]) -> dict[str, Any] | str:
-        """Or why not: that, too, is not to be found out over and over."""
+        """The masked arguments, or the reason why they cannot be masked, which is kept as well."""
         try:
             return self._object(args, inherited=None)
         except ValueError as error:
@@ -135,7 +135,7 @@ class Masker:
         spans = [*more, *token_spans(text), *self._named_spans(text), *self._own_spans(text)]
         if not spans:
             return text
-        kept = [found.span() for found in MASK.finditer(text)]
+        kept = [match.span() for match in MASK.finditer(text)]
         parts: list[str] = []
         written: dict[str, str] = {}
         done = 0
@@ -153,7 +153,7 @@ class Masker:
     def _own_spans(self, text: str) -> Iterable[Span]:
         for pattern in self._compiled:
             group = 1 if pattern.groups else 0
-            yield from (Span(*found.span(group)) for found in pattern.finditer(text) if found[group])
+            yield from (Span(*match.span(group)) for match in pattern.finditer(text) if match[group])
 
     def _write(self, secret: str, kind: str = "") -> str:
         digest = hmac.digest(self.key, secret.encode("utf-8"), "sha256").hex()[:8]

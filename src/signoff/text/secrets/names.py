@@ -65,12 +65,12 @@ def says_secret(name: str, known: frozenset[Words]) -> bool:
             end = start + length
             if end > len(words):
                 break
-            found = words[start:end]
-            if found not in known and not (length == 1 and found[0].endswith(_TAILS)):
+            part = words[start:end]
+            if part not in known and not (length == 1 and part[0].endswith(_TAILS)):
                 continue
-            if found[-1] in _LAST_ONLY and end < len(words):
+            if part[-1] in _LAST_ONLY and end < len(words):
                 continue
-            if found == ("tokens",) and _COUNTING & set(words):
+            if part == ("tokens",) and _COUNTING & set(words):
                 continue
             if not _ABOUT & set(words[end:]):
                 return True

@@ -49,7 +49,7 @@ def token_spans(text: str) -> Iterator[Span]:
     """What is a secret by its own shape, or by the place it has in an address or a header."""
     yield from (Span(*place) for place in token_places(text))
     for pattern in _WITHIN:
-        yield from (Span(*found.span(1)) for found in pattern.finditer(text))
+        yield from (Span(*match.span(1)) for match in pattern.finditer(text))
     for block in _PEM.finditer(text):
         # Only what is base64 by its length or its place: a script after a false BEGIN line stays visible.
         begin, end = block.span(1)
@@ -64,18 +64,18 @@ def named_spans(text: str, secret: Callable[[str], bool]) -> Iterator[Span]:
     judged: dict[str, bool] = {}
     for pattern in (_PAIR, _FLAG):
         covered = 0
-        for found in pattern.finditer(text):
-            name = found[1]
+        for match in pattern.finditer(text):
+            name = match[1]
             told = judged.get(name)
             if told is None:
                 told = judged[name] = secret(name)
             # What stands inside a value belongs to it; looking again from there would read a long one over and over.
-            if not told or found.end() < covered:
+            if not told or match.end() < covered:
                 continue
-            if value := _QUOTED.match(text, found.end()) or _BARE.match(text, found.end()):
+            if value := _QUOTED.match(text, match.end()) or _BARE.match(text, match.end()):
                 covered = value.end()
                 yield Span(*value.span(1), named=True)
     # A line of nothing else, as in an .env file: its value may have signs that would end it in a command.
-    for found in _LINE.finditer(text):
-        if secret(found[1]):
-            yield Span(*found.span(2), named=True)
+    for match in _LINE.finditer(text):
+        if secret(match[1]):
+            yield Span(*match.span(2), named=True)

@@ -55,7 +55,7 @@ _OTHERS: Kinds = (
 def token_places(text: str) -> Iterator[tuple[int, int]]:
     """Where such tokens stand."""
     if len(text) < _SHORT or any(sign.search(text) for sign in _SIGNS):
-        yield from (found.span() for found in _TOKENS.finditer(text))
+        yield from (match.span() for match in _TOKENS.finditer(text))
 
 
 def _expressions(kinds: Kinds) -> Iterator[str]:

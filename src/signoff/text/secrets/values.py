@@ -1,7 +1,7 @@
-"""What may be masked of a value that is secret by its name only, and what in it reads as a command and stays visible.
+"""The parts of a value that may be masked where only its name says that it is secret.
 
-A name is no proof: whoever chooses the arguments may call a command a password. So in a value of several words only
-the first one and long mixes of letters and digits are masked; and nowhere a command's name, an option or a path.
+A name is no proof: the model chooses the arguments and may call a command a password. So in a value of several words
+only the first one and long mixes of letters and digits are masked. A command's name, an option and a path stay visible.
 Pure; knows neither how a mask looks nor cards.
 """
 
@@ -42,9 +42,9 @@ _VERSION = re.compile(r"[0-9.]+\Z")
 def value_spans(text: str, *, phrase: bool = False) -> Iterator[Span]:
     """The parts of a secret value that may be masked. `phrase`: its name says that it is made of words."""
     begin = 0
-    if found := _SCHEME.match(text) or _ADDRESS.match(text):
+    if match := _SCHEME.match(text) or _ADDRESS.match(text):
         # How it is used and where it goes stay visible; a password inside the address is found by its shape.
-        begin = found.end()
+        begin = match.end()
     if not _SPLITS.search(text, begin) or (phrase and text.replace(" ", "").isalnum()):
         yield Span(begin, len(text), named=True)
         return
