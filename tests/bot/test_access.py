@@ -6,9 +6,9 @@ import pytest
 
 from signoff.approvals.model import DIRECT, Actor, Place
 from signoff.bot.access import Access
-from signoff.bot.gone import GoneChannels
+from signoff.bot.deletions import DeletedChannels
 from signoff.bot.mentions import request_text
-from signoff.bot.places import Origin, origin, title
+from signoff.bot.origins import Origin, origin, title
 from signoff.turns.model import Attachment
 
 HERE = frozenset({"20", "21"})
@@ -88,7 +88,7 @@ def test_a_turns_id_says_where_it_came_from() -> None:
 
 
 def test_deleted_channels_are_remembered_within_bounds() -> None:
-    gone = GoneChannels(kept=2)
+    gone = DeletedChannels(kept=2)
     for channel in "abc":
         gone.note(channel)
     assert [channel in gone for channel in "abc"] == [False, True, True]

@@ -8,30 +8,25 @@ the whole class down with it.
 from __future__ import annotations
 
 import io
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any
 
 import discord
 from discord import ui
 
 from signoff.approvals.model import Batch
 from signoff.bot import quoting
-from signoff.bot.locators import CUSTOM_ID, Locator, custom_id, located
+from signoff.bot.buttons import rows
 from signoff.bot.split import size
 from signoff.cards.actions import Offers
 from signoff.cards.build import fit_card
-from signoff.cards.model import Action, Card, CardCall, Quote, Style, Tone
+from signoff.cards.model import Card, CardCall, Quote, Tone
 from signoff.errors import CardFailed
 
 MAX_TEXT = 4000
 MAX_COMPONENTS = 40
-MAX_LABEL = 80
 MAX_FILES = 10
-
-CLAIMED = "signoff:claimed"
-"""Set on an interaction once a button has taken it, so that the fallback stays silent."""
 
 _COLOURS = {
     Tone.OPEN: 0x5865F2,
@@ -41,50 +36,6 @@ _COLOURS = {
     Tone.CANCELLED: 0x80848E,
     Tone.MIXED: 0xF0B232,
 }
-_STYLES = {
-    Style.GOOD: discord.ButtonStyle.success,
-    Style.BAD: discord.ButtonStyle.danger,
-    Style.PLAIN: discord.ButtonStyle.secondary,
-}
-
-
-class TakesClicks(Protocol):
-    async def click(self, interaction: discord.Interaction[Any], locator: Locator) -> None: ...
-
-
-class HasClicks(Protocol):
-    @property
-    def clicks(self) -> TakesClicks: ...
-
-
-class ApprovalButton(ui.DynamicItem[ui.Button[Any]], template=CUSTOM_ID):
-    """One button of a card or a panel."""
-
-    def __init__(self, button: ui.Button[Any], locator: Locator) -> None:
-        super().__init__(button)
-        self.locator = locator
-
-    @classmethod
-    def of(cls, action: Action) -> ApprovalButton:
-        button = ui.Button[Any](
-            label=action.label[:MAX_LABEL],
-            style=_STYLES[action.style],
-            custom_id=custom_id(action),
-            disabled=action.disabled,
-        )
-        return cls(button, Locator(action.verb, action.target, action.revision, action.page))
-
-    @classmethod
-    async def from_custom_id(
-        cls, interaction: discord.Interaction[Any], item: ui.Item[Any], match: re.Match[str], /
-    ) -> ApprovalButton:
-        # No await before this line: the library's fallback event is handled right after this task's first step.
-        interaction.extras[CLAIMED] = True
-        return cls(cast(ui.Button[Any], item), located(match))
-
-    async def callback(self, interaction: discord.Interaction[Any]) -> None:
-        # Clicks never raise; whatever escaped from here would only be logged by the library.
-        await cast(HasClicks, interaction.client).clicks.click(interaction, self.locator)
 
 
 class ApprovalView(ui.LayoutView):
@@ -155,11 +106,6 @@ def _items(card: Card) -> Iterator[ui.Item[Any]]:
     for text in _tail(card):
         yield ui.TextDisplay[Any](text)
     yield from rows(card.actions)
-
-
-def rows(actions: Sequence[Action]) -> Iterator[ui.ActionRow[Any]]:
-    for start in range(0, len(actions), 5):
-        yield ui.ActionRow[Any](*(ApprovalButton.of(action) for action in actions[start : start + 5]))
 
 
 def _head(card: Card) -> str:

@@ -5,6 +5,8 @@ A gateway that drops later is not a failure: discord.py resumes or reconnects by
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 import aiohttp
 import discord
 import yarl
@@ -44,10 +46,11 @@ def point_at(api_url: str | None, gateway_url: str | None) -> None:
         DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(checked)
 
 
-async def run_bot(client: discord.Client, token: str) -> None:
-    """Log in and serve until the client is closed. Raises LoginFailed with a line for the operator."""
+async def run_client(client: discord.Client, token: str, prepare: Callable[[], Awaitable[None]]) -> None:
+    """Log in, prepare, and serve until the client is closed. Raises LoginFailed with a line for the operator."""
     async with client:
         await _login(client, token)
+        await prepare()
         await _serve(client)
 
 
@@ -58,21 +61,15 @@ async def _login(client: discord.Client, token: str) -> None:
     except discord.LoginFailure as error:
         raise LoginFailed(_WRONG_TOKEN) from error
     except discord.HTTPException as error:
-        if client.application_id is not None:
-            raise  # logged in: this is recovery's
         raise LoginFailed(
             f"{where} answered {error.status} to the login. If that is not a passing failure, the URL is wrong: "
             "it should end in a version, as in https://discord.com/api/v10."
         ) from error
     except (aiohttp.ClientError, OSError, TimeoutError) as error:
-        if client.application_id is not None:
-            raise
         raise LoginFailed(
             f"Cannot reach Discord at {where}: {_short(error)}. Check the network and the URL."
         ) from error
     except (KeyError, TypeError, ValueError) as error:
-        if client.application_id is not None:
-            raise
         raise LoginFailed(f"{where} does not answer like Discord. Check the URL.") from error
 
 

@@ -6,16 +6,19 @@ Knows message ids and asks the desk; which of them is a card, and whether it is 
 from __future__ import annotations
 
 import logging
+from collections import OrderedDict
 from collections.abc import Awaitable, Iterable, Sequence
 
 import discord
 
+from signoff.approvals.desk import Desk
 from signoff.approvals.model import Batch, RequestState
 from signoff.bot import sending
-from signoff.bot.gone import GoneChannels
-from signoff.bot.places import origin
-from signoff.bot.ports import Desk
+from signoff.bot.origins import origin
+from signoff.bot.responses import Refresh
 from signoff.bot.sending import Failure, nonce
+from signoff.errors import SignoffError
+from signoff.turns.messages import missing_approvers_notice
 
 log = logging.getLogger(__name__)
 
@@ -29,11 +32,30 @@ def said(batch: Batch, what: str) -> str:
     return " ".join([SAID.format(what=what), *([GOES_ON] if accepted else [])])
 
 
-class LostCards:
-    def __init__(self, client: discord.Client, desk: Desk, gone: GoneChannels) -> None:
+KEPT = 10_000
+
+
+class DeletedChannels:
+    """Forgets the oldest first. What was deleted while we were down is not in here."""
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self._kept = kept
+        self._deleted: OrderedDict[str, None] = OrderedDict()
+
+    def note(self, channel: str) -> None:
+        self._deleted[channel] = None
+        while len(self._deleted) > self._kept:
+            self._deleted.popitem(last=False)
+
+    def __contains__(self, channel: str) -> bool:
+        return channel in self._deleted
+
+
+class DeletedCards:
+    def __init__(self, client: discord.Client, desk: Desk, deleted: DeletedChannels) -> None:
         self._client = client
         self._desk = desk
-        self._gone = gone
+        self._deleted = deleted
 
     async def messages(self, channel: int, messages: Iterable[int]) -> None:
         for message in messages:
@@ -41,14 +63,14 @@ class LostCards:
                 await self._say(batch, str(channel), said(batch, "The approval card"))
 
     async def thread(self, thread: int, parent: int) -> None:
-        self._gone.note(str(thread))
+        self._deleted.note(str(thread))
         for batch in await self._cancelled(
             self._desk.place_deleted(str(thread), "the thread with the card was deleted")
         ):
             await self._say(batch, str(parent), said(batch, "The thread with the approval card"))
 
     async def channel(self, channel: int) -> None:
-        self._gone.note(str(channel))
+        self._deleted.note(str(channel))
         for batch in await self._cancelled(
             self._desk.place_deleted(str(channel), "the channel with the card was deleted")
         ):
@@ -82,3 +104,44 @@ class LostCards:
             await sending.send(self._client, str(direct.id), text, key=nonce("lost", batch.id, "direct"))
         except Failure as error:
             log.info("could not tell %s that a card was lost: %s", batch.asker.id, error)
+
+
+class MissingApprovers:
+    def __init__(self, client: discord.Client, desk: Desk, refresh: Refresh) -> None:
+        self._client = client
+        self._desk = desk
+        self._refresh = refresh
+
+    async def role(self, role: int) -> None:
+        await self.look(f"role:{role}")
+
+    async def look(self, naming: str = "") -> None:
+        """Whether everybody is still there, or those whom the deletion of one role concerns."""
+        try:
+            changed = await self._desk.recheck_approvers(naming)
+        except Exception:
+            # Nothing is open to anybody by that: who is gone cannot click, and the deadline ends what is left.
+            log.exception("could not look whether those who may decide are still there")
+            return
+        for batch in changed:
+            await self._say(batch)
+            if not batch.settled:
+                await self._redraw(batch)
+
+    async def _redraw(self, batch: Batch) -> None:
+        drawn: Batch | None = None
+        try:
+            # Until it is what is stored: a click may draw the same card at the same moment.
+            while (latest := await self._desk.look(batch.id, batch.asker, batch.place.channel, None)) != drawn:
+                await self._refresh(latest)
+                drawn = latest
+        except SignoffError as error:
+            log.warning("the card of %s does not show who is gone: %s", batch.id, error)
+
+    async def _say(self, batch: Batch) -> None:
+        words = missing_approvers_notice(batch)
+        key = nonce("gone", batch.id, words)
+        try:
+            await sending.send(self._client, batch.place.channel, words, key=key, answers=batch.card_message)
+        except Failure as error:
+            log.warning("could not say in %s that an approver is gone: %s", batch.place.channel, error)

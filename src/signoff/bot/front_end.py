@@ -17,10 +17,9 @@ import discord
 from signoff.approvals.model import Batch, Place
 from signoff.bot import panels, quoting, sending
 from signoff.bot.card_view import Rendered, render
-from signoff.bot.gone import GoneChannels
-from signoff.bot.places import UNTITLED, origin, title
-from signoff.bot.ports import Now
-from signoff.bot.reminders import pings
+from signoff.bot.deletions import DeletedChannels
+from signoff.bot.origins import UNTITLED, origin, title
+from signoff.bot.people import pings
 from signoff.bot.sending import ARCHIVED, NOBODY, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Failure, NotDelivered, nonce
 from signoff.bot.split import LIMIT, MAX_PARTS, sendable, split
 from signoff.cards.actions import Offers
@@ -43,12 +42,13 @@ ELSEWHERE = "I could not post my answer where you asked: {reason}. Here it is."
 
 
 class DiscordFrontEnd:
-    def __init__(self, client: discord.Client, gone: GoneChannels, now: Now) -> None:
+    def __init__(self, client: discord.Client, offers: Offers, now: Callable[[], float]) -> None:
         self._client = client
-        self._gone = gone
         self._now = now
-        self.offers = Offers()
-        """What cards offer beyond accept and reject; set once, before anything is shown."""
+        self.offers = offers
+        """What cards offer beyond accept and reject."""
+        self.deleted = DeletedChannels()
+        """Channels and threads that a reply must not open again."""
 
     async def post_card(self, batch: Batch) -> str:
         return await self._post(batch, nonce("card", batch.turn, batch.id))
@@ -148,7 +148,7 @@ class DiscordFrontEnd:
             return await post()
         except discord.NotFound as error:
             source = origin(turn_id)
-            openable = source is not None and source.opens(place) and place.channel not in self._gone
+            openable = source is not None and source.opens(place) and place.channel not in self.deleted
             if error.code != UNKNOWN_CHANNEL or source is None or not openable:
                 raise
         await sending.open_thread(self._client, source.channel, source.message, name)

@@ -10,6 +10,7 @@ import logging
 import re
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import discord
@@ -17,10 +18,10 @@ import discord
 from signoff.approvals.model import DIRECT, Place
 from signoff.bot import people, sending
 from signoff.bot.access import Access
-from signoff.bot.places import Origin, title
-from signoff.bot.ports import Intake, Now
+from signoff.bot.origins import Origin, title
 from signoff.bot.sending import Failure, nonce
 from signoff.errors import SignoffError
+from signoff.turns.driver import Driver
 from signoff.turns.model import Admission, Attachment, Turn
 
 log = logging.getLogger(__name__)
@@ -48,10 +49,10 @@ class Spot:
     opens_thread: bool = False
 
 
-class Chat:
-    def __init__(self, client: discord.Client, intake: Intake, access: Access, now: Now) -> None:
+class Mentions:
+    def __init__(self, client: discord.Client, driver: Driver, access: Access, now: Callable[[], float]) -> None:
         self._client = client
-        self._intake = intake
+        self._driver = driver
         self._access = access
         self._now = now
         self._refused: OrderedDict[tuple[int, int], float] = OrderedDict()
@@ -102,7 +103,7 @@ class Chat:
 
     async def _submit(self, message: discord.Message, turn: Turn, spot: Spot) -> None:
         try:
-            admission = await self._intake.submit(turn)
+            admission = await self._driver.submit(turn)
         except SignoffError:
             log.exception("turn %s was not stored", turn.id)
             await self._tell(message, BROKEN)
@@ -120,7 +121,7 @@ class Chat:
             # It is let go all the same, or it would keep its place; its thread is tried again when there is an answer.
             log.exception("turn %s has neither its thread nor another place", turn.id)
         try:
-            await self._intake.go(turn.id)
+            await self._driver.go(turn.id)
         except Exception:
             log.exception("turn %s is stored but did not start", turn.id)
             await self._tell(message, STALLED)
@@ -153,7 +154,7 @@ class Chat:
         except Failure as error:
             log.info("no thread for %s, answering in place: %s", turn.id, error)
         place = Place(turn.place.server, here, here)
-        await self._intake.relocate(turn.id, place)
+        await self._driver.relocate(turn.id, place)
         return place
 
     async def _say_queued(self, message: discord.Message, place: Place, admission: Admission) -> None:

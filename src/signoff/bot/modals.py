@@ -7,19 +7,30 @@ and the client's event for submitted forms reads it. Decides nothing.
 from __future__ import annotations
 
 import io
+import logging
 from collections.abc import Mapping
 from typing import Any, cast
 
 import discord
 from discord import ui
 
-from signoff.approvals.model import ApprovalRequest
+from signoff.approvals.desk import Click, Desk
+from signoff.approvals.edits import Editor
+from signoff.approvals.model import ApprovalRequest, Batch, Choice
 from signoff.bot import quoting
-from signoff.bot.locators import FormKind, FormLocator
+from signoff.bot.buttons import DIGEST, FormKind, FormLocator
+from signoff.bot.responses import Responses, Visit, refusal, tell, visit, whisper
+from signoff.bot.sending import Failure
 from signoff.bot.split import size
-from signoff.cards.forms import Form
+from signoff.cards import wording
+from signoff.cards.actions import Offers
+from signoff.cards.forms import Form, NotReadable, form_for
+from signoff.cards.model import Line
 from signoff.text.visible import clip
 
+log = logging.getLogger(__name__)
+
+NOT_CHANGED = "Not changed: {why}"
 REASON = "reason"
 REASON_ROOM = 1000
 MAX_TITLE = 45
@@ -88,3 +99,61 @@ def given_back(text: str, typed: str) -> tuple[str, discord.File | None]:
         return whole, None
     file = discord.File(io.BytesIO(typed.encode("utf-8", "replace")), filename="what-you-typed.txt")
     return f"{text}\n{KEPT_FILE}", file
+
+
+class Forms:
+    def __init__(self, desk: Desk, editor: Editor | None, offers: Offers, responses: Responses) -> None:
+        self._desk = desk
+        self._editor = editor
+        self._offers = offers
+        self._responses = responses
+
+    async def submit(self, interaction: discord.Interaction[Any], form: FormLocator) -> None:
+        try:
+            found = visit(interaction)
+            if isinstance(found, Visit):
+                await self._submit(interaction, found, form)
+            else:
+                await tell(interaction, found)
+        except Failure as error:
+            log.warning("a form by %s on %s got no answer: %s", interaction.user, form.target, error)
+        except Exception:
+            log.exception("a form on %s failed", form.target)
+
+    async def _submit(self, interaction: discord.Interaction[Any], visit: Visit, form: FormLocator) -> None:
+        typed = typed_in((interaction.data or {}).get("components"))
+        work = self._edit(visit, form, typed) if form.kind is FormKind.EDIT else self._reject(visit, form, typed)
+        try:
+            result = await self._responses.in_time(interaction, work)
+        except Exception as error:
+            result = refusal(error, visit, form.target)
+        if isinstance(result, Batch):
+            await self._responses.show(interaction, visit, result, form.target, form.page)
+            return
+        text, file = given_back(quoting.line(result), "\n\n".join(typed[key] for key in sorted(typed)))
+        await whisper(interaction, text, file)
+
+    async def _reject(self, visit: Visit, form: FormLocator, typed: dict[str, str]) -> Batch | Line:
+        note = typed.get(REASON, "").strip()[:REASON_ROOM]
+        click = Click(form.target, Choice.REJECT, visit.actor, visit.channel, visit.card, note=note)
+        return (await self._desk.decide(click)).batch
+
+    async def _edit(self, visit: Visit, form: FormLocator, typed: dict[str, str]) -> Batch | Line:
+        if self._editor is None:
+            return wording.UNKNOWN_REQUEST
+        request = await self._editor.request(form.target, visit.actor, visit.channel, visit.card)
+        digest = request.call.digest
+        if not form.digest or digest[:DIGEST] != form.digest:
+            return wording.OUTDATED
+        if why := self._offers.why_no_edit(request):
+            # Also for a form that somebody forged: masked text must not be replaced by its mask.
+            return (NOT_CHANGED.format(why=f"{why}."),)
+        fields = form_for(request.call.args)
+        if fields is None:
+            return wording.OUTDATED
+        try:
+            args = fields.read(typed, request.call.args)
+        except NotReadable as error:
+            return (NOT_CHANGED.format(why=error),)
+        edited = await self._editor.edit(form.target, args, digest, visit.actor, visit.channel, visit.card)
+        return edited.batch

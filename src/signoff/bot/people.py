@@ -7,7 +7,12 @@ from typing import Any
 
 import discord
 
-from signoff.approvals.model import DIRECT, Actor
+from signoff.approvals.approvers import ASKER, left, parts
+from signoff.approvals.model import DIRECT, Actor, ApprovalRequest, Batch
+from signoff.cards.model import Person, RoleRef
+
+MOST_PINGS = 20
+"""Roles and people in one reminder."""
 
 
 def asker(message: discord.Message, server: str) -> Actor:
@@ -53,3 +58,25 @@ def clicker(interaction: discord.Interaction[Any]) -> Actor | None:
 def _roles(member: discord.Member) -> frozenset[str]:
     # @everyone is left out: its id is the server's, and naming it as an approver must not mean everybody.
     return frozenset(str(role.id) for role in member.roles if not role.is_default())
+
+
+def pings(batch: Batch) -> tuple[Person | RoleRef, ...]:
+    """Those whom the open requests name. Manage Server names nobody in particular, and who is gone hears nothing."""
+    found: dict[Person | RoleRef, None] = {}
+    for request in batch.pending:
+        for spec in left(request):
+            found |= dict.fromkeys(_named(spec, request, batch))
+    return tuple(found)[:MOST_PINGS]
+
+
+def _named(spec: str, request: ApprovalRequest, batch: Batch) -> list[Person | RoleRef]:
+    named: list[Person | RoleRef] = []
+    for part in parts(spec):
+        kind, _, identifier = f"user:{batch.asker.id}".partition(":") if part == ASKER else part.partition(":")
+        if not identifier.isascii() or not identifier.isdecimal():
+            continue
+        if kind == "role" and identifier != batch.place.server:
+            named.append(RoleRef(identifier))
+        elif kind == "user" and not (request.four_eyes and identifier == batch.asker.id):
+            named.append(Person(identifier, identifier))
+    return named[-1:]  # of several that are joined, one: whoever is named by all of them hears it by any

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 import discord
 
+from signoff.approvals.desk import Desk
 from signoff.approvals.model import Actor, Batch
-from signoff.bot import interactions, panels, people, quoting
+from signoff.bot import panels, people, quoting
 from signoff.bot.card_view import render
-from signoff.bot.interactions import redraw, show_privately, whisper
-from signoff.bot.ports import Desk, Now
-from signoff.bot.sending import Failure
+from signoff.bot.sending import NOBODY, Failure, while_open
 from signoff.cards import wording
 from signoff.cards.actions import Offers
 from signoff.cards.model import Line
@@ -85,8 +84,54 @@ async def tell(interaction: discord.Interaction[Any], said: Line) -> None:
     await whisper(interaction, quoting.line(said))
 
 
-class Answers:
-    def __init__(self, desk: Desk, refresh: Refresh, now: Now, offers: Offers, patience: float = PATIENCE) -> None:
+async def in_time(interaction: discord.Interaction[Any], work: Awaitable[T], patience: float) -> T:
+    """Ask Discord for more time if the work takes longer. It is never given up: it may be on its way, or half done."""
+    working = asyncio.ensure_future(work)
+    done, _ = await asyncio.wait({working}, timeout=patience)
+    if not done:
+        try:
+            # Private for a command, whose answer is a new message; for a press nothing is seen until it is changed.
+            await while_open(interaction.client, interaction.response.defer(ephemeral=True))
+        except Failure as error:
+            log.warning("could not ask for more time: %s", error)
+    return await working
+
+
+async def whisper(interaction: discord.Interaction[Any], text: str, file: discord.File | None = None) -> None:
+    """Say something that only this person can see."""
+    more: dict[str, Any] = {} if file is None else {"file": file}
+    await show_privately(interaction, content=text, suppress_embeds=True, **more)
+
+
+async def show_privately(interaction: discord.Interaction[Any], **what: Any) -> None:
+    """A message that only this person can see: a text or a view, as the library takes them."""
+
+    async def send() -> None:
+        post = interaction.followup.send if interaction.response.is_done() else interaction.response.send_message
+        await post(ephemeral=True, allowed_mentions=NOBODY, **what)
+
+    await while_open(interaction.client, send())
+
+
+async def redraw(interaction: discord.Interaction[Any], view: discord.ui.LayoutView, **more: Any) -> None:
+    """Change the message that was pressed."""
+
+    async def edit() -> None:
+        late = interaction.response.is_done()
+        change = interaction.edit_original_response if late else interaction.response.edit_message
+        await change(view=view, allowed_mentions=NOBODY, **more)
+
+    await while_open(interaction.client, edit())
+
+
+async def open_form(interaction: discord.Interaction[Any], form: discord.ui.Modal) -> None:
+    await while_open(interaction.client, interaction.response.send_modal(form))
+
+
+class Responses:
+    def __init__(
+        self, desk: Desk, refresh: Refresh, now: Callable[[], float], offers: Offers, patience: float = PATIENCE
+    ) -> None:
         self._desk = desk
         self._refresh = refresh
         self._now = now
@@ -95,7 +140,7 @@ class Answers:
         self._drawing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def in_time(self, interaction: discord.Interaction[Any], work: Coroutine[Any, Any, T]) -> T:
-        return await interactions.in_time(interaction, work, self.patience)
+        return await in_time(interaction, work, self.patience)
 
     async def at_once(self, work: Coroutine[Any, Any, T]) -> T:
         """For what leads to a form, which must be the first answer. Raises Slow."""

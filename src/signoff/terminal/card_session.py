@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rich.text import Text
 
 from signoff.approvals.approvers import objection
-from signoff.approvals.desk import Click
+from signoff.approvals.desk import Click, Desk
+from signoff.approvals.edits import Editor
 from signoff.approvals.model import PAGE, Actor, ApprovalRequest, Batch, Choice
 from signoff.cards import wording
 from signoff.cards.actions import Offers, further_actions, remember_actions
@@ -25,11 +26,9 @@ from signoff.cards.model import Action, Card, CardFile, Line, Verb
 from signoff.cards.refusals import explain_refusal
 from signoff.errors import SignoffError
 from signoff.terminal.console import Device, Withdrawn
-from signoff.terminal.covered import covered_lines
 from signoff.terminal.dialogue import Chosen, Subject, choose
 from signoff.terminal.front_end import ROOM, TerminalFrontEnd, card_id
-from signoff.terminal.ports import Desk, Editor, Now
-from signoff.terminal.render import draw_card, left, write
+from signoff.terminal.render import covered_lines, draw_card, left, write
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +44,7 @@ class CardSession:
     editor: Editor
     actor: Actor
     offers: Offers
-    now: Now
+    now: Callable[[], float]
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _serving: frozenset[str] = frozenset()
 

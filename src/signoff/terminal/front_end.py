@@ -6,30 +6,32 @@ A card's question is not asked here: the session asks one at a time, and only it
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+import getpass
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from rich.text import Text
 
-from signoff.approvals.model import Batch
+from signoff.approvals.model import Actor, Batch
 from signoff.cards import wording
 from signoff.cards.actions import Offers
 from signoff.cards.build import build_card
 from signoff.errors import TurnFailed
-from signoff.terminal.answers import render_answer
-from signoff.terminal.ports import Now
+from signoff.terminal.console import Screen
 from signoff.terminal.render import draw_ending, write
-from signoff.terminal.screen import Screen
+from signoff.terminal.replies import render_reply
 from signoff.text.visible import one_line
 from signoff.turns.model import Turn, TurnState
 
+PERSON = "terminal"
+"""The id of the person at the terminal. It never changes, so the next session finds the same workspace and grants."""
 MOST_ENDED = 1000
 ROOM = 8000
 """Quoted text on a card; a terminal scrolls, but a person should not have to."""
 
 
 class TerminalFrontEnd:
-    def __init__(self, screen: Screen, offers: Offers, now: Now) -> None:
+    def __init__(self, screen: Screen, offers: Offers, now: Callable[[], float]) -> None:
         self._screen = screen
         self._offers = offers
         self._now = now
@@ -67,7 +69,7 @@ class TerminalFrontEnd:
 
     async def reply(self, turn: Turn, text: str) -> None:
         if self._is_first((turn.id, turn.rounds)):
-            self._screen.show(_failure(text) if turn.state is TurnState.FAILED else render_answer(text))
+            self._screen.show(_failure(text) if turn.state is TurnState.FAILED else render_reply(text))
         self.news.put_nowait(turn.id)
 
     async def notice(self, turn: Turn, text: str) -> None:
@@ -105,6 +107,14 @@ class TerminalFrontEnd:
 def card_id(batch: Batch) -> str:
     """The same for every posting: whichever shows it, it is this card."""
     return f"terminal:{batch.id}"
+
+
+def person_at_terminal(server: str) -> Actor:
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError, ImportError):  # an account without a name, as in some containers
+        name = "you"
+    return Actor(PERSON, name, server)
 
 
 def _failure(text: str) -> Text:

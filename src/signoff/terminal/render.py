@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -15,8 +15,12 @@ from rich.panel import Panel
 from rich.rule import Rule
 from rich.text import Text
 
+from signoff.approvals.model import ApprovalRequest, Batch
+from signoff.cards.actions import Offers
 from signoff.cards.model import Card, CardCall, Inline, Line, Moment, Person, Quote, RoleRef, Tone
+from signoff.cards.wording import remember_lines
 from signoff.terminal.sanitize import Block
+from signoff.text.visible import one_line
 
 COLOURS = {
     Tone.OPEN: "blue",
@@ -114,3 +118,17 @@ def _moment(at: float, now: float) -> str:
     if abs(at - now) >= DAY:
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
     return f"in {left(at - now)}" if at >= now else f"{left(now - at)} ago"
+
+
+def covered_lines(batch: Batch, request: ApprovalRequest, offers: Offers, now: float) -> list[RenderableType]:
+    lines = [write(line, now) for line in remember_lines(batch, request, offers.grants, now)]
+    return [*lines, *covered_call(request, offers)]
+
+
+def covered_call(request: ApprovalRequest, offers: Offers) -> Sequence[RenderableType]:
+    """The tool and the arguments, masked as they are on the card."""
+    try:
+        text = offers.quoted(request)
+    except (ValueError, TypeError, RecursionError):
+        text = "(the arguments on the card)"
+    return [Text(one_line(request.call.tool), "bold"), Block(text)]

@@ -28,16 +28,12 @@ from signoff.approvals.model import (
 from signoff.cards.actions import Offers, remember_actions
 from signoff.cards.build import build_card
 from signoff.cards.model import Card, Verb
-from signoff.terminal.console import JSON, NEW_ARGUMENTS
-from signoff.terminal.covered import covered_call
+from signoff.terminal.console import JSON, NEW_ARGUMENTS, Ended, Screen
 from signoff.terminal.dialogue import Ask, Chosen, Dialogue, Rewrite, Show, Step, Subject, View, choose
 from signoff.terminal.editing import Draft, editor_command, on_one_line
-from signoff.terminal.front_end import ROOM
-from signoff.terminal.keyboard import Ended
-from signoff.terminal.people import whoever_sits_here
-from signoff.terminal.render import draw_card
+from signoff.terminal.front_end import ROOM, person_at_terminal
+from signoff.terminal.render import covered_call, draw_card
 from signoff.terminal.sanitize import Block
-from signoff.terminal.screen import Screen
 from signoff.text.secrets.masker import Masker
 
 DECIDE = "decide> "
@@ -145,7 +141,7 @@ class TerminalUI:
 def _batch(request: ApprovalRequest) -> Batch:
     """A card of its own, without a deadline: whoever runs the program asks and decides."""
     now = time.time()
-    return Batch(request.id, "", _HERE, whoever_sits_here(_HERE.server), (request,), now, now + GrantTerms().seconds)
+    return Batch(request.id, "", _HERE, person_at_terminal(_HERE.server), (request,), now, now + GrantTerms().seconds)
 
 
 def _decision(chosen: Chosen, override: JsonObject | None) -> ApprovalDecision:

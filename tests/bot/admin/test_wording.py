@@ -19,13 +19,12 @@ from signoff.approvals.model import Ruling, Verdict
 from signoff.approvals.policy import Rule
 from signoff.bot.admin import listing
 from signoff.bot.admin.autocomplete import offered
-from signoff.bot.admin.call_arguments import read_arguments
-from signoff.bot.admin.protect import Asked, build_rule, remarks
+from signoff.bot.admin.options import Asked, build_rule, read_arguments, remarks
 from signoff.bot.admin.record import fitting
 from signoff.bot.admin.record_pages import Filters, Page, Spot, checked_filters, newest_page, page_at, read_id, write_id
-from signoff.bot.audit_words import KINDS, row_text, what
+from signoff.bot.admin.record_wording import KINDS, row_text, what
 from signoff.bot.split import size
-from tests.rigs.admin import FLOOR, NOW, TOOLS
+from tests.rigs.admin import NOW, OPERATOR_RULES, TOOLS
 
 
 def row(kind: str, /, *, actor: str = "1", **data: Any) -> AuditRow:
@@ -84,12 +83,12 @@ def test_the_message_of_a_deny_goes_to_the_model_and_that_of_an_ask_on_the_card(
 
 
 def test_remarks_only_where_there_is_something_to_say() -> None:
-    assert remarks(Rule("delete_file", Verdict.ASK, when={"path": ("*",)}), TOOLS, FLOOR) == []
-    assert "relaxable" in remarks(Rule("write_file", Verdict.ALLOW), TOOLS, FLOOR)[0]
+    assert remarks(Rule("delete_file", Verdict.ASK, when={"path": ("*",)}), TOOLS, OPERATOR_RULES) == []
+    assert "relaxable" in remarks(Rule("write_file", Verdict.ALLOW), TOOLS, OPERATOR_RULES)[0]
     both = Rule("write_file", Verdict.ASK, approvers=("role:1",))
-    assert remarks(both, TOOLS, FLOOR) == []
+    assert remarks(both, TOOLS, OPERATOR_RULES) == []
     assert "both must name" in remarks(both, TOOLS, [Rule("write_*", Verdict.ASK, approvers=("role:2",))])[0]
-    assert "more time" in remarks(Rule("*", Verdict.ASK, reminder=60.0), TOOLS, FLOOR)[0]
+    assert "more time" in remarks(Rule("*", Verdict.ASK, reminder=60.0), TOOLS, OPERATOR_RULES)[0]
 
 
 @given(st.text(), st.text(), st.text(), st.text(max_size=30), st.integers() | st.none())

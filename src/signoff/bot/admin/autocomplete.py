@@ -39,14 +39,14 @@ Suggest = Callable[[discord.Interaction[Any], str], Coroutine[Any, Any, list[app
 class Suggestions:
     """Functions as the library wants them, made per option."""
 
-    def __init__(self, orders: Administration, mask: Mask, access: Access) -> None:
-        self._orders = orders
+    def __init__(self, admin: Administration, mask: Mask, access: Access) -> None:
+        self._admin = admin
         self._mask = mask
         self._access = access
 
     def tools(self) -> Suggest:
         async def find(interaction: discord.Interaction[Any], typed: str) -> Sequence[Offer]:
-            return [(tool.name, tool.name) for tool in self._orders.tools()]
+            return [(tool.name, tool.name) for tool in self._admin.tools()]
 
         return _safely(find)
 
@@ -54,21 +54,21 @@ class Suggestions:
         async def find(interaction: discord.Interaction[Any], typed: str) -> Sequence[Offer]:
             wanted: object = interaction.namespace.tool
             rule = Rule(wanted[:ROOM] if isinstance(wanted, str) else "*", Verdict.ASK)
-            tools = [tool for tool in self._orders.tools() if rule.names(tool.name)]
+            tools = [tool for tool in self._admin.tools() if rule.names(tool.name)]
             return [(name, name) for name in dict.fromkeys(name for tool in tools for name in tool.arguments)]
 
         return _safely(find)
 
     def rules(self) -> Suggest:
         async def find(interaction: discord.Interaction[Any], typed: str) -> Sequence[Offer]:
-            found = await self._orders.rules(admin_of(interaction).server)
+            found = await self._admin.rules(admin_of(interaction).server)
             return [(one.id, f"{one.id}: {described(one.rule)}") for one in reversed(found)]
 
         return _safely(find)
 
     def grants(self) -> Suggest:
         async def find(interaction: discord.Interaction[Any], typed: str) -> Sequence[Offer]:
-            found = await self._orders.grants(owner_of(interaction, self._access))
+            found = await self._admin.grants(owner_of(interaction, self._access))
             return [(one.id, f"{one.id}: {one.tool} {masked(one.args, self._mask)}") for one in found]
 
         return _safely(find, lambda interaction: owner_of(interaction, self._access))

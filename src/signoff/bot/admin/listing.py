@@ -14,8 +14,9 @@ from signoff.approvals.grants import Grant
 from signoff.approvals.model import DIRECT, Actor, Batch, Choice, JsonObject, Pause, Ruling, Verdict
 from signoff.approvals.policy import Rule
 from signoff.approvals.server_rules import ServerRule
-from signoff.bot import audit_words, quoting
-from signoff.bot.admin.answers import inert
+from signoff.bot import quoting
+from signoff.bot.admin import record_wording
+from signoff.bot.admin.responses import inert
 from signoff.cards import wording
 from signoff.cards.model import Moment, RoleRef
 from signoff.cards.model import Person as PersonRef
@@ -34,7 +35,7 @@ _MODES = {"auto_approve": "approved", "auto_deny": "rejected"}
 
 
 def quoted(text: str, room: int = QUOTED) -> str:
-    return audit_words.quoted(text, room)
+    return record_wording.quoted(text, room)
 
 
 def span(seconds: float) -> str:

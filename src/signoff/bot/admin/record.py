@@ -9,7 +9,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Sequence
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import discord
 from discord import app_commands, ui
@@ -17,7 +17,6 @@ from discord.app_commands import Range
 
 from signoff.approvals.audit import AuditRow
 from signoff.approvals.errors import DeskError, Refused
-from signoff.bot.admin.answers import in_time, inert, tell
 from signoff.bot.admin.authority import admin_of
 from signoff.bot.admin.autocomplete import Suggestions
 from signoff.bot.admin.record_pages import (
@@ -31,9 +30,10 @@ from signoff.bot.admin.record_pages import (
     read_id,
     write_id,
 )
-from signoff.bot.audit_words import ARGUMENTS_ROOM, KINDS, quoted, row_text
-from signoff.bot.card_view import CLAIMED
-from signoff.bot.interactions import redraw, show_privately
+from signoff.bot.admin.record_wording import ARGUMENTS_ROOM, KINDS, quoted, row_text
+from signoff.bot.admin.responses import in_time, inert, tell
+from signoff.bot.buttons import CLAIMED
+from signoff.bot.responses import redraw, show_privately
 from signoff.bot.sending import Failure
 from signoff.bot.split import sendable, size
 from signoff.turns.administration import Administration
@@ -47,14 +47,9 @@ UNKNOWN_PAGE = "There is no such page. Use /signoff audit."
 CHOICES = [app_commands.Choice(name=entry.label, value=kind) for kind, entry in KINDS.items()]
 
 
-class HasRecord(Protocol):
-    @property
-    def record(self) -> Record: ...
-
-
 class Record:
-    def __init__(self, orders: Administration) -> None:
-        self._orders = orders
+    def __init__(self, admin: Administration) -> None:
+        self._admin = admin
 
     async def show(self, interaction: Interaction, filters: Filters) -> None:
         """Answer a command with the newest page. Raises."""
@@ -76,7 +71,7 @@ class Record:
 
     async def _view(self, server: str, spot: Spot | None, filters: Filters) -> RecordView:
         async def fetch(before: int | None, limit: int) -> Sequence[AuditRow]:
-            return await self._orders.audit(
+            return await self._admin.audit(
                 server,
                 before=before,
                 limit=limit,
@@ -91,7 +86,7 @@ class Record:
         return RecordView(page, texts, filters)
 
     async def _text(self, row: AuditRow) -> str | None:
-        return await self._orders.audit_text(row.text) if row.text else ""
+        return await self._admin.audit_text(row.text) if row.text else ""
 
 
 class RecordButton(ui.DynamicItem[ui.Button[Any]], template=TEMPLATE):
@@ -111,11 +106,8 @@ class RecordButton(ui.DynamicItem[ui.Button[Any]], template=TEMPLATE):
         cls, interaction: Interaction, item: ui.Item[Any], match: re.Match[str], /
     ) -> RecordButton:
         # No await before this line: the fallback for unknown components looks right after this task's first step.
-        interaction.extras[CLAIMED] = True
-        return cls(cast(ui.Button[Any], item), read_id(match.string))
-
-    async def callback(self, interaction: Interaction) -> None:
-        await cast(HasRecord, interaction.client).record.turn(interaction, self.spot)
+        button = interaction.extras[CLAIMED] = cls(cast(ui.Button[Any], item), read_id(match.string))
+        return button
 
 
 class RecordView(ui.LayoutView):

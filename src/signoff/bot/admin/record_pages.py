@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from signoff.approvals.audit import AuditRow
 from signoff.approvals.errors import Refused
-from signoff.bot.audit_words import KINDS
+from signoff.bot.admin.record_wording import KINDS
 from signoff.bot.split import size
 
 PAGE = 10

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import discord
@@ -11,11 +10,10 @@ from discord.app_commands import Range
 
 from signoff.approvals.errors import Refused
 from signoff.bot.admin import listing
-from signoff.bot.admin.answers import in_time, tell
 from signoff.bot.admin.authority import admin_of, place_of
 from signoff.bot.admin.autocomplete import Suggestions
-from signoff.bot.admin.call_arguments import read_arguments
-from signoff.bot.admin.protect import TOOL_ROOM, Asked, build_rule, checked_text, remarks
+from signoff.bot.admin.options import TOOL_ROOM, Asked, build_rule, checked_id, checked_text, read_arguments, remarks
+from signoff.bot.admin.responses import in_time, tell
 from signoff.turns.administration import Administration
 
 Interaction = discord.Interaction[Any]
@@ -24,10 +22,9 @@ VERDICTS = [
     app_commands.Choice(name="deny: never runs", value="deny"),
     app_commands.Choice(name="allow: runs without asking, where the operator permits it", value="allow"),
 ]
-_ID = re.compile(r"[0-9A-Za-z_-]{1,40}")
 
 
-def add_rule_commands(group: app_commands.Group, orders: Administration, suggestions: Suggestions) -> None:
+def add_rule_commands(group: app_commands.Group, admin: Administration, suggestions: Suggestions) -> None:
     tools, arguments, rules = suggestions.tools(), suggestions.arguments(), suggestions.rules()
 
     @group.command(description="Add a rule of this server: which calls ask, and who may decide")
@@ -84,8 +81,8 @@ def add_rule_commands(group: app_commands.Group, orders: Administration, suggest
             message,
         )
         rule = build_rule(asked)
-        made = await in_time(interaction, orders.protect(rule, actor))
-        notes = [f"-# {note}" for note in remarks(rule, orders.tools(), orders.operator_rules())]
+        made = await in_time(interaction, admin.protect(rule, actor))
+        notes = [f"-# {note}" for note in remarks(rule, admin.tools(), admin.operator_rules())]
         said = [f"Rule {listing.quoted(made.id)}: {listing.rule_line(made.rule)}", listing.effect(made.rule), *notes]
         await tell(interaction, "\n".join(said), name="rule")
 
@@ -94,7 +91,7 @@ def add_rule_commands(group: app_commands.Group, orders: Administration, suggest
     @app_commands.autocomplete(rule=rules)
     async def unprotect(interaction: Interaction, rule: Range[str, 1, 100]) -> None:
         actor = admin_of(interaction)
-        gone = await in_time(interaction, orders.unprotect(checked_id("rule", rule), actor))
+        gone = await in_time(interaction, admin.unprotect(checked_id("rule", rule), actor))
         said = f"Removed: rule {listing.quoted(gone.id)}, {listing.rule_line(gone.rule)}"
         await tell(interaction, f"{said}\nIt no longer counts from the next call on.", name="rule")
 
@@ -103,8 +100,8 @@ def add_rule_commands(group: app_commands.Group, orders: Administration, suggest
         actor = admin_of(interaction)
 
         async def look() -> str:
-            own, pause = await orders.rules(actor.server), await orders.paused(actor.server)
-            return listing.policy_text(orders.operator_rules(), own, orders.tools(), pause)
+            own, pause = await admin.rules(actor.server), await admin.paused(actor.server)
+            return listing.policy_text(admin.operator_rules(), own, admin.tools(), pause)
 
         await tell(interaction, await in_time(interaction, look()), name="policy")
 
@@ -116,19 +113,11 @@ def add_rule_commands(group: app_commands.Group, orders: Administration, suggest
         name, args = checked_text("tool", tool, TOOL_ROOM), read_arguments(arguments)
 
         async def look() -> str:
-            ruling = await orders.test(name, args, place_of(interaction, actor), actor)
-            known = sum(one.tool == name for one in await orders.grants(actor))
-            return listing.ruling_text(name, ruling, await orders.paused(actor.server), orders.mode(), known)
+            ruling = await admin.test(name, args, place_of(interaction, actor), actor)
+            known = sum(one.tool == name for one in await admin.grants(actor))
+            return listing.ruling_text(name, ruling, await admin.paused(actor.server), admin.mode(), known)
 
         await tell(interaction, await in_time(interaction, look()), name="test")
-
-
-def checked_id(what: str, given: object) -> str:
-    """An id that can be one, however it was typed."""
-    found = given.strip() if isinstance(given, str) else ""
-    if not _ID.fullmatch(found):
-        raise Refused(f"That is not the id of a {what}: choose one of those that are suggested.")
-    return found
 
 
 def _role_id(interaction: Interaction, role: object) -> str | None:

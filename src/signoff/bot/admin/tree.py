@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+from collections.abc import Callable
 from typing import Any
 
 import discord
@@ -15,14 +16,13 @@ from discord import app_commands
 
 from signoff.approvals.errors import DeskError
 from signoff.bot.access import Access
-from signoff.bot.admin.answers import inert, tell
 from signoff.bot.admin.authority import owner_of
 from signoff.bot.admin.autocomplete import Suggestions
 from signoff.bot.admin.listing import Mask
 from signoff.bot.admin.record import Record, add_record_command
+from signoff.bot.admin.responses import inert, tell
 from signoff.bot.admin.rule_commands import add_rule_commands
 from signoff.bot.admin.work_commands import add_work_commands
-from signoff.bot.ports import Now
 from signoff.bot.sending import Failure
 from signoff.text.secrets.masker import Masker
 from signoff.turns.administration import Administration
@@ -33,7 +33,9 @@ FAILED = "That did not work, and I cannot say whether anything was done. The rea
 STRANGE = "I do not know this command in this form. Discord may show an old list: restart Discord and try again."
 
 
-def signoff_group(orders: Administration, record: Record, mask: Mask, now: Now, access: Access) -> app_commands.Group:
+def signoff_group(
+    admin: Administration, record: Record, mask: Mask, now: Callable[[], float], access: Access
+) -> app_commands.Group:
     """All of `/signoff`. Discord offers a command whole or not at all: where people may be in direct conversations with
     us, for their grants, the rest of it says that it works in a server only."""
     direct = bool(access.dm_users)
@@ -45,23 +47,28 @@ def signoff_group(orders: Administration, record: Record, mask: Mask, now: Now, 
         allowed_installs=app_commands.AppInstallationType(guild=True, user=False),
         default_permissions=discord.Permissions(manage_guild=True),
     )
-    suggestions = Suggestions(orders, mask, access)
-    add_rule_commands(group, orders, suggestions)
-    add_work_commands(group, orders, suggestions, mask, now, access)
+    suggestions = Suggestions(admin, mask, access)
+    add_rule_commands(group, admin, suggestions)
+    add_work_commands(group, admin, suggestions, mask, now, access)
     add_record_command(group, record, suggestions)
     return group
 
 
 class AdminTree(app_commands.CommandTree[discord.Client]):
     def __init__(
-        self, client: discord.Client, orders: Administration, masker: Masker | None, now: Now, access: Access
+        self,
+        client: discord.Client,
+        admin: Administration,
+        masker: Masker | None,
+        now: Callable[[], float],
+        access: Access,
     ) -> None:
         super().__init__(client)
         self._access = access
         # A key of this process only, if nobody gave us the installation's: shown secrets are masked in any case.
         mask = (masker or Masker(secrets.token_bytes(32))).mask_args
-        self.record = Record(orders)
-        self.add_command(signoff_group(orders, self.record, mask, now, access))
+        self.record = Record(admin)
+        self.add_command(signoff_group(admin, self.record, mask, now, access))
         self.registering: asyncio.Task[None] | None = None
 
     def register(self) -> None:

@@ -7,14 +7,16 @@ nothing of interactions.
 from __future__ import annotations
 
 import fnmatch
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
 from signoff.approvals.errors import Refused
-from signoff.approvals.model import Verdict
+from signoff.approvals.model import JsonObject, Verdict
 from signoff.approvals.policy import Patterns, Rule
 from signoff.config.schema import Duration
 from signoff.text.visible import visible
@@ -32,6 +34,7 @@ DURATION_HINT = 'such as "90s", "10m" or "1h", from 0.1 seconds to 30 days'
 RELAXABLE = "allow has effect only where the operator's own rule asks and is marked relaxable."
 NONE_RELAXABLE = "No such rule names this tool at the moment, so nothing changes."
 
+_ID = re.compile(r"[0-9A-Za-z_-]{1,40}")
 _BAR = re.compile(r"(?<!\\)\|")
 _JOINED = {"\ufe0f", "\u200d"}
 """Parts of ordinary emoji: fine in a message, and nowhere else."""
@@ -194,3 +197,42 @@ def _nobody_is_asked(asked: Asked, verdict: Verdict) -> None:
     }
     if set_ := [option for option, is_set in given.items() if is_set]:
         raise Refused(f"{verdict} asks nobody, so it takes no {', '.join(set_)}: leave that out, or choose ask.")
+
+
+def checked_id(what: str, given: object) -> str:
+    """An id that can be one, however it was typed."""
+    found = given.strip() if isinstance(given, str) else ""
+    if not _ID.fullmatch(found):
+        raise Refused(f"That is not the id of a {what}: choose one of those that are suggested.")
+    return found
+
+
+def read_arguments(text: str) -> JsonObject:
+    """The arguments of a call as JSON. Raises Refused."""
+    example = 'Write an object such as {"path": "a.txt"}.'
+    try:
+        found = json.loads(text, object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite)
+        json.dumps(found, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        raise Refused(f"arguments is not JSON: {error.msg} at character {error.pos + 1}. {example}") from None
+    except (ValueError, RecursionError, TypeError):
+        raise Refused(
+            f"arguments cannot be used: too deep, a name twice, or no text or number as JSON has them. {example}"
+        ) from None
+    if not isinstance(found, dict):
+        raise Refused(f"arguments is not a JSON object. {example}")
+    return cast(JsonObject, found)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name twice")
+    return found
+
+
+def _finite(written: str) -> float:
+    value = float(written)
+    if value - value != 0:
+        raise ValueError("not a number")
+    return value

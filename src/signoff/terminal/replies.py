@@ -30,7 +30,7 @@ class CodeBlock(TextElement):
         yield Block(self.text.plain.rstrip("\n"))
 
 
-class Answer(Markdown):
+class Reply(Markdown):
     elements = {**Markdown.elements, "fence": CodeBlock, "code_block": CodeBlock}  # noqa: RUF012 - rich's own shape
 
     def __init__(self, text: str) -> None:
@@ -39,8 +39,8 @@ class Answer(Markdown):
         self.parsed = _made_visible(parser.parse(text))
 
 
-def render_answer(text: str) -> RenderableType:
-    return Padding(Answer(text.strip() or SILENT), (0, 0, 0, INDENT))
+def render_reply(text: str) -> RenderableType:
+    return Padding(Reply(text.strip() or SILENT), (0, 0, 0, INDENT))
 
 
 def _made_visible(tokens: Sequence[Token]) -> list[Token]:

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import discord
 
-from signoff.bot import interactions, quoting
-from signoff.bot.interactions import whisper
+from signoff.bot import quoting, responses
+from signoff.bot.responses import whisper
 from signoff.bot.split import LIMIT, sendable, split
 from signoff.text.visible import visible
 
@@ -23,7 +23,7 @@ SAYING = 1500
 
 
 async def in_time(interaction: discord.Interaction[Any], work: Awaitable[T]) -> T:
-    return await interactions.in_time(interaction, work, PATIENCE)
+    return await responses.in_time(interaction, work, PATIENCE)
 
 
 async def tell(interaction: discord.Interaction[Any], text: str, *, name: str = "signoff") -> None:

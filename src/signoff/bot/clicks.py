@@ -1,0 +1,202 @@
+"""What a press on a button of ours leads to: a decision, another page, a private panel or a form.
+
+Knows how to answer, not who may decide: the desk judges that, every time. Nothing raised here goes further: the library
+would swallow it, and the person would see Discord's "This interaction failed" without a word why.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import discord
+
+from signoff.approvals.approvers import objection
+from signoff.approvals.desk import Click, Desk
+from signoff.approvals.edits import Editor
+from signoff.approvals.errors import UnknownRequest
+from signoff.approvals.model import ApprovalRequest, Batch, Choice, RequestState
+from signoff.bot import modals, panels
+from signoff.bot.buttons import Locator, parse, parse_form
+from signoff.bot.card_view import render
+from signoff.bot.responses import PATIENCE, Refresh, Responses, Visit, open_form, refusal, tell, visit
+from signoff.bot.sending import Failure
+from signoff.cards import wording
+from signoff.cards.actions import Offers, remember_actions
+from signoff.cards.forms import form_for
+from signoff.cards.model import Line, Verb
+
+log = logging.getLogger(__name__)
+
+NO_EDIT = "Edit is not offered: {why}."
+NO_REMEMBER: Line = ("Remember is not offered for this call. Nothing was decided.",)
+
+
+class Clicks:
+    """Answers every press on a button of ours, and every form of ours."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        refresh: Refresh,
+        now: Callable[[], float],
+        offers: Offers,
+        *,
+        editor: Editor | None = None,
+        patience: float = PATIENCE,
+    ) -> None:
+        self._desk = desk
+        self._editor = editor
+        self._offers = offers
+        self._now = now
+        self.responses = Responses(desk, refresh, now, self._offers, patience)
+        self._forms = modals.Forms(desk, editor, self._offers, self.responses)
+
+    async def click(self, interaction: discord.Interaction[Any], locator: Locator) -> None:
+        try:
+            found = visit(interaction)
+            if isinstance(found, Visit):
+                await self._press(interaction, found, locator)
+            else:
+                await tell(interaction, found)
+        except Failure as error:
+            log.warning("a click by %s on %s got no answer: %s", interaction.user, locator.target, error)
+        except Exception:
+            log.exception("a click on %s failed", locator.target)
+
+    async def unclaimed(self, interaction: discord.Interaction[Any]) -> None:
+        """The fallback: forms, and components that no button took, being gone from the message, forged, or very old."""
+        found = (interaction.data or {}).get("custom_id")
+        if interaction.type is discord.InteractionType.modal_submit:
+            if (form := parse_form(found)) is not None:
+                await self._forms.submit(interaction, form)
+        elif interaction.type is discord.InteractionType.component:
+            await self._absent(interaction, parse(found))
+
+    async def _absent(self, interaction: discord.Interaction[Any], locator: Locator | None) -> None:
+        """A press on a button that is not on the message. It may have been there a moment ago, so it is heard; but
+        what would run something must still be offered, word for word, by the card as it stands."""
+        refused: Line | None = wording.UNKNOWN_REQUEST
+        found = visit(interaction)
+        if locator is not None and isinstance(found, Visit):
+            refused = await self._not_offered(found, locator)
+            if refused is None:
+                await self.click(interaction, locator)
+                return
+        try:
+            await tell(interaction, refused or wording.UNKNOWN_REQUEST)
+        except Failure as error:
+            log.info("an unknown component was not answered: %s", error)
+
+    async def _not_offered(self, visit: Visit, locator: Locator) -> Line | None:
+        choice = locator.verb.choice
+        if choice is None or choice.state is not RequestState.APPROVED:
+            return None
+        try:
+            batch = await self._desk.look(locator.target, visit.actor, visit.channel, visit.card)
+            is_open = any(locator.target in (batch.id, r.id) for r in batch.pending)
+            # The desk itself has the words for what is settled or out of date.
+            heard = not is_open or locator.revision != batch.revision or self._offered(batch, locator)
+        except Exception as error:
+            return refusal(error, visit, locator.target)
+        return None if heard else wording.LOOK_AGAIN
+
+    def _offered(self, batch: Batch, locator: Locator) -> bool:
+        if locator.verb.remember.reach:
+            requests = [r for r in batch.pending if r.id == locator.target]
+            actions = [a for r in requests for a in remember_actions(batch, r, self._offers, locator.page)]
+        else:
+            card = render(batch, self._now(), page=locator.page, offers=self._offers).card
+            # Whether this page's files are with the message cannot be seen from here.
+            actions = [] if card.files else [*card.buttons]
+        drawn = (locator.verb, locator.target, locator.revision, locator.page)
+        return any((a.verb, a.target, a.revision, a.page) == drawn for a in actions)
+
+    async def _press(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
+        choice = locator.verb.choice
+        if choice is not None:
+            await self._decide(interaction, visit, locator, choice)
+        elif locator.verb is Verb.PAGE:
+            await self._turn(interaction, visit, locator)
+        elif locator.verb is Verb.EDIT:
+            await self._open_edit(interaction, visit, locator)
+        else:
+            await self._open(interaction, visit, locator)
+
+    async def _decide(
+        self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator, choice: Choice
+    ) -> None:
+        click = Click(
+            locator.target,
+            choice,
+            visit.actor,
+            visit.channel,
+            visit.card,
+            remember=locator.verb.remember,
+            revision=locator.revision,
+            page=locator.page,
+        )
+        try:
+            outcome = await self.responses.in_time(interaction, self._desk.decide(click))
+        except Exception as error:
+            await tell(interaction, refusal(error, visit, locator.target))
+        else:
+            await self.responses.show(interaction, visit, outcome.batch, locator.target, locator.page)
+
+    async def _turn(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
+        try:
+            batch = await self.responses.in_time(interaction, self._look(visit, locator))
+        except Exception as error:
+            await tell(interaction, refusal(error, visit, locator.target))
+        else:
+            await self.responses.show(interaction, visit, batch, locator.target, locator.page)
+
+    async def _open(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
+        """A panel, or the form for a reason: only for whoever may decide the call, so that nobody fills it in vain."""
+        try:
+            batch = await self.responses.at_once(self._look(visit, locator))
+            request = _decidable(batch, locator.target)
+        except Exception as error:
+            await tell(interaction, refusal(error, visit, locator.target))
+            return
+        why = objection(visit.actor, request, batch)
+        if request.state is not RequestState.PENDING:
+            await tell(interaction, wording.already_settled(batch, request.id))
+        elif why is not None:
+            await tell(interaction, wording.not_allowed(batch, request.id, why))
+        elif locator.verb is Verb.REASON:
+            await open_form(interaction, modals.reason_form(request, locator.page))
+        elif locator.verb is Verb.MORE:
+            await self.responses.panel(interaction, visit, panels.more(batch, request, self._offers, locator.page))
+        elif not self._offers.may_remember(request):
+            await tell(interaction, NO_REMEMBER)
+        else:
+            panel = panels.remember(batch, request, self._offers, locator.page, self._now())
+            await self.responses.panel(interaction, visit, panel)
+
+    async def _open_edit(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
+        if self._editor is None:
+            await tell(interaction, wording.UNKNOWN_REQUEST)
+            return
+        asked = self._editor.request(locator.target, visit.actor, visit.channel, visit.card)
+        try:
+            request = await self.responses.at_once(asked)
+        except Exception as error:
+            await tell(interaction, refusal(error, visit, locator.target))
+            return
+        form = form_for(request.call.args)
+        if (why := self._offers.why_no_edit(request)) or form is None:
+            await tell(interaction, (NO_EDIT.format(why=why),))
+        else:
+            await open_form(interaction, modals.edit_form(request, form, locator.page))
+
+    async def _look(self, visit: Visit, locator: Locator) -> Batch:
+        return await self._desk.look(locator.target, visit.actor, visit.channel, visit.card)
+
+
+def _decidable(batch: Batch, target: str) -> ApprovalRequest:
+    found = next((r for r in batch.requests if r.id == target), None)
+    if found is None:
+        raise UnknownRequest("Unknown request.")
+    return found
