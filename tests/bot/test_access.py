@@ -53,7 +53,7 @@ def test_our_mention_is_taken_out_and_others_stay() -> None:
 
 def test_files_are_set_apart_and_their_names_cannot_break_the_line() -> None:
     text = request_text("<@5>", 5, [Attachment('a"\nb', 3)])
-    assert text.splitlines()[0].startswith("[Attached")
+    assert text.splitlines()[0].startswith("[Files attached")
     assert text.splitlines()[1:] == ['- "a\\"\\nb", 3 bytes']
 
 

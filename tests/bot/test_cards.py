@@ -73,10 +73,10 @@ async def test_a_card_that_cannot_be_posted_says_why(rig: Rig, monkeypatch: pyte
     monkeypatch.setattr(front_end, "CARD_DELAYS", (0.01, 0.01, 0.01))
     asker = await rig.asker()
     await rig.sandbox.overwrite("ops", "Signoff", deny=int(Permission.SEND_MESSAGES))
-    with pytest.raises(CardFailed, match="not permitted"):
+    with pytest.raises(CardFailed, match="lack a permission"):
         await rig.front_end.post_card(make_batch(await rig.place("ops"), asker))
     gone = Place(rig.server, "123456789012345678", "123456789012345678")
-    with pytest.raises(CardFailed, match="gone"):
+    with pytest.raises(CardFailed, match="no longer exists"):
         await rig.front_end.post_card(make_batch(gone, asker))
     await rig.sandbox.fault("POST", "/messages", status=503, times=5)
     with pytest.raises(CardFailed, match="503"):
@@ -111,7 +111,7 @@ async def test_a_deleted_card_is_cancelled_and_that_is_said(rig: Rig, ada: Perso
     batch, seen = await show(rig, make_batch(await rig.place(), await rig.asker()))
     await ada.delete(seen)
     said = await ada.wait_for_message("general", lambda m: "cancelled" in m.text)
-    assert said.text == "The approval card was deleted, so what was still open on the card is cancelled."
+    assert said.text == "The approval card was deleted, so its open requests were cancelled."
     assert rig.desk.batches[batch.id].settled
     assert (str(seen.id), "the card was deleted") in rig.desk.lost
 
@@ -123,7 +123,7 @@ async def test_a_call_accepted_before_the_card_was_deleted_is_said_to_go_on(rig:
     await ada.delete(seen)
     said = await ada.wait_for_message("general", lambda m: "cancelled" in m.text)
     assert [r.state for r in rig.desk.batches[batch.id].requests] == [RequestState.APPROVED, RequestState.CANCELLED]
-    assert said.text.endswith("what was still open on the card is cancelled. What had been accepted goes on.")
+    assert said.text.endswith("its open requests were cancelled. Calls that were already accepted still run.")
 
 
 async def test_cards_deleted_in_bulk_are_cancelled(rig: Rig) -> None:

@@ -65,7 +65,7 @@ async def test_a_giant_reply_is_attached(rig: Rig, max_: Person) -> None:
 
 async def test_an_empty_reply_is_said_to_be(rig: Rig, max_: Person) -> None:
     await rig.front_end.reply(await rig.turn(max_), " \n\x00")
-    assert await from_bot(max_, "general") == ["I have finished, with nothing to say."]
+    assert await from_bot(max_, "general") == ["Done. The model gave no reply text."]
 
 
 async def test_the_reply_of_a_later_round_is_another_message(rig: Rig, max_: Person) -> None:
@@ -118,7 +118,7 @@ async def test_a_thread_that_somebody_deleted_is_not_opened_again(rig: Rig, max_
     await rig.front_end.reply(turn, "three")
     direct = await max_.dm(rig.sandbox.bot_id)
     (told,) = await from_bot(max_, direct.id)
-    assert "the channel or thread is gone" in told
+    assert "the channel or thread no longer exists" in told
     assert told.endswith("three")
     assert await rig.sandbox.rest_calls("POST", "/threads") == []
 
@@ -129,7 +129,7 @@ async def test_a_reply_that_is_not_permitted_reaches_the_asker_privately(rig: Ri
     await rig.front_end.reply(turn, "three")
     direct = await max_.dm(rig.sandbox.bot_id)
     (told,) = await from_bot(max_, direct.id)
-    assert "not permitted" in told
+    assert "lack a permission" in told
     assert told.endswith("three")
 
 
@@ -145,7 +145,7 @@ async def test_a_reply_that_reaches_nobody_is_kept_for_later(rig: Rig, max_: Per
     turn = await rig.turn(max_)
     await rig.sandbox.add_person("Max", accepts_dms=False)
     await rig.sandbox.overwrite("general", "Signoff", deny=int(Permission.SEND_MESSAGES))
-    with pytest.raises(NotDelivered, match="not permitted"):
+    with pytest.raises(NotDelivered, match="lack a permission"):
         await rig.front_end.reply(turn, "three")
     await rig.front_end.notice(turn, "nobody hears this, and nothing breaks")
 

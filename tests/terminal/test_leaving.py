@@ -33,7 +33,7 @@ async def test_a_card_survives_kill_and_is_decided_by_the_next_session(tmp_path:
         await chat.kill()
     async with on_terminal(tmp_path, nursery=nursery) as chat:
         again = await chat.asked()
-        assert "From an earlier session" in again
+        assert "An earlier session left" in again
         assert f"Request {request[1]}" in again
         assert "record durable" not in chat.trace
         await chat.decide("a")
@@ -45,7 +45,7 @@ async def test_a_card_survives_kill_and_is_decided_by_the_next_session(tmp_path:
         await chat.asked()
         chat.press(CTRL_C)
         assert await chat.ends() == 128 + signal.SIGINT
-        assert "It is kept" in chat.text
+        assert "work is kept: run" in chat.text
         assert chat.rows("SELECT state FROM requests ORDER BY rowid DESC LIMIT 1") == [("pending",)]
     async with on_terminal(tmp_path, nursery=nursery) as chat:
         await chat.decide("r")
@@ -61,7 +61,7 @@ async def test_the_unfinished_work_of_a_bot_is_left_alone(tmp_path: Path, nurser
         await store.run(lambda tx: tx.insert_turn(make_turn()))
     async with on_terminal(tmp_path, "--database", "sqlite:///data/signoff.db", nursery=nursery) as chat:
         assert await chat.ends() == 1
-        assert "signoff: The database holds unfinished work of a bot" in chat.text
+        assert "signoff: This database holds unfinished work of a Discord bot" in chat.text
     async with await Store.open(f"sqlite:///{tmp_path}/data/signoff.db") as store:
         assert [turn.state for turn in await store.run(lambda tx: tx.turns_in(*TurnState))] == [TurnState.QUEUED]
 

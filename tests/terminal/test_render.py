@@ -108,7 +108,7 @@ def test_pieces_fit_however_wide_a_terminal_draws_a_letter(line: str, width: int
         ("[red]x[/red]", "[red]x[/red]"),
         ("```python\nprint(1)\n```", "│ print(1)"),
         ("\ud800", r"\u{D800}"),
-        ("", "nothing to say"),
+        ("", "no reply text"),
     ],
 )
 def test_an_answer_shows_what_is_there(markdown: str, shown: str) -> None:

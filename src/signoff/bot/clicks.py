@@ -29,8 +29,8 @@ from signoff.cards.model import Line, Verb
 
 log = logging.getLogger(__name__)
 
-NO_EDIT = "Edit is not offered: {why}."
-NO_REMEMBER: Line = ("Remember is not offered for this call. Nothing was decided.",)
+NO_EDIT = "This call can't be edited: {why}."
+NO_REMEMBER: Line = ("A decision about this call can't be remembered. Nothing was decided.",)
 
 
 class Clicks:

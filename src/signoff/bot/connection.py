@@ -22,12 +22,12 @@ _WRONG_TOKEN = (
 )
 _INTENTS = (
     "Discord refused the gateway intents that the bot asks for (servers, server messages, direct messages). "
-    f"Open {PORTAL}, choose the application, then Bot, switch on what is off under Gateway Intents, and start again."
+    f"Open {PORTAL}, choose the application, then Bot, turn on the missing ones under Gateway Intents, and start again."
 )
 _CLOSED = {
     4004: _WRONG_TOKEN,
     4010: "Discord refused the shard settings of this process.",
-    4011: "Discord asks for shards: the bot is in too many servers for one connection.",
+    4011: "Discord requires shards: the bot is in too many servers for one connection.",
     4012: "Discord no longer accepts this version of its gateway. Update discord.py.",
     4013: _INTENTS,
     4014: _INTENTS,
@@ -62,7 +62,7 @@ async def _login(client: discord.Client, token: str) -> None:
         raise LoginFailed(_WRONG_TOKEN) from error
     except discord.HTTPException as error:
         raise LoginFailed(
-            f"{where} answered {error.status} to the login. If that is not a passing failure, the URL is wrong: "
+            f"{where} answered the login with status {error.status}. If this happens again, the URL is probably wrong: "
             "it should end in a version, as in https://discord.com/api/v10."
         ) from error
     except (aiohttp.ClientError, OSError, TimeoutError) as error:

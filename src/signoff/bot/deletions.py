@@ -22,8 +22,8 @@ from signoff.turns.messages import missing_approvers_notice
 
 log = logging.getLogger(__name__)
 
-SAID = "{what} was deleted, so what was still open on the card is cancelled."
-GOES_ON = "What had been accepted goes on."
+SAID = "{what} was deleted, so its open requests were cancelled."
+GOES_ON = "Calls that were already accepted still run."
 
 
 def said(batch: Batch, what: str) -> str:

@@ -35,10 +35,10 @@ CARD_DELAYS = (0.5, 2.0, 5.0)
 TYPING_EVERY = 8.0
 """Discord shows typing for ten seconds."""
 
-SILENT = "I have finished, with nothing to say."
-AS_FILE = "My answer is too long for messages, so it is attached."
+SILENT = "Done. The model gave no reply text."
+AS_FILE = "My reply is too long for messages, so it is attached."
 MOVED: Line = ("This card was posted again below.",)
-ELSEWHERE = "I could not post my answer where you asked: {reason}. Here it is."
+ELSEWHERE = "I could not post my reply where you asked: {reason}. Here it is."
 
 
 class DiscordFrontEnd:

@@ -48,7 +48,7 @@ def worded(event: dict[str, Any]) -> str:
     by = f"<@{event['by']}>" if event["by"] else "nobody"
     how = "" if event["how"] == event["state"] else f" ({quoting.escape(clip(str(event['how']), 200)[0])})"
     arguments, whole = clip(json.dumps(event["arguments"], ensure_ascii=False), ARGUMENTS)
-    tail = "" if not whole else " (cut here; the record has all of it)"
+    tail = "" if not whole else " (shortened; the record has the full arguments)"
     head = (
         f"**{str(event['state']).upper()}** {quoting.code(str(event['tool']))} by {by}{how}, request {event['request']}"
     )

@@ -26,11 +26,11 @@ from signoff.turns.model import Admission, Attachment, Turn
 
 log = logging.getLogger(__name__)
 
-HELP = "Tell me what to do in the same message as the mention. I ask before I do anything that needs approval."
+HELP = "Mention me and say what to do in the same message. I ask before I do anything that needs approval."
 ROLE_HINT = "Mention me, <@{me}>, not my role."
-BROKEN = "That did not work: your request was not stored, and nothing will run because of it. Please try again."
-FILES = "[Attached to this message; names and sizes only, the contents were not read]"
-STALLED = "Your request is stored, but it could not be started yet. I will try again in a while."
+BROKEN = "Your message could not be stored, so nothing will run. Please try again."
+FILES = "[Files attached to this message: names and sizes only, the contents were not read]"
+STALLED = "Your message is stored, but the run could not start yet. I will try again soon."
 ACCESS_EVERY = 600.0
 LIMITS_EVERY = 30.0
 """Seconds between two refusals to the same person in the same channel."""

@@ -35,8 +35,8 @@ REASON = "reason"
 REASON_ROOM = 1000
 MAX_TITLE = 45
 MAX_ANSWER = 1900
-KEPT = "This is what you typed:"
-KEPT_FILE = "What you typed is attached."
+KEPT = "You typed:"
+KEPT_FILE = "The text that you typed is attached."
 
 
 def edit_form(request: ApprovalRequest, form: Form, page: int) -> ui.Modal:
@@ -59,7 +59,7 @@ def reason_form(request: ApprovalRequest, page: int) -> ui.Modal:
         custom_id=REASON, style=discord.TextStyle.paragraph, max_length=REASON_ROOM, required=True
     )
     modal.add_item(
-        ui.Label[Any](text="Reason", description="The agent gets it, and the card shows it", component=typed)
+        ui.Label[Any](text="Reason", description="The model reads it, and the card shows it", component=typed)
     )
     return modal
 

@@ -19,7 +19,7 @@ from signoff.cards.model import Action, Line
 from signoff.cards.wording import remember_lines
 from signoff.text.visible import clip
 
-TOO_LONG: Line = ("Remember is not offered: the arguments are too long to be quoted here. Nothing was decided.",)
+TOO_LONG: Line = ("A decision can't be remembered: the arguments are too long to show here. Nothing was decided.",)
 
 
 class Panel(ui.LayoutView):
@@ -39,12 +39,12 @@ def said(line: Line) -> Panel:
 
 
 def more(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> Panel:
-    lines = [f"### {quoting.code(clip(request.call.tool, TOOL_ROOM)[0])}", "What else you can do with this call."]
+    lines = [f"### {quoting.code(clip(request.call.tool, TOOL_ROOM)[0])}", "More options for this call."]
     if why := offers.why_no_edit(request):
-        lines.append(f"-# Edit is not offered: {quoting.trusted(why)}.")
+        lines.append(f"-# This call can't be edited: {quoting.trusted(why)}.")
     if not offers.may_remember(request):
         lines.append(
-            "-# Remember is not offered: the operator or the kind of call does not permit it, or it is too long."
+            "-# A decision can't be remembered: the operator or this kind of call does not allow it, or it is too long."
         )
     return Panel(["\n".join(lines)], further_actions(batch, request, offers, page))
 

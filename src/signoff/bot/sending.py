@@ -57,7 +57,7 @@ def reason(error: BaseException) -> str:
     """An error of Discord's in words for people."""
     code = getattr(error, "code", 0)
     if code == UNKNOWN_CHANNEL:
-        return "the channel or thread is gone"
+        return "the channel or thread no longer exists"
     if code == UNKNOWN_MESSAGE:
         return "the message was deleted"
     if code == ARCHIVED:
@@ -67,9 +67,9 @@ def reason(error: BaseException) -> str:
     if code in _MODERATED:
         return "this server's AutoMod refused the text"
     if code in _PERMISSIONS or isinstance(error, discord.Forbidden):
-        return "I am not permitted to post there: View Channel, Send Messages, Send Messages in Threads or Attach Files"
+        return "I lack a permission there: View Channel, Send Messages, Send Messages in Threads or Attach Files"
     if isinstance(error, discord.HTTPException):
-        return f"Discord refused it (status {error.status}, code {error.code})"
+        return f"Discord refused the message (status {error.status}, code {error.code})"
     return "Discord could not be reached"
 
 

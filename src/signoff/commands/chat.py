@@ -39,10 +39,10 @@ PATIENCE = 1.5
 """After so many seconds of leaving it is said what is waited for."""
 LEFT_OPEN = 3
 """The exit code if the input ended before everything was decided and answered."""
-GREETING = "Signoff, model {}. Ctrl-D ends, Ctrl-C leaves; whatever is open then is kept."
-STOPPING = "Leaving. A tool that is running has {:g} seconds; Ctrl-C again leaves at once."
-FOREIGN = "The database holds unfinished work of a bot, whose place is Discord; leave out --database or name another."
-KEPT = "Something is still open. It is kept: `python main.py chat` takes it up again."
+GREETING = "Signoff, model {}. Ctrl-D or Ctrl-C leaves; unfinished work is kept."
+STOPPING = "Leaving. Running tools have {:g} seconds to finish; Ctrl-C again leaves at once."
+FOREIGN = "This database holds unfinished work of a Discord bot. Leave out --database, or name another one."
+KEPT = "Unfinished work is kept: run `python main.py chat` to continue."
 LOG_SIZE = 1_000_000
 
 

@@ -1,7 +1,8 @@
-"""An open card from its first question to its end: shows it, asks about each call, and puts the choice to the desk.
+"""An open card from its first question to its end: shows it, asks about each call, and gives the choice to the desk.
 
-The desk judges; whatever it refuses is said, and asked again. A card that is settled otherwise, by the deadline above
-all, ends the question at once. Leaving in between decides nothing: the card stays open in the database.
+The desk decides whether the choice counts; a refusal is printed, and the question is asked again. If the card is
+settled in another way, for example by its deadline, the question ends at once. If the person leaves, nothing is decided
+and the card stays open in the database.
 """
 
 from __future__ import annotations
@@ -32,8 +33,10 @@ from signoff.terminal.render import covered_lines, draw_card, left, write
 
 log = logging.getLogger(__name__)
 
-ALONE = "{} people have to accept, and at a terminal there is one: it can be rejected here, or it expires."
-NOT_YOU = "You may not decide this{}: it expires by itself. Ctrl-C leaves; the card stays open until then."
+ALONE = "{} people must accept, and a terminal has only one. You can reject the call here, or let it expire."
+NOT_YOU = (
+    "You may not decide this call{}. It expires at its deadline. Ctrl-C leaves, and the card stays open until then."
+)
 
 
 @dataclass
@@ -49,12 +52,12 @@ class CardSession:
     _serving: frozenset[str] = frozenset()
 
     def heard(self, event: Mapping[str, Any]) -> None:
-        """A subscriber of the desk: a request was settled, by whomever."""
+        """Subscribes to the desk: a request was settled, by a person or by a deadline."""
         if event.get("request") in self._serving:
             self._changed.set()
 
     async def serve(self, batch: Batch) -> None:
-        """Until it is settled. Raises Ended if there are no keys any more."""
+        """Ask until the batch is settled. Raises Ended when the input ends."""
         self._serving = frozenset(request.id for request in batch.requests)
         seen: set[str] = set()
         drawn: tuple[int, int] | None = None
@@ -85,14 +88,14 @@ class CardSession:
         return replace(card, calls=tuple(calls))
 
     def _hindrance(self, request: ApprovalRequest, batch: Batch) -> str:
-        """What the card must say where this person cannot do all that it asks for; empty otherwise."""
+        """A note for the card if this person alone cannot decide the request; empty otherwise."""
         why = objection(self.actor, request, batch)
         if why is not None:
             return NOT_YOU.format(f" ({why})" if why else "")
         return ALONE.format(request.quorum) if request.quorum > 1 else ""
 
     def _first(self, batch: Batch) -> ApprovalRequest | None:
-        """The first call that waits and that this person may decide."""
+        """The first open request that this person may decide."""
         return next((r for r in batch.pending if objection(self.actor, r, batch) is None), None)
 
     async def _ask(self, batch: Batch, card: Card, mine: ApprovalRequest | None, seen: set[str]) -> None:
@@ -156,7 +159,7 @@ class CardSession:
 
 
 def refusal(error: Exception, target: str) -> Line:
-    """What to tell the person whose choice did not count."""
+    """The line for a person whose choice did not count."""
     if said := explain_refusal(error, target):
         return said
     log.error("the desk failed on %s", target, exc_info=error)
@@ -164,7 +167,7 @@ def refusal(error: Exception, target: str) -> Line:
 
 
 def _possible(actions: Sequence[Action], requests: Sequence[ApprovalRequest]) -> list[Action]:
-    """Without what one person could never complete."""
+    """The actions that one person alone can complete."""
     if all(request.quorum <= 1 for request in requests):
         return list(actions)
     return [action for action in actions if action.verb in (Verb.REJECT, Verb.REASON, Verb.SKIP, Verb.RAN)]

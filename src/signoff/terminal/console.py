@@ -22,10 +22,10 @@ from signoff.terminal.editing import Draft, editor_command, on_one_line
 from signoff.terminal.sanitize import Block, Inert
 from signoff.text.visible import one_line
 
-NEW_ARGUMENTS = "The arguments are the line below. Write them anew as one JSON object; an empty line changes nothing."
+NEW_ARGUMENTS = "These are the arguments. Type new ones as one JSON object, or an empty line to change nothing."
 JSON = "json> "
 PATIENCE = 1.0
-"""Seconds that an editor has to leave by itself, and the terminal in order, when the session ends."""
+"""Seconds for an editor to exit by itself and restore the terminal when the session ends."""
 CHUNK = 65536
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 TURN = 0.1
@@ -35,18 +35,18 @@ _CLEAR = "\r\x1b[K"
 
 
 class Ended(Exception):
-    """There will be no further line."""
+    """The input has ended."""
 
 
 class Withdrawn(Exception):
-    """What was asked about has changed meanwhile."""
+    """The question no longer applies, because its card has changed."""
 
 
 class Screen:
     def __init__(self, console: Console, *, typed: bool) -> None:
         self._console = console
         self._typed = typed
-        """Whether a person types the answers: they see what they type. A script's answers are written out instead."""
+        """Whether a person types, and so sees the typed lines. Lines from a script are printed instead."""
         self._prompt = ""
         self._at_work = 0
         self._spinner: asyncio.Task[None] | None = None
@@ -69,7 +69,7 @@ class Screen:
             self._spin()
 
     def say(self, words: str, style: str = "") -> None:
-        """Words of ours, or made visible by the caller."""
+        """Print text of our own, or text that the caller has made visible."""
         self.show(Text(words, style))
 
     def prompt(self, words: str) -> None:
@@ -80,14 +80,14 @@ class Screen:
             self._flush()
 
     def answered(self, line: str) -> None:
-        """The prompt has its answer."""
+        """The prompt got its line."""
         asked, self._prompt = self._prompt, ""
         if not self._typed:
             self._console.print(Inert(Text.assemble((asked, "bold"), one_line(line))))
         self._spin()
 
     def withdraw(self) -> None:
-        """Nobody waits for an answer to the prompt any more."""
+        """End the prompt without a line."""
         if self._prompt:
             self._line_break()
         self._prompt = ""
@@ -95,7 +95,7 @@ class Screen:
 
     @contextmanager
     def working(self) -> Generator[None]:
-        """As long as something is under way; several may be."""
+        """Show the spinner while work is under way. Several may be under way at once."""
         self._at_work += 1
         self._spin()
         try:
@@ -142,10 +142,10 @@ class Keyboard:
         self.is_terminal = os.isatty(descriptor)
 
     async def line(self) -> str:
-        """The next line, without its end. Raises Ended. Cancelled, it loses nothing that a pipe has sent."""
+        """The next line, without its line break. Raises Ended. Cancelling it loses nothing that a pipe has sent."""
         while b"\n" not in self._read and not self._ended:
             data = await self._more()
-            # On a terminal this is one Ctrl-D on an empty line; it ends the session just the same.
+            # On a terminal this is Ctrl-D on an empty line, which ends the session too.
             self._ended = not data
             self._read += data
         if not self._read:
@@ -154,7 +154,7 @@ class Keyboard:
         return line.decode("utf-8", "replace").removesuffix("\r")
 
     def forget(self) -> None:
-        """Drop what was typed ahead, so that no key answers a question it was not meant for. A pipe's lines stay."""
+        """Drop keystrokes that were typed ahead, so that no key answers the wrong question. A pipe's lines stay."""
         if not self.is_terminal:
             return
         self._read = b""
@@ -169,7 +169,7 @@ class Keyboard:
         ready: asyncio.Future[None] = loop.create_future()
         try:
             loop.add_reader(self._descriptor, lambda: ready.done() or ready.set_result(None))
-        except PermissionError:  # a file cannot be waited for, and need not be
+        except PermissionError:  # a regular file cannot be waited for, and does not need to be
             await asyncio.sleep(0)
             return os.read(self._descriptor, CHUNK)
         try:
@@ -178,12 +178,12 @@ class Keyboard:
             loop.remove_reader(self._descriptor)
         try:
             return os.read(self._descriptor, CHUNK)
-        except OSError:  # the terminal is gone
+        except OSError:  # the terminal was closed
             return b""
 
 
 def standard_input() -> int:
-    """The descriptor, also where Python has replaced the file object."""
+    """The file descriptor of standard input, even if Python's file object was replaced."""
     try:
         return sys.stdin.fileno()
     except (OSError, ValueError, AttributeError):
@@ -195,7 +195,7 @@ class Device:
         self.screen = screen
         self._keyboard = keyboard
         self.editing = False
-        """An editor has the terminal: an interrupt is for it."""
+        """An editor has the terminal, so an interrupt is meant for the editor."""
 
     def show(self, *parts: RenderableType) -> None:
         self.screen.show(*parts)
@@ -274,7 +274,7 @@ class Device:
 
 
 async def _run(*command: str) -> int:
-    """Cancelled, it ends the program: nobody would be left to read what it writes."""
+    """Run a program. Cancelling this ends the program, because nobody would read what it writes."""
     process = await asyncio.create_subprocess_exec(*command)
     try:
         return await process.wait()

@@ -1,6 +1,6 @@
 """How the driver reaches the person at the terminal. Implements `turns.ports.FrontEnd`: prints, and tells the session.
 
-A card's question is not asked here: the session asks one at a time, and only it reads keys.
+The front end asks no questions: the session asks one at a time, and only the session reads keys.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PERSON = "terminal"
 """The id of the person at the terminal. It never changes, so the next session finds the same workspace and grants."""
 MOST_ENDED = 1000
 ROOM = 8000
-"""Quoted text on a card; a terminal scrolls, but a person should not have to."""
+"""Characters of quoted text on a card: a terminal scrolls, but a person should not have to."""
 
 
 class TerminalFrontEnd:
@@ -42,7 +42,9 @@ class TerminalFrontEnd:
         """Cards and turns whose end was printed, the oldest first."""
 
     async def post_card(self, batch: Batch) -> str:
-        build_card(batch, now=self._now(), room=ROOM, offers=self._offers)  # raises CardFailed while it can be told
+        build_card(
+            batch, now=self._now(), room=ROOM, offers=self._offers
+        )  # raises CardFailed while the driver can still say so
         self.news.put_nowait(batch)
         return card_id(batch)
 
@@ -54,10 +56,10 @@ class TerminalFrontEnd:
             self.close(batch)
 
     async def retire_card(self, batch: Batch) -> None:
-        """What is printed stays; and as both have the same id, it is never told."""
+        """A printed card stays as it is. Both postings have the same id, so the driver never calls this."""
 
     def close(self, batch: Batch) -> None:
-        """Print how the card ended, once, whoever notices first."""
+        """Print how the card ended, once, for the first caller."""
         if not self._is_first(batch.id):
             return
         card = build_card(batch, now=self._now(), room=ROOM, offers=self._offers)
@@ -79,7 +81,7 @@ class TerminalFrontEnd:
             self.news.put_nowait(turn.id)
 
     def _is_first(self, end: str | tuple[str, int]) -> bool:
-        """Whether this end was not printed before. Only so many are remembered: a session may last for weeks."""
+        """Whether this end was not printed before. Only the latest are kept, because a session may last for weeks."""
         if end in self._ended:
             return False
         self._ended[end] = None
@@ -99,13 +101,13 @@ class TerminalFrontEnd:
         except TurnFailed:
             raise  # there will be a reply
         except Exception:
-            # It is tried again in a while. Should there be a notice before that, nobody has to wait for it here.
+            # The step is tried again later. If a notice comes before that, the session stops waiting for the turn.
             self._broken.add(turn.id)
             raise
 
 
 def card_id(batch: Batch) -> str:
-    """The same for every posting: whichever shows it, it is this card."""
+    """The same id for every posting of the card."""
     return f"terminal:{batch.id}"
 
 

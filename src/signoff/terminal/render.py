@@ -1,6 +1,6 @@
-"""A Card as a panel: trusted lines as they are, quoted parts behind a gutter, times as what is left of them.
+"""A Card as a panel: trusted lines unchanged, quoted parts behind a gutter, deadlines as the time that is left.
 
-Words nothing and offers nothing. Rich's markup is never parsed: everything is a `Text` made of our own pieces.
+It has no wording of its own and offers no actions. Rich's markup is never parsed: everything is a `Text`.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ def draw_card(card: Card, now: float) -> RenderableType:
 
 
 def draw_ending(card: Card, now: float) -> RenderableType:
-    """How a card ended: in one line, or in one for each call where they differ."""
+    """How a card ended: one line, or one line for each call if they differ."""
     status = write(card.status or (), now, f"bold {COLOURS[card.tone]}")
     apart = [Text.assemble((call.tool, "bold"), ": ", write(call.outcome, now)) for call in card.calls if call.outcome]
     if not apart:
         status = Text.assemble(status, ": ", Text(", ".join(call.tool for call in card.calls), "bold"))
-    # An argument of that name would stand in quotation marks.
+    # An argument of that name would be in quotation marks.
     reasons = [quote for call in card.calls for quote in call.quotes if quote.label.startswith("Reason given")]
     return Group(status, *apart, *map(draw_quote, reasons))
 
@@ -105,7 +105,7 @@ def _inline(part: Inline, now: float) -> Text:
 
 
 def _trusted(text: str) -> Text:
-    """Words of ours: bold stays bold."""
+    """Our own text: bold stays bold."""
     written = Text()
     end = 0
     for bold in _BOLD.finditer(text):

@@ -1,6 +1,6 @@
-"""One session at the terminal: a line becomes a turn, and the next is read when it has ended.
+"""One session at the terminal: each line becomes a turn, and the next line is read when that turn has ended.
 
-What an earlier process left open comes first. Knows neither the agent nor the store.
+Unfinished turns of an earlier process come first. Knows neither the agent nor the store.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from signoff.turns.model import Turn
 
 PROMPT = "you> "
 TURN = "terminal:"
-"""How the ids of turns begin that were asked for here."""
-EARLIER = "From an earlier session, which ended before this did:"
+"""The prefix of the ids of turns that begin at a terminal."""
+EARLIER = "An earlier session left this unfinished:"
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Session:
     now: Callable[[], float]
 
     async def run(self, left_over: Collection[str] = ()) -> None:
-        """Until the input ends. `left_over`: turns of an earlier process whose answer is still to come."""
+        """Talk until the input ends. `left_over`: ids of an earlier process's turns that have no reply yet."""
         try:
             if left_over:
                 self.device.screen.say(EARLIER, "yellow")

@@ -54,18 +54,18 @@ async def test_protect_makes_the_rule_and_says_it(admin: AdminRig) -> None:
         f"`{admin.administration.own[0].id}`",
         "**ask** `delete_file` when `path` is `/etc/*` or `*.key` unless `force` is `false`",
         f"<@&{role}> or <@{admin.ada.id}>",
-        "2 people have to accept",
-        "not by whoever asked",
+        "2 people must accept",
+        "the asker may not decide",
         "within 10 minutes",
-        "reminder 1 minute before the end with a ping",
+        "reminder 1 minute before the deadline with a ping",
         "`Look twice`",
-        "From the next call on",
+        "Starting with the next call",
     ):
         assert words in text
 
 
 async def test_protect_warns_about_tools_and_arguments_that_are_not_there(admin: AdminRig) -> None:
-    assert "No tool of that name" in private(await admin.run("protect", tool="mcp_later"))
+    assert "No known tool has that name" in private(await admin.run("protect", tool="mcp_later"))
     answer = await admin.run("protect", tool="delete_file", argument="colour", pattern="red")
     assert "never matches" in private(answer)
     assert len(admin.administration.own) == 2
@@ -87,7 +87,7 @@ async def test_protect_says_what_allow_can_do(admin: AdminRig) -> None:
         ({"role": "1"}, "not a role of this server"),
         ({"person": "ECHO"}, "is a bot"),
         ({"person": "OTTO"}, "not a member"),
-        ({"timeout": "soon"}, "timeout must be a time"),
+        ({"timeout": "soon"}, "timeout must be a duration"),
         ({"quorum": 99}, "from 1 to 10"),
         ({"verdict": "maybe"}, "ask, deny or allow"),
         ({"verdict": "deny", "role": "APPROVERS"}, "asks nobody"),
@@ -127,7 +127,7 @@ async def test_policy_shows_the_floor_the_rules_and_the_tools(admin: AdminRig) -
     ):
         assert words in text
     admin.administration.pauses[admin.server] = Pause(admin.server, admin.actor(admin.max), NOW)
-    assert f"**Waiting** by <@{admin.max.id}>" in private(await admin.run("policy"))
+    assert f"**Paused** by <@{admin.max.id}>" in private(await admin.run("policy"))
 
 
 async def test_test_says_what_would_happen(admin: AdminRig) -> None:
@@ -142,20 +142,20 @@ async def test_test_says_what_would_happen(admin: AdminRig) -> None:
     for words in (
         "**asks**",
         r"a rule for delete\_\* says ask",
-        "members with Manage Server and <@&7> or whoever asked",
-        "2 people have to accept",
+        "members with Manage Server and <@&7> or the asker",
+        "2 people must accept",
         "10 minutes",
-        "not by whoever asked",
+        "the asker may not decide",
         "`Hm`",
     ):
         assert words in text
     assert "There is no tool nothing" in private(await admin.run("test", tool="nothing"))
-    assert "not JSON" in private(await admin.run("test", tool="delete_file", arguments="{'path'}"))
+    assert "not valid JSON" in private(await admin.run("test", tool="delete_file", arguments="{'path'}"))
 
 
 async def test_grants_are_listed_masked_and_revoked(admin: AdminRig) -> None:
     channel = (await admin.sandbox.channel("general")).id
-    wide = admin.grant({"path": "a.txt", "password": "hunter2hunter2"})
+    wide = admin.grant({"path": "a.txt", "password": "hunter2hunter2"}, id="wide1234")
     narrow = admin.grant({"path": "``` @everyone"}, conversation=str(channel), choice=Choice.REJECT, uses_left=1)
     old = admin.grant({}, expires=1.0)
     admin.administration.remembered += [wide, narrow, old]
@@ -214,7 +214,7 @@ async def test_pause_and_resume(admin: AdminRig) -> None:
 
 async def test_stop_is_for_this_place_unless_told_otherwise(admin: AdminRig) -> None:
     thread = await admin.ada.open_thread("general", "work")
-    assert "lives in its thread" in private(await admin.run("stop"))
+    assert "in the run's thread" in private(await admin.run("stop"))
     admin.administration.running = 2
     answer = await admin.ada.run(thread, "signoff stop")
     assert "Stopped 2 runs here" in private(answer)

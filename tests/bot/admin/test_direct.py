@@ -87,7 +87,7 @@ async def test_nobody_sees_or_revokes_the_decisions_of_somebody_else_or_of_a_ser
 
 @pytest.mark.parametrize("command", sorted(set(COMMANDS) - set(OWN)))
 async def test_everything_else_works_in_a_server_only(direct: Direct, command: str) -> None:
-    assert "server only" in private(await direct.run(command, **COMMANDS[command]))
+    assert "only in a server" in private(await direct.run(command, **COMMANDS[command]))
     assert direct.rig.administration.calls == []
 
 
@@ -95,7 +95,7 @@ async def test_everything_else_works_in_a_server_only(direct: Direct, command: s
 async def test_whoever_is_not_listed_is_refused(direct: Direct, command: str) -> None:
     """Also an admin of a server: a direct conversation belongs to none."""
     answer = await direct.run(command, direct.rig.ada, forged=True, **COMMANDS[command])
-    assert "server only" in private(answer)
+    assert "only in a server" in private(answer)
     where = await direct.rig.ada.dm("Signoff")
     suggested = await direct.rig.ada.suggest(where, "signoff revoke", "grant", grant="")
     assert suggested.choices == []

@@ -97,7 +97,7 @@ async def test_one_request_is_told_alone_from_page_to_page(admin: AdminRig) -> N
     assert f"newest first, request `{one}`" in first.text
     second = (await admin.ada.click(first, "Older")).updated
     assert shown(second) == list(range(39, 19, -2))
-    assert "as its card and the record have it" in private(await admin.run("audit", request="59"))
+    assert "as its card and the record show it" in private(await admin.run("audit", request="59"))
 
 
 async def test_buttons_work_after_a_restart(idle: AdminRig) -> None:
@@ -177,7 +177,7 @@ async def test_a_failing_page_says_so(admin: AdminRig, caplog: pytest.LogCapture
 
 
 async def test_an_empty_record_says_so(admin: AdminRig) -> None:
-    assert "no such rows" in page(await admin.run("audit")).text
+    assert "No rows match" in page(await admin.run("audit")).text
 
 
 async def test_hostile_rows_neither_ping_nor_break_out_nor_overflow(admin: AdminRig) -> None:

@@ -14,8 +14,8 @@ from signoff.approvals.model import DIRECT, Actor, Place
 from signoff.bot import people
 from signoff.bot.access import Access
 
-NOT_ADMIN = "This takes the permission Manage Server in this server, and you do not have it. Nothing was done."
-NO_SERVER = "This works in a server only, not in a direct conversation."
+NOT_ADMIN = "You need the Manage Server permission in this server. Nothing was done."
+NO_SERVER = "This command works only in a server, not in direct messages."
 
 
 def admin_of(interaction: discord.Interaction[Any]) -> Actor:

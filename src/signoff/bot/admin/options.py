@@ -31,8 +31,8 @@ MOST_PATTERNS = 20
 MOST_PEOPLE = 10
 DURATION_HINT = 'such as "90s", "10m" or "1h", from 0.1 seconds to 30 days'
 
-RELAXABLE = "allow has effect only where the operator's own rule asks and is marked relaxable."
-NONE_RELAXABLE = "No such rule names this tool at the moment, so nothing changes."
+RELAXABLE = "allow takes effect only where an operator rule asks and is marked relaxable."
+NONE_RELAXABLE = "No such rule matches this tool at the moment, so nothing changes."
 
 _ID = re.compile(r"[0-9A-Za-z_-]{1,40}")
 _BAR = re.compile(r"(?<!\\)\|")
@@ -72,9 +72,11 @@ def build_rule(asked: Asked) -> Rule:
     if verdict is not Verdict.ASK:
         _nobody_is_asked(asked, verdict)
     if asked.ping and reminder is None:
-        raise Refused("ping belongs to a reminder: say how long before the end with reminder, or leave ping out.")
+        raise Refused("ping needs a reminder: set reminder to a time before the deadline, or leave ping out.")
     if timeout is not None and reminder is not None and reminder >= timeout:
-        raise Refused("The reminder must be shorter than the timeout: it comes that long before the end.")
+        raise Refused(
+            "reminder must be shorter than timeout: it says how long before the deadline the reminder is posted."
+        )
     return Rule(
         tool,
         verdict,
@@ -96,10 +98,12 @@ def remarks(rule: Rule, tools: Sequence[ToolFacts], operator_rules: Sequence[Rul
     known = [tool for tool in tools if rule.names(tool.name)]
     said: list[str] = []
     if not known:
-        said.append("No tool of that name is known at the moment. The rule is kept and counts once there is one.")
+        said.append("No known tool has that name at the moment. The rule is kept and applies once there is one.")
     for name in dict.fromkeys((*rule.when, *rule.unless)) if known else ():
         if not any(name in tool.arguments for tool in known):
-            said.append("No matching tool has one of these arguments at the moment, and what is absent never matches.")
+            said.append(
+                "No matching tool has one of these arguments at the moment, and a missing argument never matches."
+            )
             break
     names = [tool.name for tool in known] or [rule.tool]
     asking = [one for one in operator_rules if one.verdict is Verdict.ASK and any(map(one.names, names))]
@@ -107,9 +111,11 @@ def remarks(rule: Rule, tools: Sequence[ToolFacts], operator_rules: Sequence[Rul
         useful = any(one.relaxable for one in asking)
         said.append(RELAXABLE if useful else f"{RELAXABLE} {NONE_RELAXABLE}")
     if rule.approvers is not None and any(one.approvers is not None for one in asking):
-        said.append("The operator's rules also say who decides about it: where both match, both must name the person.")
+        said.append(
+            "Operator rules also name approvers for this tool. Where both match, an approver must be named by both."
+        )
     if rule.reminder is not None and rule.timeout is None:
-        said.append("The reminder comes only on cards that have more time than that.")
+        said.append("The reminder is posted only for cards that have more time than that.")
     return said
 
 
@@ -128,7 +134,7 @@ def checked_text(option: str, given: object, room: int, allowed: set[str] | None
         raise Refused(f"{option} is longer than {room} characters.")
     bare = "".join(char for char in text if char not in (allowed or ()))
     if found := visible(bare).findings:
-        raise Refused(f"{option} {found[0]}. Write it without.")
+        raise Refused(f"{option} {found[0]}. Remove that and try again.")
     if "\n" in text or "\t" in text:
         raise Refused(f"{option} must be one line, without tabs.")
     return text
@@ -138,15 +144,15 @@ def _patterns(name_option: str, name: str | None, globs_option: str, globs: str 
     if name is None and globs is None:
         return {}
     if name is None:
-        raise Refused(f"{globs_option} needs {name_option}: say which argument it is about.")
+        raise Refused(f"{globs_option} needs {name_option}: name the argument that it applies to.")
     if globs is None:
-        raise Refused(f"{name_option} needs {globs_option}: say which values, or * for any.")
+        raise Refused(f"{name_option} needs {globs_option}: give the values that match, or * for any.")
     argument = checked_text(name_option, name, ARGUMENT_ROOM)
     parts = [part.strip() for part in _BAR.split(checked_text(globs_option, globs, PATTERN_ROOM))]
     if not all(parts):
-        raise Refused(rf"{globs_option} has an empty part: | separates patterns. For the character itself write \|.")
+        raise Refused(rf"{globs_option} has an empty pattern: | separates patterns. Write \| for the character itself.")
     if len(parts) > MOST_PATTERNS:
-        raise Refused(f"{globs_option} has more than {MOST_PATTERNS} patterns: make several rules.")
+        raise Refused(f"{globs_option} has more than {MOST_PATTERNS} patterns. Make several rules instead.")
     found = tuple(dict.fromkeys(part.replace(r"\|", "|") for part in parts))
     for glob in found:
         _compile(globs_option, glob)
@@ -157,7 +163,7 @@ def _compile(option: str, glob: str) -> None:
     try:
         re.compile(fnmatch.translate(glob))
     except (re.error, OverflowError, RecursionError):
-        raise Refused(f"{option} is no pattern that can be used: check its brackets.") from None
+        raise Refused(f"{option} is not a valid pattern: check its brackets.") from None
 
 
 def _quorum(asked: Asked) -> int:
@@ -165,7 +171,7 @@ def _quorum(asked: Asked) -> int:
     if type(quorum) is not int or not 1 <= quorum <= MOST_PEOPLE:
         raise Refused(f"quorum must be a whole number from 1 to {MOST_PEOPLE}.")
     if quorum > 1 and asked.person is not None and asked.role is None:
-        raise Refused(f"{quorum} people have to accept, but only one person may decide. Name a role, or lower quorum.")
+        raise Refused(f"{quorum} people must accept, but only one person may decide. Name a role, or lower quorum.")
     return quorum
 
 
@@ -175,7 +181,7 @@ def _seconds(option: str, given: object) -> float | None:
     try:
         return _duration.validate_python(given.strip() if isinstance(given, str) else "")
     except ValidationError:
-        raise Refused(f"{option} must be a time {DURATION_HINT}.") from None
+        raise Refused(f"{option} must be a duration {DURATION_HINT}.") from None
 
 
 def _approvers(asked: Asked) -> tuple[str, ...] | None:
@@ -196,14 +202,14 @@ def _nobody_is_asked(asked: Asked, verdict: Verdict) -> None:
         "message": verdict is Verdict.ALLOW and asked.message is not None,
     }
     if set_ := [option for option, is_set in given.items() if is_set]:
-        raise Refused(f"{verdict} asks nobody, so it takes no {', '.join(set_)}: leave that out, or choose ask.")
+        raise Refused(f"{verdict} asks nobody, so {', '.join(set_)} can't be set. Leave that out, or choose ask.")
 
 
 def checked_id(what: str, given: object) -> str:
     """An id that can be one, however it was typed."""
     found = given.strip() if isinstance(given, str) else ""
     if not _ID.fullmatch(found):
-        raise Refused(f"That is not the id of a {what}: choose one of those that are suggested.")
+        raise Refused(f"That is not a {what} id. Choose one of the suggestions.")
     return found
 
 
@@ -214,10 +220,10 @@ def read_arguments(text: str) -> JsonObject:
         found = json.loads(text, object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite)
         json.dumps(found, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
-        raise Refused(f"arguments is not JSON: {error.msg} at character {error.pos + 1}. {example}") from None
+        raise Refused(f"arguments is not valid JSON: {error.msg} at character {error.pos + 1}. {example}") from None
     except (ValueError, RecursionError, TypeError):
         raise Refused(
-            f"arguments cannot be used: too deep, a name twice, or no text or number as JSON has them. {example}"
+            f"arguments is nested too deeply, repeats a name, or holds a value that JSON does not allow. {example}"
         ) from None
     if not isinstance(found, dict):
         raise Refused(f"arguments is not a JSON object. {example}")

@@ -42,8 +42,8 @@ log = logging.getLogger(__name__)
 
 Interaction = discord.Interaction[Any]
 MOST_TEXT = 4000
-FAILED = "This page could not be shown. The reason is in the bot's log; try again, or use /signoff audit."
-UNKNOWN_PAGE = "There is no such page. Use /signoff audit."
+FAILED = "This page could not be shown. The reason is in the bot's log. Try again, or use /signoff audit."
+UNKNOWN_PAGE = "This page does not exist. Use /signoff audit."
 CHOICES = [app_commands.Choice(name=entry.label, value=kind) for kind, entry in KINDS.items()]
 
 
@@ -131,7 +131,7 @@ def fitting(page: Page, texts: Sequence[str | None], filters: Filters) -> list[s
     found: list[str] = []
     for room in (ARGUMENTS_ROOM, ARGUMENTS_ROOM // 2, ARGUMENTS_ROOM // 4, 0):
         rows = [row_text(row, text, room) for row, text in zip(page.rows, texts, strict=True)]
-        found = [sendable(text) for text in (_title(filters), *(rows or ["There are no such rows."]))]
+        found = [sendable(text) for text in (_title(filters), *(rows or ["No rows match."]))]
         if sum(map(size, found)) <= MOST_TEXT:
             break
     return found
@@ -142,7 +142,7 @@ def _title(filters: Filters) -> str:
     narrowed += [f"about {quoted(filters.tool, 64)}"] if filters.tool else []
     narrowed += [KINDS[filters.kind].label] if filters.kind else []
     narrowed += [f"request {quoted(filters.request, 16)}"] if filters.request else []
-    return f"**The record of this server**, newest first{''.join(f', {part}' for part in narrowed)}"
+    return f"**Record of this server**, newest first{''.join(f', {part}' for part in narrowed)}"
 
 
 async def _say(interaction: Interaction, text: str) -> None:
@@ -153,12 +153,12 @@ async def _say(interaction: Interaction, text: str) -> None:
 
 
 def add_record_command(group: app_commands.Group, record: Record, suggestions: Suggestions) -> None:
-    @group.command(description="The record: who decided what, when, and how it ended")
+    @group.command(description="Show the record: who decided what, when, and how it ended")
     @app_commands.describe(
         person="only what this person did",
         tool="only about this tool",
-        kind="only what is of this kind",
-        request="only about this request: its id, as its card shows it",
+        kind="only rows of this kind",
+        request="only about this request (the id is on its card)",
     )
     @app_commands.choices(kind=CHOICES)
     @app_commands.autocomplete(tool=suggestions.tools())

@@ -19,8 +19,8 @@ PAGE = 10
 LOOK = 100
 """So many rows are fetched at once when newer ones are looked for."""
 MOST_ID = 100
-TOOL_HINT = "tool must be a tool's name as the record has it: no blanks, at most 64 characters."
-REQUEST_HINT = "request must be a request's id as its card and the record have it: 16 digits and letters from a to f."
+TOOL_HINT = "tool must be a tool name as the record shows it: no spaces, at most 64 characters."
+REQUEST_HINT = "request must be a request id as its card and the record show it: 16 digits and letters from a to f."
 
 Fetch = Callable[[int | None, int], Awaitable[Sequence[AuditRow]]]
 """(before, limit) -> rows, newest first."""
@@ -68,7 +68,7 @@ def checked_filters(actor: str | None, tool: object, kind: object, request: obje
     if tool is not None and not (name and re.fullmatch(_TOOL, name)):
         raise Refused(TOOL_HINT)
     if kind is not None and kind not in KINDS:
-        raise Refused("kind must be one of those that are suggested.")
+        raise Refused("kind must be one of the suggested kinds.")
     one = request.strip().lower() if isinstance(request, str) else None
     if request is not None and not (one and re.fullmatch(r"[0-9a-f]{16}", one)):
         raise Refused(REQUEST_HINT)
@@ -84,7 +84,7 @@ def write_id(spot: Spot) -> str:
     way = "o" if spot.older else "n"
     written = f"signoff:log:{way}{filters.request or ''}:{_write(spot.seq)}:{actor}:{kind}:{filters.tool or ''}"
     if size(written) > MOST_ID:
-        raise Refused("These filters are too long together: leave out the person, or the tool.")
+        raise Refused("These filters are too long together. Leave out the person or the tool.")
     return written
 
 

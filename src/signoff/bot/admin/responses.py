@@ -18,7 +18,7 @@ PATIENCE = 1.5
 """Seconds before Discord is asked for more time; its own limit is three, and the way there counts."""
 MOST_PARTS = 3
 """What takes more messages than this is attached."""
-ATTACHED = "This is too long for messages, so it is attached."
+ATTACHED = "The response is too long for messages, so it is attached."
 SAYING = 1500
 
 

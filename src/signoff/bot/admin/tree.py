@@ -29,8 +29,8 @@ from signoff.turns.administration import Administration
 
 log = logging.getLogger(__name__)
 
-FAILED = "That did not work, and I cannot say whether anything was done. The reason is in the bot's log."
-STRANGE = "I do not know this command in this form. Discord may show an old list: restart Discord and try again."
+FAILED = "The command failed, and it may or may not have taken effect. The reason is in the bot's log."
+STRANGE = "I don't recognize this command in this form. Discord may show an old list: restart Discord and try again."
 
 
 def signoff_group(
@@ -81,7 +81,7 @@ class AdminTree(app_commands.CommandTree[discord.Client]):
         except Exception as error:
             if not self.client.is_closed():
                 said = " ".join(str(error).split())[:300] or type(error).__name__
-                log.error("Discord did not take the /signoff commands, those it knows stay as they are: %s", said)
+                log.error("Discord refused the /signoff commands, so it keeps the ones that it has: %s", said)
 
     async def interaction_check(self, interaction: discord.Interaction[discord.Client], /) -> bool:
         """Before every command and every suggestion; most of them then ask for an admin."""

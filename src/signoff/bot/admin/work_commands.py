@@ -36,45 +36,45 @@ def add_work_commands(
     now: Callable[[], float],
     access: Access,
 ) -> None:
-    @group.command(description="Decisions that are remembered here")
+    @group.command(description="List the remembered decisions")
     async def grants(interaction: Interaction) -> None:
         actor = owner_of(interaction, access)
         found = await in_time(interaction, admin.grants(actor))
         standing = [one for one in found if one.stands(now())]
         await tell(interaction, listing.grants_text(standing, mask), name="grants")
 
-    @group.command(description="Forget a remembered decision: such calls ask again")
+    @group.command(description="Forget a remembered decision, so that such calls ask again")
     @app_commands.describe(grant="the grant's id, as /signoff grants shows it")
     @app_commands.autocomplete(grant=suggestions.grants())
     async def revoke(interaction: Interaction, grant: Range[str, 1, 100]) -> None:
         actor = owner_of(interaction, access)
         gone = await in_time(interaction, admin.revoke(checked_id("grant", grant), actor))
         said = f"Revoked: grant {listing.quoted(gone.id)} of {listing.who(gone.by)} for {listing.quoted(gone.tool)}."
-        await tell(interaction, f"{said} Such calls ask again from the next one on.")
+        await tell(interaction, f"{said} Such calls ask again, starting with the next one.")
 
-    @group.command(description="The cards that are open in this server, posted once more")
-    @app_commands.describe(repost="whether to post them again at the end of their channels (default: True)")
+    @group.command(description="List the open cards of this server and post them again")
+    @app_commands.describe(repost="post them again at the end of their channels (default: True)")
     async def pending(interaction: Interaction, repost: bool = True) -> None:
         actor = admin_of(interaction)
         text = await in_time(interaction, _pending(admin, actor, repost=repost is not False))
         await tell(interaction, text, name="pending")
 
-    @group.command(description="Stop everything in this server: open cards are cancelled, nothing new starts")
+    @group.command(description="Pause this server: cancel the open cards and start nothing new")
     async def pause(interaction: Interaction) -> None:
         actor = admin_of(interaction)
         cancelled = await in_time(interaction, admin.pause(actor))
         cards = "No card was open" if not cancelled else f"{cancelled} open card{_s(cancelled)} cancelled"
-        await tell(interaction, f"Waiting. {cards}; nothing new starts in this server until /signoff resume.")
+        await tell(interaction, f"Paused. {cards}. Nothing new starts in this server until /signoff resume.")
 
     @group.command(description="Let runs start again after /signoff pause")
     async def resume(interaction: Interaction) -> None:
         actor = admin_of(interaction)
         was_paused = await in_time(interaction, admin.resume(actor))
-        said = "Resumed: new requests start again. What was cancelled stays cancelled."
+        said = "Resumed. New runs start again. Cancelled cards stay cancelled."
         await tell(interaction, said if was_paused else "This server was not paused. Nothing has changed.")
 
-    @group.command(description="End the runs of this channel or thread, or of the whole server")
-    @app_commands.describe(everywhere="the whole server instead of this channel or thread (default: False)")
+    @group.command(description="Stop the runs in this channel or thread, or in the whole server")
+    @app_commands.describe(everywhere="stop the runs of the whole server (default: False)")
     async def stop(interaction: Interaction, everywhere: bool = False) -> None:
         actor = admin_of(interaction)
         whole = everywhere is True
@@ -85,7 +85,7 @@ def add_work_commands(
         elif whole:
             said = "Nothing was running in this server."
         else:
-            said = "Nothing was running here. A run lives in its thread: use this there, or with everywhere:True."
+            said = "Nothing was running here. Use this command in the run's thread, or set everywhere:True."
         await tell(interaction, said)
 
 
