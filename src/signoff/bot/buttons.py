@@ -1,8 +1,10 @@
-"""The ids of our buttons and forms: locators, read to the letter or not at all. They grant nothing.
+"""Our buttons, and the ids of buttons and forms. An id is a locator: it says where, and it gives nobody any right.
 
-A button's id is `signoff:VERB:TARGET:REVISION:PAGE`: what was pressed, on which request or batch, and what was on the
-card when it was drawn. An id that leaves anything out is not ours. A form's id names the request, and for an edit the
-arguments that were in it, so that it can be handled by a process that never opened it. Knows no Discord.
+A button's id is `signoff:VERB:TARGET:REVISION:PAGE`: the choice, the request or batch, and the
+revision and page that the card showed. An id that does not match exactly is not ours. A form's id names the request,
+and for an edit the digest of its arguments, so that a process can handle a form that an earlier process opened.
+
+All buttons are DynamicItems, which work after a restart. A view that mixed them with plain items would lose that.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from signoff.cards.model import Action, Style, Verb
 MAX_ID = 100
 MAX_LABEL = 80
 DIGEST = 32
-"""So much of a digest is in a form's id."""
+"""Characters of a digest in a form's id."""
 
 CLAIMED = "signoff:claimed"
 """The key in an interaction's extras under which the pressed button leaves itself; see `client.Bot.on_interaction`."""
@@ -64,9 +66,9 @@ def custom_id(action: Action) -> str:
     return f"signoff:{action.verb}:{action.target}:{action.revision}:{action.page}"
 
 
-def parse(found: object) -> Locator | None:
-    """What a button's id says, or None if it is not one of ours to the letter."""
-    match = CUSTOM_ID.fullmatch(found) if isinstance(found, str) and len(found) <= MAX_ID else None
+def parse(custom_id: object) -> Locator | None:
+    """Read a button's id; None if it is not exactly one of ours."""
+    match = CUSTOM_ID.fullmatch(custom_id) if isinstance(custom_id, str) and len(custom_id) <= MAX_ID else None
     return located(match) if match else None
 
 
@@ -74,8 +76,8 @@ def located(match: re.Match[str]) -> Locator:
     return Locator(Verb(match["verb"]), match["target"], int(match["revision"]), int(match["page"]))
 
 
-def parse_form(found: object) -> FormLocator | None:
-    match = FORM_ID.fullmatch(found) if isinstance(found, str) and len(found) <= MAX_ID else None
+def parse_form(custom_id: object) -> FormLocator | None:
+    match = FORM_ID.fullmatch(custom_id) if isinstance(custom_id, str) and len(custom_id) <= MAX_ID else None
     if match is None:
         return None
     return FormLocator(FormKind(match["kind"]), match["target"], int(match["page"]), match["digest"])
@@ -89,7 +91,7 @@ _STYLES = {
 
 
 class ApprovalButton(ui.DynamicItem[ui.Button[Any]], template=CUSTOM_ID):
-    """One button of a card or a panel."""
+    """One button of a card or a panel. A press leaves the button in the interaction for the bot's event handler."""
 
     def __init__(self, button: ui.Button[Any], locator: Locator) -> None:
         super().__init__(button)
@@ -109,7 +111,7 @@ class ApprovalButton(ui.DynamicItem[ui.Button[Any]], template=CUSTOM_ID):
     async def from_custom_id(
         cls, interaction: discord.Interaction[Any], item: ui.Item[Any], match: re.Match[str], /
     ) -> ApprovalButton:
-        # No await before this line: the library's fallback event is handled right after this task's first step.
+        # No await before this line: the interaction event is handled right after this task's first step.
         button = interaction.extras[CLAIMED] = cls(cast(ui.Button[Any], item), located(match))
         return button
 

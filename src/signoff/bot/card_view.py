@@ -1,8 +1,6 @@
 """ApprovalView: a Card as a Components V2 message, with buttons that work after a restart.
 
-It words nothing and decides nothing. A button's id is a locator: which request, which choice. Who may press it is
-judged by the desk at the click. The buttons are all DynamicItems: a view that mixes them with plain items would take
-the whole class down with it.
+It has no wording of its own and decides nothing: the desk checks at the click who may press a button.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ _COLOURS = {
 
 
 class ApprovalView(ui.LayoutView):
-    """The card itself. The deadline is the database's, so the view has no timeout of its own."""
+    """The card itself. The deadline is in the database, so the view has no timeout."""
 
     def __init__(self, card: Card) -> None:
         super().__init__(timeout=None)
@@ -49,7 +47,7 @@ class ApprovalView(ui.LayoutView):
         self.add_item(box)
 
     def overflow(self) -> str:
-        """Which of Discord's limits this view breaks, or nothing. The library checks only the number of components."""
+        """The Discord limit that this view breaks, or "". discord.py checks only the number of components."""
         texts = [item.content for item in self.walk_children() if isinstance(item, ui.TextDisplay)]
         if sum(map(size, texts)) > MAX_TEXT:
             return f"{self.content_length()} characters of text"
@@ -59,7 +57,7 @@ class ApprovalView(ui.LayoutView):
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A card that fits, ready to send. Files are made anew for each sending: discord.py uses them up."""
+    """A card that fits, ready to send. Each attempt needs new files, because discord.py consumes them."""
 
     card: Card
     view: ApprovalView
@@ -71,7 +69,7 @@ class Rendered:
 def render(
     batch: Batch, now: float, *, can_attach: bool = True, page: int = 0, offers: Offers | None = None
 ) -> Rendered:
-    """A page of the batch's card within Discord's limits. What does not fit is left to its file, never cut here."""
+    """Render a page of the card within Discord's limits. Text that does not fit is in a file, never cut here."""
     card = fit_card(batch, now=now, limit=MAX_TEXT, size=_measure, can_attach=can_attach, page=page, offers=offers)
     try:
         view = ApprovalView(card)
@@ -86,7 +84,7 @@ def render(
 
 
 def _measure(card: Card) -> int:
-    """What Discord counts: the text with all its markup."""
+    """The size as Discord counts it: text with all its markup."""
     calls = (_call(call) for call in card.calls)
     return sum(size(text) for text in (_head(card), *calls, _words(card), *_tail(card)))
 
@@ -139,7 +137,7 @@ def _call(call: CardCall) -> str:
 def _quote(quote: Quote) -> Iterator[str]:
     text, said = quoting.block(quote.text, "diff" if quote.diff else "")
     label = " ".join(quote.label.split())
-    # An argument's name is one word and reads best as code; labels of ours are words.
+    # An argument's name is one word and reads best as code; our own labels have several words.
     yield f"**{quoting.escape(label)}**" if " " in label else quoting.code(label)
     yield text
     for note in (quote.note, said):

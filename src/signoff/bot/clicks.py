@@ -1,7 +1,7 @@
-"""What a press on a button of ours leads to: a decision, another page, a private panel or a form.
+"""Clicks on our buttons: each leads to a decision, another page, a private panel or a form.
 
-Knows how to answer, not who may decide: the desk judges that, every time. Nothing raised here goes further: the library
-would swallow it, and the person would see Discord's "This interaction failed" without a word why.
+It knows how to respond, not who may decide: the desk checks that at every click. Nothing raised here goes further:
+discord.py would only log it, and the person would see "This interaction failed" without a reason.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NO_REMEMBER: Line = ("A decision about this call can't be remembered. Nothing wa
 
 
 class Clicks:
-    """Answers every press on a button of ours, and every form of ours."""
+    """Responds to every press of our buttons and to every submitted form."""
 
     def __init__(
         self,
@@ -55,32 +55,32 @@ class Clicks:
 
     async def click(self, interaction: discord.Interaction[Any], locator: Locator) -> None:
         try:
-            found = visit(interaction)
-            if isinstance(found, Visit):
-                await self._press(interaction, found, locator)
+            visitor = visit(interaction)
+            if isinstance(visitor, Visit):
+                await self._press(interaction, visitor, locator)
             else:
-                await tell(interaction, found)
+                await tell(interaction, visitor)
         except Failure as error:
             log.warning("a click by %s on %s got no answer: %s", interaction.user, locator.target, error)
         except Exception:
             log.exception("a click on %s failed", locator.target)
 
     async def unclaimed(self, interaction: discord.Interaction[Any]) -> None:
-        """The fallback: forms, and components that no button took, being gone from the message, forged, or very old."""
-        found = (interaction.data or {}).get("custom_id")
+        """The fallback: submitted forms, and presses of buttons that are deleted from their message, forged or old."""
+        custom_id = (interaction.data or {}).get("custom_id")
         if interaction.type is discord.InteractionType.modal_submit:
-            if (form := parse_form(found)) is not None:
+            if (form := parse_form(custom_id)) is not None:
                 await self._forms.submit(interaction, form)
         elif interaction.type is discord.InteractionType.component:
-            await self._absent(interaction, parse(found))
+            await self._absent(interaction, parse(custom_id))
 
     async def _absent(self, interaction: discord.Interaction[Any], locator: Locator | None) -> None:
-        """A press on a button that is not on the message. It may have been there a moment ago, so it is heard; but
-        what would run something must still be offered, word for word, by the card as it stands."""
+        """A press of a button that is not on its message. It may have been there a moment ago, so it counts; but a
+        press that would run something counts only if the card still offers exactly that."""
         refused: Line | None = wording.UNKNOWN_REQUEST
-        found = visit(interaction)
-        if locator is not None and isinstance(found, Visit):
-            refused = await self._not_offered(found, locator)
+        visitor = visit(interaction)
+        if locator is not None and isinstance(visitor, Visit):
+            refused = await self._not_offered(visitor, locator)
             if refused is None:
                 await self.click(interaction, locator)
                 return
@@ -96,7 +96,7 @@ class Clicks:
         try:
             batch = await self._desk.look(locator.target, visit.actor, visit.channel, visit.card)
             is_open = any(locator.target in (batch.id, r.id) for r in batch.pending)
-            # The desk itself has the words for what is settled or out of date.
+            # The desk itself explains what is settled or out of date.
             heard = not is_open or locator.revision != batch.revision or self._offered(batch, locator)
         except Exception as error:
             return refusal(error, visit, locator.target)
@@ -108,7 +108,7 @@ class Clicks:
             actions = [a for r in requests for a in remember_actions(batch, r, self._offers, locator.page)]
         else:
             card = render(batch, self._now(), page=locator.page, offers=self._offers).card
-            # Whether this page's files are with the message cannot be seen from here.
+            # From here it cannot be seen whether the message has the files of this page.
             actions = [] if card.files else [*card.buttons]
         drawn = (locator.verb, locator.target, locator.revision, locator.page)
         return any((a.verb, a.target, a.revision, a.page) == drawn for a in actions)
@@ -153,7 +153,7 @@ class Clicks:
             await self.responses.show(interaction, visit, batch, locator.target, locator.page)
 
     async def _open(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
-        """A panel, or the form for a reason: only for whoever may decide the call, so that nobody fills it in vain."""
+        """Open a panel or the form for a reason. Only approvers get one, so that nobody fills it in for nothing."""
         try:
             batch = await self.responses.at_once(self._look(visit, locator))
             request = _decidable(batch, locator.target)
@@ -196,7 +196,7 @@ class Clicks:
 
 
 def _decidable(batch: Batch, target: str) -> ApprovalRequest:
-    found = next((r for r in batch.requests if r.id == target), None)
-    if found is None:
+    request = next((r for r in batch.requests if r.id == target), None)
+    if request is None:
         raise UnknownRequest("Unknown request.")
-    return found
+    return request

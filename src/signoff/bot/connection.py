@@ -1,6 +1,6 @@
-"""Logging in and staying connected, with failures as one line that says what to do. Knows the library's clients only.
+"""Logging in and staying connected. Each failure is one line that says what to do. Knows only discord.py's client.
 
-A gateway that drops later is not a failure: discord.py resumes or reconnects by itself.
+A gateway connection that drops later is not a failure: discord.py resumes or reconnects by itself.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _CLOSED = {
 
 
 def point_at(api_url: str | None, gateway_url: str | None) -> None:
-    """Use another server that speaks Discord's protocol. Process-wide, because the library keeps these on classes.
+    """Use another server that speaks Discord's protocol. This is process-wide, because discord.py keeps it on classes.
 
-    The CDN is left alone: nothing here downloads from it.
+    The CDN address stays as it is: the bot downloads nothing from it.
     """
     if api_url:
         Route.BASE = _checked("DISCORD_API_URL", api_url, ("http", "https"), "http://127.0.0.1:9000/api/v10")
@@ -83,7 +83,7 @@ async def _serve(client: discord.Client) -> None:
         told = _CLOSED.get(error.code, f"Discord closed the gateway with code {error.code}. Start again.")
         raise LoginFailed(told) from error
     except AttributeError as error:
-        # The library retries a first connection with fields of a socket that it never had.
+        # discord.py retries a first connection with fields of a socket that it never had.
         first = error.__context__
         if client.ws is not None or first is None:  # pyright: ignore[reportUnnecessaryComparison]
             raise

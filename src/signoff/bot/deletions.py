@@ -1,6 +1,7 @@
-"""Cards that somebody deleted, alone or with their thread or channel: what was open is cancelled, and that is said.
+"""Deletions in Discord: of cards, of their threads and channels, and of roles that may decide.
 
-Knows message ids and asks the desk; which of them is a card, and whether it is still open, only the desk knows.
+Open requests of a deleted card are cancelled, and a missing approver is named on the card; people are told of both.
+Only the desk knows which message is a card, what is open, and who may decide, so everything here asks the desk.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ GOES_ON = "Calls that were already accepted still run."
 
 
 def said(batch: Batch, what: str) -> str:
-    """A call that was accepted before stays accepted: whoever deleted the card must not think that they stopped it."""
+    """The notice. Calls accepted before the deletion still run, and the person who deleted the card must know that."""
     accepted = any(request.state is RequestState.APPROVED for request in batch.requests)
     return " ".join([SAID.format(what=what), *([GOES_ON] if accepted else [])])
 
@@ -36,7 +37,10 @@ KEPT = 10_000
 
 
 class DeletedChannels:
-    """Forgets the oldest first. What was deleted while we were down is not in here."""
+    """Channels and threads that were deleted while the bot was connected: a reply must not open them again.
+
+    It forgets the oldest first.
+    """
 
     def __init__(self, kept: int = KEPT) -> None:
         self._kept = kept
@@ -80,8 +84,8 @@ class DeletedCards:
         try:
             ended = await cancelling
         except Exception:
-            # Still open, and still closed in effect: nobody can accept it, and its deadline ends it.
-            log.exception("a card is gone, but its request could not be cancelled")
+            # The request is still open, but nobody can accept it any more, and its deadline ends it.
+            log.exception("a card was deleted, but its requests could not be cancelled")
             return ()
         if ended is None:
             return ()
@@ -93,7 +97,7 @@ class DeletedCards:
         try:
             await sending.send(self._client, channel, text, key=nonce("lost", batch.id), answers=answers)
         except Failure as error:
-            log.info("could not say in %s that a card was lost: %s", channel, error)
+            log.info("could not say in %s that a card was deleted: %s", channel, error)
             if sending.lasting(error):
                 await self._whisper(batch, text)
 
@@ -103,10 +107,16 @@ class DeletedCards:
             direct = await sending.while_open(self._client, opening)
             await sending.send(self._client, str(direct.id), text, key=nonce("lost", batch.id, "direct"))
         except Failure as error:
-            log.info("could not tell %s that a card was lost: %s", batch.asker.id, error)
+            log.info("could not tell %s that a card was deleted: %s", batch.asker.id, error)
 
 
 class MissingApprovers:
+    """Roles and people who may decide, and no longer exist while a card is open: the card says so, and a notice too.
+
+    Without a privileged intent, Discord does not report people who leave. The desk notices them at the start, or when
+    their vote is counted.
+    """
+
     def __init__(self, client: discord.Client, desk: Desk, refresh: Refresh) -> None:
         self._client = client
         self._desk = desk
@@ -116,12 +126,12 @@ class MissingApprovers:
         await self.look(f"role:{role}")
 
     async def look(self, naming: str = "") -> None:
-        """Whether everybody is still there, or those whom the deletion of one role concerns."""
+        """Check all approvers of open cards, or only the one that `naming` names, such as `role:12`."""
         try:
             changed = await self._desk.recheck_approvers(naming)
         except Exception:
-            # Nothing is open to anybody by that: who is gone cannot click, and the deadline ends what is left.
-            log.exception("could not look whether those who may decide are still there")
+            # This lets nobody decide: a missing approver cannot click, and the deadline ends the rest.
+            log.exception("could not check for missing approvers")
             return
         for batch in changed:
             await self._say(batch)
@@ -131,17 +141,17 @@ class MissingApprovers:
     async def _redraw(self, batch: Batch) -> None:
         drawn: Batch | None = None
         try:
-            # Until it is what is stored: a click may draw the same card at the same moment.
+            # Repeat until the card shows what is stored: a click may draw the same card at the same moment.
             while (latest := await self._desk.look(batch.id, batch.asker, batch.place.channel, None)) != drawn:
                 await self._refresh(latest)
                 drawn = latest
         except SignoffError as error:
-            log.warning("the card of %s does not show who is gone: %s", batch.id, error)
+            log.warning("the card of %s does not show its missing approvers: %s", batch.id, error)
 
     async def _say(self, batch: Batch) -> None:
-        words = missing_approvers_notice(batch)
-        key = nonce("gone", batch.id, words)
+        notice = missing_approvers_notice(batch)
+        key = nonce("gone", batch.id, notice)
         try:
-            await sending.send(self._client, batch.place.channel, words, key=key, answers=batch.card_message)
+            await sending.send(self._client, batch.place.channel, notice, key=key, answers=batch.card_message)
         except Failure as error:
-            log.warning("could not say in %s that an approver is gone: %s", batch.place.channel, error)
+            log.warning("could not say in %s that an approver is missing: %s", batch.place.channel, error)

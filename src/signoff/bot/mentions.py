@@ -1,4 +1,4 @@
-"""From a message to a turn: who is asking, where, what, and the thread to answer in.
+"""From a mention to a turn: the asker, the place, the text, and the thread for the reply.
 
 The turn is stored before its thread is opened, so a crash in between loses nothing. Knows neither cards nor the agent.
 """
@@ -42,7 +42,7 @@ _THREADED = (discord.ChannelType.text, discord.ChannelType.news)
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where a message stands: the place to answer in, the channels that count for access, whether a thread is due."""
+    """Where a message is: the place for the reply, the channel ids for the access check, whether to open a thread."""
 
     place: Place
     channels: frozenset[str]
@@ -58,7 +58,7 @@ class Mentions:
         self._refused: OrderedDict[tuple[int, int], float] = OrderedDict()
 
     async def hear(self, message: discord.Message) -> None:
-        """Take a message from the gateway. Never raises, but for a client that is closed: that ends the task."""
+        """Handle a message from the gateway. Never raises, except that a closed client ends the task."""
         try:
             await self._hear(message)
         except Failure as error:
@@ -118,7 +118,7 @@ class Mentions:
             if admission.kind == "queued":
                 await self._say_queued(message, place, admission)
         except Exception:
-            # It is let go all the same, or it would keep its place; its thread is tried again when there is an answer.
+            # It still starts, or it would block its conversation; the reply tries to open the thread again.
             log.exception("turn %s has neither its thread nor another place", turn.id)
         try:
             await self._driver.go(turn.id)
@@ -132,7 +132,7 @@ class Mentions:
         if isinstance(channel, discord.DMChannel):
             return Spot(Place(DIRECT, here, here), frozenset({here}))
         if isinstance(channel, discord.PartialMessageable) and channel.guild_id is not None:
-            # A thread that the cache does not know.
+            # A thread that is not cached.
             channel = await sending.while_open(self._client, self._client.fetch_channel(channel.id))
         if isinstance(channel, discord.Thread):
             return Spot(Place(str(channel.guild.id), here, here), frozenset({here, str(channel.parent_id)}))
@@ -144,7 +144,7 @@ class Mentions:
         return Spot(Place(server, thread, thread), frozenset({here}), opens_thread=True)
 
     async def _open(self, message: discord.Message, turn: Turn, spot: Spot) -> Place:
-        """Open the turn's thread; where that is refused, move the turn to the channel and answer in place."""
+        """Open the turn's thread. If Discord refuses, move the turn to the channel and reply there."""
         if not spot.opens_thread:
             return turn.place
         here = str(message.channel.id)
@@ -166,7 +166,7 @@ class Mentions:
             log.info("could not say that %s is queued: %s", message.id, error)
 
     async def _refuse(self, message: discord.Message, text: str, every: float) -> None:
-        """One line to somebody who may not ask, and not for every message of a flood."""
+        """Tell somebody why they may not ask, but not for every message of a flood."""
         who, now = (message.author.id, message.channel.id), time.monotonic()
         if now < self._refused.get(who, now):
             return
@@ -185,7 +185,7 @@ class Mentions:
 
 
 def request_text(content: str, me: int, attachments: list[Attachment]) -> str:
-    """What was asked, without our own mention, and with the attached files named behind it."""
+    """The message without our own mention, followed by the names of the attached files."""
     text = re.sub(rf"<@!?{me}>[ \t]?", "", content).strip()
     if not attachments:
         return text
@@ -204,6 +204,6 @@ def _is_role_of(role: discord.Role, me: int) -> bool:
 def _may_open(channel: discord.abc.GuildChannel, me: int) -> bool:
     member = channel.guild.get_member(me)
     if member is None:
-        return True  # not cached yet: trying is the way to know
+        return True  # not cached yet: try to open a thread, and see
     allowed = channel.permissions_for(member)
     return allowed.create_public_threads and allowed.send_messages_in_threads

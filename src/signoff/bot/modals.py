@@ -1,7 +1,7 @@
-"""Forms: other arguments for a call, and a reason for a reject. Made from a request, read back from what Discord sends.
+"""Forms: new arguments for a call, and a reason for a rejection. They are made here, and handled when submitted.
 
-A form that was opened before a restart must work after it, so nothing of it is kept here: its id says what it is about,
-and the client's event for submitted forms reads it. Decides nothing.
+A form that was opened before a restart must work after it, so its id says what it is about and nothing else is kept.
+The desk or the editor decides; the text of a refused form is given back, so that nothing typed is lost.
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ def reason_form(request: ApprovalRequest, page: int) -> ui.Modal:
 def _modal(does: str, request: ApprovalRequest, locator: FormLocator) -> ui.Modal:
     title = does + clip(request.call.tool, (MAX_TITLE - len(does)) // 2)[0]
     modal = ui.Modal(title=title, custom_id=str(locator))
-    # A finished form is not kept by the library: every submit takes the same way, before and after a restart.
+    # discord.py forgets a stopped form, so every submission takes the same path, before and after a restart.
     modal.stop()
     return modal
 
 
 def typed_in(data: object) -> dict[str, str]:
-    """The texts of a submitted form by the id of their field. What is not a text field is left out."""
-    found: dict[str, str] = {}
+    """Field id -> text, for the text fields of a submitted form."""
+    typed: dict[str, str] = {}
     waiting: list[object] = [data]
     while waiting:
         part = waiting.pop()
@@ -84,13 +84,13 @@ def typed_in(data: object) -> dict[str, str]:
             fields = cast("Mapping[str, object]", part)
             name, value = fields.get("custom_id"), fields.get("value")
             if fields.get("type") == 4 and isinstance(name, str) and isinstance(value, str):
-                found[name] = value
+                typed[name] = value
             waiting += [fields.get("components"), fields.get("component")]
-    return found
+    return typed
 
 
 def given_back(text: str, typed: str) -> tuple[str, discord.File | None]:
-    """An answer with what the person typed in it, or beside it, to the letter."""
+    """A response with the text that the person typed, unchanged: in the message, or as a file."""
     if not typed:
         return text, None
     block, changed = quoting.block(typed)
@@ -102,6 +102,8 @@ def given_back(text: str, typed: str) -> tuple[str, discord.File | None]:
 
 
 class Forms:
+    """Handles submitted forms."""
+
     def __init__(self, desk: Desk, editor: Editor | None, offers: Offers, responses: Responses) -> None:
         self._desk = desk
         self._editor = editor
@@ -110,11 +112,11 @@ class Forms:
 
     async def submit(self, interaction: discord.Interaction[Any], form: FormLocator) -> None:
         try:
-            found = visit(interaction)
-            if isinstance(found, Visit):
-                await self._submit(interaction, found, form)
+            visitor = visit(interaction)
+            if isinstance(visitor, Visit):
+                await self._submit(interaction, visitor, form)
             else:
-                await tell(interaction, found)
+                await tell(interaction, visitor)
         except Failure as error:
             log.warning("a form by %s on %s got no answer: %s", interaction.user, form.target, error)
         except Exception:
@@ -146,7 +148,7 @@ class Forms:
         if not form.digest or digest[:DIGEST] != form.digest:
             return wording.OUTDATED
         if why := self._offers.why_no_edit(request):
-            # Also for a form that somebody forged: masked text must not be replaced by its mask.
+            # A form can be forged, or older than the mask: nobody may edit arguments that the card hides.
             return (NOT_CHANGED.format(why=f"{why}."),)
         fields = form_for(request.call.args)
         if fields is None:

@@ -1,6 +1,6 @@
-"""Private panels: what else can be done with one call, and what exactly would be remembered. Only one person sees them.
+"""Private panels, seen by one person: more options for one call, and what exactly would be remembered.
 
-Their buttons are the card's kind of buttons, so they work after a restart, and the desk judges each of them anew.
+Their buttons are of the same class as a card's, so they work after a restart, and the desk checks each press.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Panel(ui.LayoutView):
 
 
 def said(line: Line) -> Panel:
-    """The end of a panel: words, and no buttons."""
+    """The end of a panel: a line without buttons."""
     return Panel([quoting.line(line)])
 
 

@@ -1,4 +1,7 @@
-"""From Discord's users to Actors. When something about a person is missing, they get less authority, never more."""
+"""People between Discord and the desk: users become Actors, and reminders name the approvers to ping.
+
+If Discord sent less about a person than usual, they get less authority, never more.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ def asker(message: discord.Message, server: str) -> Actor:
     """The author of a message. Without member data: no roles and no rights."""
     author = message.author
     is_bot = author.bot or message.webhook_id is not None
-    # A message of a server that is not cached yet gives a Member without a guild, whatever the type says.
+    # In a server that is not cached yet, the author is a Member without a guild, whatever the type says.
     if server == DIRECT or message.guild is None or not isinstance(author, discord.Member):
         return Actor(id=str(author.id), name=author.display_name, server=server, is_bot=is_bot)
     return replace(member(author), server=server, is_bot=is_bot)
@@ -61,12 +64,15 @@ def _roles(member: discord.Member) -> frozenset[str]:
 
 
 def pings(batch: Batch) -> tuple[Person | RoleRef, ...]:
-    """Those whom the open requests name. Manage Server names nobody in particular, and who is gone hears nothing."""
-    found: dict[Person | RoleRef, None] = {}
+    """The roles and people to ping: the named approvers of open requests, without missing approvers.
+
+    Manage Server names nobody to ping.
+    """
+    pinged: dict[Person | RoleRef, None] = {}
     for request in batch.pending:
         for spec in left(request):
-            found |= dict.fromkeys(_named(spec, request, batch))
-    return tuple(found)[:MOST_PINGS]
+            pinged |= dict.fromkeys(_named(spec, request, batch))
+    return tuple(pinged)[:MOST_PINGS]
 
 
 def _named(spec: str, request: ApprovalRequest, batch: Batch) -> list[Person | RoleRef]:
@@ -79,4 +85,4 @@ def _named(spec: str, request: ApprovalRequest, batch: Batch) -> list[Person | R
             named.append(RoleRef(identifier))
         elif kind == "user" and not (request.four_eyes and identifier == batch.asker.id):
             named.append(Person(identifier, identifier))
-    return named[-1:]  # of several that are joined, one: whoever is named by all of them hears it by any
+    return named[-1:]  # of several joined with `&`, one is enough: it reaches everybody whom all of them name

@@ -1,7 +1,8 @@
-"""Answers to presses and forms: within Discord's three seconds, privately or on the card, in the right order.
+"""Interaction responses: within Discord's three seconds, privately or on the message that was pressed, in order.
 
-Knows interactions and cards; decides nothing. Cards of one batch are drawn one after the other, each time from the
-store: two people who decide two calls at the same moment would otherwise undo each other's picture.
+It decides nothing, and nothing pings. Each function checks whether its response is the first one, because slow work
+uses the first one to ask for more time. The cards of one batch are drawn one after the other, each time from the store:
+otherwise two people who decide two calls at the same moment would overwrite each other's card.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ PATIENCE = 2.0
 """Seconds to wait for the desk before asking Discord for more time; its own limit is three."""
 BOTS: Line = ("Bots cannot decide.",)
 REFUSED_ROOM = 800
+"""Characters for the reason of a refusal."""
 
 
 class Refresh(Protocol):
@@ -48,16 +50,16 @@ class Visit:
     actor: Actor
     channel: str
     card: str | None
-    """The card's message; None if this was a private panel, which is no card."""
+    """The card's message; None for a press on a private panel."""
     private: bool = False
 
 
 class Slow(Exception):
-    """The store did not answer in time for what must be the first answer."""
+    """The store took too long for a response that must be the first one."""
 
 
 def visit(interaction: discord.Interaction[Any]) -> Visit | Line:
-    """Or what to tell them, if they cannot decide anything at all."""
+    """Who pressed, and where; or the line to tell them if they cannot decide anything at all."""
     actor = people.clicker(interaction)
     if actor is None or interaction.channel_id is None:
         return wording.UNKNOWN_REQUEST
@@ -70,7 +72,7 @@ def visit(interaction: discord.Interaction[Any]) -> Visit | Line:
 
 
 def refusal(error: Exception, visit: Visit, target: str) -> Line:
-    """What to tell the person whose press or form did not count."""
+    """The line for a person whose press or form did not count."""
     if isinstance(error, Slow):
         return wording.SLOW
     if said := explain_refusal(error, target, REFUSED_ROOM):
@@ -85,12 +87,12 @@ async def tell(interaction: discord.Interaction[Any], said: Line) -> None:
 
 
 async def in_time(interaction: discord.Interaction[Any], work: Awaitable[T], patience: float) -> T:
-    """Ask Discord for more time if the work takes longer. It is never given up: it may be on its way, or half done."""
+    """Ask Discord for more time if the work takes longer. The work is never cancelled: it may be half done."""
     working = asyncio.ensure_future(work)
     done, _ = await asyncio.wait({working}, timeout=patience)
     if not done:
         try:
-            # Private for a command, whose answer is a new message; for a press nothing is seen until it is changed.
+            # For a command the response is a new private message; after a press nothing is seen until the card changes.
             await while_open(interaction.client, interaction.response.defer(ephemeral=True))
         except Failure as error:
             log.warning("could not ask for more time: %s", error)
@@ -143,14 +145,14 @@ class Responses:
         return await in_time(interaction, work, self.patience)
 
     async def at_once(self, work: Coroutine[Any, Any, T]) -> T:
-        """For what leads to a form, which must be the first answer. Raises Slow."""
+        """For work that leads to a form, which must be the first response. Raises Slow."""
         try:
             return await asyncio.wait_for(work, self.patience)
         except TimeoutError as error:
             raise Slow from error
 
     async def panel(self, interaction: discord.Interaction[Any], visit: Visit, panel: panels.Panel) -> None:
-        """A private panel: a new one, or in place of the one that was pressed."""
+        """Show a private panel: a new one, or in place of the one that was pressed."""
         if visit.private:
             await redraw(interaction, panel)
         else:
@@ -159,7 +161,7 @@ class Responses:
     async def show(
         self, interaction: discord.Interaction[Any], visit: Visit, batch: Batch, target: str, page: int
     ) -> None:
-        """Answer what counted with the card as it now stands, and the panel it came from with words."""
+        """Respond to a decision that counted: draw the card again, and close the panel that it came from."""
         if visit.private:
             await self._end_panel(interaction, wording.answer(batch, target))
         drawing = self._drawing.setdefault(batch.id, asyncio.Lock())
@@ -171,14 +173,14 @@ class Responses:
                 else:
                     await self._draw(interaction, latest, page)
             except SignoffError as error:
-                # The decision stands. The driver draws a settled card once more, and the next click an open one.
+                # The decision stands. The driver draws a settled card again, and the next click an open one.
                 log.warning("the card of %s does not show the latest: %s", batch.id, error)
                 return
         if latest.settled and not latest.card_final:
             try:
                 await self._desk.mark_card_final(batch.id)
             except SignoffError:
-                # The decision stands; recovery will look at the card once more.
+                # The decision stands; recovery will draw the card again.
                 log.exception("card of %s not marked as final", batch.id)
 
     async def _latest(self, visit: Visit, batch: Batch) -> Batch:
@@ -187,7 +189,7 @@ class Responses:
         except Exception as error:
             log.warning("the batch %s could not be read again: %s", batch.id, error)
             latest = batch
-        # A click may come before the store has heard which message the card became.
+        # A click may come before the store knows which message shows the card.
         return replace(latest, card_message=latest.card_message or visit.card)
 
     async def _draw(self, interaction: discord.Interaction[Any], batch: Batch, page: int) -> None:
@@ -199,8 +201,8 @@ class Responses:
 
     async def _edit(self, interaction: discord.Interaction[Any], batch: Batch, page: int) -> None:
         rendered = render(batch, self._now(), page=page, offers=self._offers)
-        # Files are sent again, byte for byte: a component may only show a file that came with the same answer, and
-        # those of another page must go.
+        # Files are sent again: a component can only show a file of the same response, and files of another page must
+        # be removed.
         await redraw(interaction, rendered.view, attachments=rendered.files())
 
     async def _end_panel(self, interaction: discord.Interaction[Any], line: Line) -> None:

@@ -1,6 +1,6 @@
-"""What Discord suggests while somebody types: tools, their arguments, rules and grants, to those who may use them.
+"""Suggestions while somebody types: tools, their arguments, rules and grants, for those who may use the command.
 
-A suggestion is only an offer: whatever is sent in the end is checked as if nothing had been suggested.
+A suggestion is only an offer: the commands check every option as if nothing had been suggested.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ ROOM = 100
 PATIENCE = 2.0
 
 Offer = tuple[str, str]
-"""What is sent, and what is shown for it."""
+"""The value that is sent, and the label that is shown for it."""
 Find = Callable[[discord.Interaction[Any], str], Awaitable[Sequence[Offer]]]
 Suggest = Callable[[discord.Interaction[Any], str], Coroutine[Any, Any, list[app_commands.Choice[str]]]]
 
 
 class Suggestions:
-    """Functions as the library wants them, made per option."""
+    """Makes the autocomplete function of each option."""
 
     def __init__(self, admin: Administration, mask: Mask, access: Access) -> None:
         self._admin = admin
@@ -75,7 +75,7 @@ class Suggestions:
 
 
 def offered(found: Iterable[Offer], typed: str) -> list[app_commands.Choice[str]]:
-    """Those that hold what was typed, those that begin with it first, within Discord's limits."""
+    """The offers that contain the typed text, those that begin with it first, within Discord's limits."""
     wanted = typed.casefold()
     fitting = [(value, shown) for value, shown in found if wanted in shown.casefold() and 0 < size(value) <= ROOM]
     fitting.sort(key=lambda offer: not offer[0].casefold().startswith(wanted))

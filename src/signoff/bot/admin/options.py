@@ -1,7 +1,7 @@
-"""From the options of `/signoff protect` to a rule: everything checked, and each problem said so that it can be mended.
+"""The options of commands, checked: the rule of `/signoff protect`, the arguments of `/signoff test`, and ids.
 
-Pure. Options may hold anything at all, whatever Discord's own client would have let through. Knows rules and tools, and
-nothing of interactions.
+Each problem is explained so that the person can fix it. Options may hold anything, because a forged command bypasses
+the checks of Discord's client. Pure: knows rules and tools, not interactions.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NONE_RELAXABLE = "No such rule matches this tool at the moment, so nothing chang
 _ID = re.compile(r"[0-9A-Za-z_-]{1,40}")
 _BAR = re.compile(r"(?<!\\)\|")
 _JOINED = {"\ufe0f", "\u200d"}
-"""Parts of ordinary emoji: fine in a message, and nowhere else."""
+"""Parts of ordinary emoji: allowed in a message, and nowhere else."""
 _duration: TypeAdapter[float] = TypeAdapter(Duration)
 
 
@@ -62,7 +62,7 @@ class Asked:
 
 
 def build_rule(asked: Asked) -> Rule:
-    """Raises Refused with words for whoever typed it."""
+    """Raises Refused with a text for the person who typed the command."""
     verdict = _verdict(asked.verdict)
     tool = checked_text("tool", asked.tool, TOOL_ROOM)
     _compile("tool", tool)
@@ -94,7 +94,7 @@ def build_rule(asked: Asked) -> Rule:
 
 
 def remarks(rule: Rule, tools: Sequence[ToolFacts], operator_rules: Sequence[Rule]) -> list[str]:
-    """What is not wrong and yet good to know, in trusted words."""
+    """Notes about a valid rule that the person should know, as trusted text."""
     known = [tool for tool in tools if rule.names(tool.name)]
     said: list[str] = []
     if not known:
@@ -206,7 +206,7 @@ def _nobody_is_asked(asked: Asked, verdict: Verdict) -> None:
 
 
 def checked_id(what: str, given: object) -> str:
-    """An id that can be one, however it was typed."""
+    """The id without surrounding spaces. Raises Refused if it cannot be one."""
     found = given.strip() if isinstance(given, str) else ""
     if not _ID.fullmatch(found):
         raise Refused(f"That is not a {what} id. Choose one of the suggestions.")

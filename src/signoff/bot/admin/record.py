@@ -1,6 +1,6 @@
 """`/signoff audit`: the record of this server, ten rows at a time, with buttons that work after a restart.
 
-A button's id says which page; who may see it is asked at every click, and the server is always that of the click.
+A button's id says which page. Every click checks who may see it, and shows the record of the server of that click.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ class Record:
         self._admin = admin
 
     async def show(self, interaction: Interaction, filters: Filters) -> None:
-        """Answer a command with the newest page. Raises."""
+        """Respond to a command with the newest page. Raises Refused."""
         server = admin_of(interaction).server
         await show_privately(interaction, view=await in_time(interaction, self._view(server, None, filters)))
 
     async def turn(self, interaction: Interaction, spot: Spot | None) -> None:
-        """Answer a click with another page. Never raises: the library would only log it."""
+        """Respond to a click with another page. Never raises: discord.py would only log it."""
         try:
             server = admin_of(interaction).server
             if spot is None:
@@ -105,13 +105,13 @@ class RecordButton(ui.DynamicItem[ui.Button[Any]], template=TEMPLATE):
     async def from_custom_id(
         cls, interaction: Interaction, item: ui.Item[Any], match: re.Match[str], /
     ) -> RecordButton:
-        # No await before this line: the fallback for unknown components looks right after this task's first step.
+        # No await before this line: the interaction event is handled right after this task's first step.
         button = interaction.extras[CLAIMED] = cls(cast(ui.Button[Any], item), read_id(match.string))
         return button
 
 
 class RecordView(ui.LayoutView):
-    """One page. Each row is a text of its own, so that none can reach into another."""
+    """One page. Each row is a separate text, so that the markup of one cannot affect another."""
 
     def __init__(self, page: Page, texts: Sequence[str | None], filters: Filters) -> None:
         super().__init__(timeout=None)
@@ -127,7 +127,7 @@ class RecordView(ui.LayoutView):
 
 
 def fitting(page: Page, texts: Sequence[str | None], filters: Filters) -> list[str]:
-    """The page's texts within Discord's limit: arguments are cut shorter first."""
+    """The texts of the page within Discord's limit; the arguments are shortened as needed."""
     found: list[str] = []
     for room in (ARGUMENTS_ROOM, ARGUMENTS_ROOM // 2, ARGUMENTS_ROOM // 4, 0):
         rows = [row_text(row, text, room) for row, text in zip(page.rows, texts, strict=True)]

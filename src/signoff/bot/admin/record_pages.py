@@ -1,7 +1,7 @@
-"""Pages of the record: where a page is, written into a button's id and read back to the letter, and which rows it has.
+"""Pages of the record: the position of a page, as a button's id holds it, and the rows of the page.
 
-The store gives rows before a number only, newest first; the page of newer rows is found from that. Pure but for the
-function that fetches. Knows nothing of interactions.
+The store can only give the rows before a number, newest first; a page of newer rows is computed from that. Pure except
+for the function that fetches. Knows nothing of interactions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from signoff.bot.split import size
 
 PAGE = 10
 LOOK = 100
-"""So many rows are fetched at once when newer ones are looked for."""
+"""Rows to fetch at once in the search for newer ones."""
 MOST_ID = 100
 TOOL_HINT = "tool must be a tool name as the record shows it: no spaces, at most 64 characters."
 REQUEST_HINT = "request must be a request id as its card and the record show it: 16 digits and letters from a to f."
@@ -63,7 +63,7 @@ class Page:
 
 
 def checked_filters(actor: str | None, tool: object, kind: object, request: object = None) -> Filters:
-    """Raises Refused for what no button could carry."""
+    """Raises Refused for filters that do not fit into a button's id."""
     name = tool.strip() if isinstance(tool, str) else None
     if tool is not None and not (name and re.fullmatch(_TOOL, name)):
         raise Refused(TOOL_HINT)

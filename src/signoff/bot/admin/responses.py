@@ -1,4 +1,4 @@
-"""Private answers: seen by one person, no pings, in time, and whole however long they are. Words nothing itself."""
+"""Private responses of commands: in time, without pings, and complete however long they are."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 PATIENCE = 1.5
 """Seconds before Discord is asked for more time; its own limit is three, and the way there counts."""
 MOST_PARTS = 3
-"""What takes more messages than this is attached."""
+"""A response that needs more messages than this is attached as a file."""
 ATTACHED = "The response is too long for messages, so it is attached."
 SAYING = 1500
 
@@ -38,5 +38,5 @@ async def tell(interaction: discord.Interaction[Any], text: str, *, name: str = 
 
 
 def inert(text: str) -> str:
-    """Words that may hold something foreign, as plain text of bounded length."""
+    """Text that may quote somebody, as plain text of bounded length."""
     return quoting.escape(visible(text[:SAYING]).text[:SAYING])

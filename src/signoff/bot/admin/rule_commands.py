@@ -1,4 +1,4 @@
-"""`/signoff protect`, `unprotect`, `policy` and `test`: this server's rules, made, removed, read and tried."""
+"""`/signoff protect`, `unprotect`, `policy` and `test`: add, remove, list and try this server's rules."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def add_rule_commands(group: app_commands.Group, admin: Administration, suggesti
     @app_commands.autocomplete(rule=rules)
     async def unprotect(interaction: Interaction, rule: Range[str, 1, 100]) -> None:
         actor = admin_of(interaction)
-        gone = await in_time(interaction, admin.unprotect(checked_id("rule", rule), actor))
-        said = f"Removed: rule {listing.quoted(gone.id)}, {listing.rule_line(gone.rule)}"
+        removed = await in_time(interaction, admin.unprotect(checked_id("rule", rule), actor))
+        said = f"Removed: rule {listing.quoted(removed.id)}, {listing.rule_line(removed.rule)}"
         await tell(interaction, f"{said}\nIt no longer applies, starting with the next call.", name="rule")
 
     @group.command(description="Show all rules that apply here, and what happens to a call of each tool")

@@ -1,4 +1,4 @@
-"""`/signoff grants`, `revoke`, `pending`, `pause`, `resume` and `stop`: what is remembered, what is open, what runs."""
+"""`/signoff grants`, `revoke`, `pending`, `pause`, `resume` and `stop`: grants, open cards and runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 Interaction = discord.Interaction[Any]
 MOST_REPOSTED = 10
-"""So many cards are posted again at once: more would bury the channels, and Discord would slow us down."""
+"""Cards to post again at once: more would flood the channels, and Discord would limit the rate."""
 
 
 def add_work_commands(
@@ -48,8 +48,9 @@ def add_work_commands(
     @app_commands.autocomplete(grant=suggestions.grants())
     async def revoke(interaction: Interaction, grant: Range[str, 1, 100]) -> None:
         actor = owner_of(interaction, access)
-        gone = await in_time(interaction, admin.revoke(checked_id("grant", grant), actor))
-        said = f"Revoked: grant {listing.quoted(gone.id)} of {listing.who(gone.by)} for {listing.quoted(gone.tool)}."
+        revoked = await in_time(interaction, admin.revoke(checked_id("grant", grant), actor))
+        by, tool = listing.who(revoked.by), listing.quoted(revoked.tool)
+        said = f"Revoked: grant {listing.quoted(revoked.id)} of {by} for {tool}."
         await tell(interaction, f"{said} Such calls ask again, starting with the next one.")
 
     @group.command(description="List the open cards of this server and post them again")
@@ -96,7 +97,7 @@ async def _pending(admin: Administration, actor: Actor, *, repost: bool) -> str:
     notes = {batch.id: "not posted again: too many at once" for batch in batches[MOST_REPOSTED:]}
     for batch in batches[:MOST_REPOSTED]:
         notes[batch.id] = await _repost(admin, batch.id, actor)
-    # A card that is posted again is another message, and some may have been decided meanwhile.
+    # A card that was posted again is a new message, and some may have been decided meanwhile.
     batches = sorted(await admin.pending(actor.server), key=lambda batch: batch.deadline)
     return listing.pending_text(batches, notes)
 
