@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 NOT_CHANGED = "Not changed: {why}"
 REASON = "reason"
-REASON_ROOM = 1000
+REASON_SPACE = 1000
 MAX_TITLE = 45
 MAX_ANSWER = 1900
 KEPT = "You typed:"
@@ -56,7 +56,7 @@ def edit_form(request: ApprovalRequest, form: Form, page: int) -> ui.Modal:
 def reason_form(request: ApprovalRequest, page: int) -> ui.Modal:
     modal = _modal("Reject ", request, FormLocator(FormKind.REASON, request.id, page))
     typed = ui.TextInput[Any](
-        custom_id=REASON, style=discord.TextStyle.paragraph, max_length=REASON_ROOM, required=True
+        custom_id=REASON, style=discord.TextStyle.paragraph, max_length=REASON_SPACE, required=True
     )
     modal.add_item(
         ui.Label[Any](text="Reason", description="The model reads it, and the card shows it", component=typed)
@@ -136,7 +136,7 @@ class Forms:
         await whisper(interaction, text, file)
 
     async def _reject(self, visit: Visit, form: FormLocator, typed: dict[str, str]) -> Batch | Line:
-        note = typed.get(REASON, "").strip()[:REASON_ROOM]
+        note = typed.get(REASON, "").strip()[:REASON_SPACE]
         click = Click(form.target, Choice.REJECT, visit.actor, visit.channel, visit.card, note=note)
         return (await self._desk.decide(click)).batch
 

@@ -35,8 +35,8 @@ class Origin:
 
 
 def origin(turn_id: str) -> Origin | None:
-    found = _ORIGIN.fullmatch(turn_id)
-    return Origin(found[1], found[2]) if found else None
+    match = _ORIGIN.fullmatch(turn_id)
+    return Origin(match[1], match[2]) if match else None
 
 
 def title(text: str) -> str:

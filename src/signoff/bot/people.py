@@ -28,16 +28,16 @@ def asker(message: discord.Message, server: str) -> Actor:
     return replace(member(author), server=server, is_bot=is_bot)
 
 
-def member(found: discord.Member) -> Actor:
+def member(user: discord.Member) -> Actor:
     """A member, with the rights that their roles give them."""
-    rights = found.guild_permissions
+    rights = user.guild_permissions
     return Actor(
-        id=str(found.id),
-        name=found.display_name,
-        server=str(found.guild.id),
-        roles=_roles(found),
+        id=str(user.id),
+        name=user.display_name,
+        server=str(user.guild.id),
+        roles=_roles(user),
         manages_server=rights.manage_guild or rights.administrator,
-        is_bot=found.bot,
+        is_bot=user.bot,
     )
 
 

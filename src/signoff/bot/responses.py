@@ -33,7 +33,7 @@ T = TypeVar("T")
 PATIENCE = 2.0
 """Seconds to wait for the desk before asking Discord for more time; its own limit is three."""
 BOTS: Line = ("Bots cannot decide.",)
-REFUSED_ROOM = 800
+REFUSED_SPACE = 800
 """Characters for the reason of a refusal."""
 
 
@@ -75,7 +75,7 @@ def refusal(error: Exception, visit: Visit, target: str) -> Line:
     """The line for a person whose press or form did not count."""
     if isinstance(error, Slow):
         return wording.SLOW
-    if said := explain_refusal(error, target, REFUSED_ROOM):
+    if said := explain_refusal(error, target, REFUSED_SPACE):
         return said
     log.error("the desk failed on a click by %s on %s", visit.actor.id, target, exc_info=error)
     return wording.NOT_SAVED

@@ -41,7 +41,7 @@ LEFT_OPEN = 3
 """The exit code if the input ended before everything was decided and answered."""
 GREETING = "Signoff, model {}. Ctrl-D or Ctrl-C leaves; unfinished work is kept."
 STOPPING = "Leaving. Running tools have {:g} seconds to finish; Ctrl-C again leaves at once."
-FOREIGN = "This database holds unfinished work of a Discord bot. Leave out --database, or name another one."
+OF_A_BOT = "This database holds unfinished work of a Discord bot. Leave out --database, or name another one."
 KEPT = "Unfinished work is kept: run `python main.py chat` to continue."
 LOG_SIZE = 1_000_000
 
@@ -85,7 +85,7 @@ async def _take_up(store: Store, driver: Driver) -> Sequence[str]:
         turns = [*tx.turns_in(*LIVE), *tx.unposted_replies()]
         about = {turn.id for turn in turns} | {batch.turn for batch in tx.unfinished_cards()}
         if not all(name.startswith(TURN) for name in about):
-            raise SettingsError(FOREIGN)
+            raise SettingsError(OF_A_BOT)
         return turns, list(tx.open_of(DIRECT))
 
     turns, cards = await store.run(work)
@@ -138,7 +138,7 @@ async def _until_left(session: Session, driver: Driver, device: Device, left_ove
     if not talking.cancelled() and (error := talking.exception()):
         if not isinstance(error, OSError):
             raise error
-        log.warning("the terminal is gone: %s", error)
+        log.warning("the terminal was closed: %s", error)
     return told[0] if told else 0
 
 

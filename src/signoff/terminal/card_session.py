@@ -28,7 +28,7 @@ from signoff.cards.refusals import explain_refusal
 from signoff.errors import SignoffError
 from signoff.terminal.console import Device, Withdrawn
 from signoff.terminal.dialogue import Chosen, Subject, choose
-from signoff.terminal.front_end import ROOM, TerminalFrontEnd, card_id
+from signoff.terminal.front_end import CARD_SPACE, TerminalFrontEnd, card_id
 from signoff.terminal.render import covered_lines, draw_card, left, write
 
 log = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ class CardSession:
             log.exception("card of %s not marked as final", batch.id)
 
     def _card(self, batch: Batch, page: int) -> Card:
-        card = build_card(batch, now=self.now(), room=ROOM, page=page, offers=self.offers)
+        card = build_card(batch, now=self.now(), room=CARD_SPACE, page=page, offers=self.offers)
         notes = {r.id: self._hindrance(r, batch) for r in batch.pending}
         calls = (replace(c, facts=(*c.facts, (note,))) if (note := notes.get(c.request)) else c for c in card.calls)
         return replace(card, calls=tuple(calls))

@@ -26,7 +26,7 @@ from signoff.turns.model import Turn, TurnState
 PERSON = "terminal"
 """The id of the person at the terminal. It never changes, so the next session finds the same workspace and grants."""
 MOST_ENDED = 1000
-ROOM = 8000
+CARD_SPACE = 8000
 """Characters of quoted text on a card: a terminal scrolls, but a person should not have to."""
 
 
@@ -43,7 +43,7 @@ class TerminalFrontEnd:
 
     async def post_card(self, batch: Batch) -> str:
         build_card(
-            batch, now=self._now(), room=ROOM, offers=self._offers
+            batch, now=self._now(), room=CARD_SPACE, offers=self._offers
         )  # raises CardFailed while the driver can still say so
         self.news.put_nowait(batch)
         return card_id(batch)
@@ -62,8 +62,10 @@ class TerminalFrontEnd:
         """Print how the card ended, once, for the first caller."""
         if not self._is_first(batch.id):
             return
-        card = build_card(batch, now=self._now(), room=ROOM, offers=self._offers)
-        pages = [build_card(batch, now=self._now(), room=ROOM, offers=self._offers, page=n) for n in range(card.pages)]
+        card = build_card(batch, now=self._now(), room=CARD_SPACE, offers=self._offers)
+        pages = [
+            build_card(batch, now=self._now(), room=CARD_SPACE, offers=self._offers, page=n) for n in range(card.pages)
+        ]
         self._screen.show(*(draw_ending(page, self._now()) for page in pages))
 
     async def remind(self, batch: Batch) -> None:

@@ -39,8 +39,8 @@ class Option:
 
     @property
     def key(self) -> str:
-        found = _KEY.search(self.label)
-        return found[1] if found else ""
+        match = _KEY.search(self.label)
+        return match[1] if match else ""
 
     def takes(self, typed: str) -> bool:
         """Accept the key itself or the whole label, which scripts may prefer."""
@@ -54,10 +54,10 @@ def for_call(actions: Iterable[Action]) -> list[Option]:
 def for_all(actions: Iterable[Action]) -> list[Option]:
     """Options for all calls at once. Accept covers only what the button says."""
     labels = {Verb.ACCEPT: "[A]{}", Verb.REJECT: "[X] {}"}
-    found = [(action, action.label[:1].lower() + action.label[1:]) for action in actions if action.verb in labels]
+    labelled = [(action, action.label[:1].lower() + action.label[1:]) for action in actions if action.verb in labels]
     return [
         Option(labels[action.verb].format(words[1:] if action.verb is Verb.ACCEPT else words), action)
-        for action, words in found
+        for action, words in labelled
     ]
 
 

@@ -26,7 +26,7 @@ from signoff.turns.administration import Administration
 log = logging.getLogger(__name__)
 
 MOST = 25
-ROOM = 100
+SPACE = 100
 """Discord's limits, for the number of suggestions and for both sides of each."""
 PATIENCE = 2.0
 
@@ -53,7 +53,7 @@ class Suggestions:
     def arguments(self) -> Suggest:
         async def find(interaction: discord.Interaction[Any], typed: str) -> Sequence[Offer]:
             wanted: object = interaction.namespace.tool
-            rule = Rule(wanted[:ROOM] if isinstance(wanted, str) else "*", Verdict.ASK)
+            rule = Rule(wanted[:SPACE] if isinstance(wanted, str) else "*", Verdict.ASK)
             tools = [tool for tool in self._admin.tools() if rule.names(tool.name)]
             return [(name, name) for name in dict.fromkeys(name for tool in tools for name in tool.arguments)]
 
@@ -61,30 +61,30 @@ class Suggestions:
 
     def rules(self) -> Suggest:
         async def find(interaction: discord.Interaction[Any], typed: str) -> Sequence[Offer]:
-            found = await self._admin.rules(admin_of(interaction).server)
-            return [(one.id, f"{one.id}: {described(one.rule)}") for one in reversed(found)]
+            rules = await self._admin.rules(admin_of(interaction).server)
+            return [(one.id, f"{one.id}: {described(one.rule)}") for one in reversed(rules)]
 
         return _safely(find)
 
     def grants(self) -> Suggest:
         async def find(interaction: discord.Interaction[Any], typed: str) -> Sequence[Offer]:
-            found = await self._admin.grants(owner_of(interaction, self._access))
-            return [(one.id, f"{one.id}: {one.tool} {masked(one.args, self._mask)}") for one in found]
+            grants = await self._admin.grants(owner_of(interaction, self._access))
+            return [(one.id, f"{one.id}: {one.tool} {masked(one.args, self._mask)}") for one in grants]
 
         return _safely(find, lambda interaction: owner_of(interaction, self._access))
 
 
-def offered(found: Iterable[Offer], typed: str) -> list[app_commands.Choice[str]]:
+def offered(offers: Iterable[Offer], typed: str) -> list[app_commands.Choice[str]]:
     """The offers that contain the typed text, those that begin with it first, within Discord's limits."""
     wanted = typed.casefold()
-    fitting = [(value, shown) for value, shown in found if wanted in shown.casefold() and 0 < size(value) <= ROOM]
+    fitting = [(value, shown) for value, shown in offers if wanted in shown.casefold() and 0 < size(value) <= SPACE]
     fitting.sort(key=lambda offer: not offer[0].casefold().startswith(wanted))
     return [app_commands.Choice(name=_label(shown), value=value) for value, shown in fitting[:MOST]]
 
 
 def _label(shown: str) -> str:
-    label = clip(shown, ROOM)[0]
-    return label if size(label) <= ROOM else clip(shown, ROOM // 2)[0]
+    label = clip(shown, SPACE)[0]
+    return label if size(label) <= SPACE else clip(shown, SPACE // 2)[0]
 
 
 def _safely(find: Find, check: Callable[[discord.Interaction[Any]], object] = admin_of) -> Suggest:

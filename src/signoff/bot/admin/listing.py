@@ -34,8 +34,8 @@ _VERDICTS = {Verdict.ASK: "asks", Verdict.DENY: "is refused", Verdict.ALLOW: "ru
 _MODES = {"auto_approve": "approved", "auto_deny": "rejected"}
 
 
-def quoted(text: str, room: int = QUOTED) -> str:
-    return record_wording.quoted(text, room)
+def quoted(text: str, space: int = QUOTED) -> str:
+    return record_wording.quoted(text, space)
 
 
 def span(seconds: float) -> str:

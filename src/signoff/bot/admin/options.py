@@ -22,11 +22,11 @@ from signoff.config.schema import Duration
 from signoff.text.visible import visible
 from signoff.turns.administration import ToolFacts
 
-TOOL_ROOM = 100
-ARGUMENT_ROOM = 100
-PATTERN_ROOM = 1000
+TOOL_SPACE = 100
+ARGUMENT_SPACE = 100
+PATTERN_SPACE = 1000
 """For all patterns of one option together."""
-MESSAGE_ROOM = 500
+MESSAGE_SPACE = 500
 MOST_PATTERNS = 20
 MOST_PEOPLE = 10
 DURATION_HINT = 'such as "90s", "10m" or "1h", from 0.1 seconds to 30 days'
@@ -64,11 +64,11 @@ class Asked:
 def build_rule(asked: Asked) -> Rule:
     """Raises Refused with a text for the person who typed the command."""
     verdict = _verdict(asked.verdict)
-    tool = checked_text("tool", asked.tool, TOOL_ROOM)
+    tool = checked_text("tool", asked.tool, TOOL_SPACE)
     _compile("tool", tool)
     quorum = _quorum(asked)
     timeout, reminder = _seconds("timeout", asked.timeout), _seconds("reminder", asked.reminder)
-    message = "" if asked.message is None else checked_text("message", asked.message, MESSAGE_ROOM, allowed=_JOINED)
+    message = "" if asked.message is None else checked_text("message", asked.message, MESSAGE_SPACE, allowed=_JOINED)
     if verdict is not Verdict.ASK:
         _nobody_is_asked(asked, verdict)
     if asked.ping and reminder is None:
@@ -126,15 +126,15 @@ def _verdict(given: object) -> Verdict:
         raise Refused("verdict must be ask, deny or allow.") from None
 
 
-def checked_text(option: str, given: object, room: int, allowed: set[str] | None = None) -> str:
+def checked_text(option: str, given: object, space: int, allowed: set[str] | None = None) -> str:
     text = given.strip() if isinstance(given, str) else ""
     if not text:
         raise Refused(f"{option} is empty.")
-    if len(text) > room:
-        raise Refused(f"{option} is longer than {room} characters.")
+    if len(text) > space:
+        raise Refused(f"{option} is longer than {space} characters.")
     bare = "".join(char for char in text if char not in (allowed or ()))
-    if found := visible(bare).findings:
-        raise Refused(f"{option} {found[0]}. Remove that and try again.")
+    if findings := visible(bare).findings:
+        raise Refused(f"{option} {findings[0]}. Remove that and try again.")
     if "\n" in text or "\t" in text:
         raise Refused(f"{option} must be one line, without tabs.")
     return text
@@ -147,16 +147,16 @@ def _patterns(name_option: str, name: str | None, globs_option: str, globs: str 
         raise Refused(f"{globs_option} needs {name_option}: name the argument that it applies to.")
     if globs is None:
         raise Refused(f"{name_option} needs {globs_option}: give the values that match, or * for any.")
-    argument = checked_text(name_option, name, ARGUMENT_ROOM)
-    parts = [part.strip() for part in _BAR.split(checked_text(globs_option, globs, PATTERN_ROOM))]
+    argument = checked_text(name_option, name, ARGUMENT_SPACE)
+    parts = [part.strip() for part in _BAR.split(checked_text(globs_option, globs, PATTERN_SPACE))]
     if not all(parts):
         raise Refused(rf"{globs_option} has an empty pattern: | separates patterns. Write \| for the character itself.")
     if len(parts) > MOST_PATTERNS:
         raise Refused(f"{globs_option} has more than {MOST_PATTERNS} patterns. Make several rules instead.")
-    found = tuple(dict.fromkeys(part.replace(r"\|", "|") for part in parts))
-    for glob in found:
+    alternatives = tuple(dict.fromkeys(part.replace(r"\|", "|") for part in parts))
+    for glob in alternatives:
         _compile(globs_option, glob)
-    return {argument: found}
+    return {argument: alternatives}
 
 
 def _compile(option: str, glob: str) -> None:
@@ -207,34 +207,34 @@ def _nobody_is_asked(asked: Asked, verdict: Verdict) -> None:
 
 def checked_id(what: str, given: object) -> str:
     """The id without surrounding spaces. Raises Refused if it cannot be one."""
-    found = given.strip() if isinstance(given, str) else ""
-    if not _ID.fullmatch(found):
+    identifier = given.strip() if isinstance(given, str) else ""
+    if not _ID.fullmatch(identifier):
         raise Refused(f"That is not a {what} id. Choose one of the suggestions.")
-    return found
+    return identifier
 
 
 def read_arguments(text: str) -> JsonObject:
     """The arguments of a call as JSON. Raises Refused."""
     example = 'Write an object such as {"path": "a.txt"}.'
     try:
-        found = json.loads(text, object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite)
-        json.dumps(found, ensure_ascii=False).encode()
+        arguments = json.loads(text, object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite)
+        json.dumps(arguments, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         raise Refused(f"arguments is not valid JSON: {error.msg} at character {error.pos + 1}. {example}") from None
     except (ValueError, RecursionError, TypeError):
         raise Refused(
             f"arguments is nested too deeply, repeats a name, or holds a value that JSON does not allow. {example}"
         ) from None
-    if not isinstance(found, dict):
+    if not isinstance(arguments, dict):
         raise Refused(f"arguments is not a JSON object. {example}")
-    return cast(JsonObject, found)
+    return cast(JsonObject, arguments)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise ValueError("a name twice")
-    return found
+    return members
 
 
 def _finite(written: str) -> float:

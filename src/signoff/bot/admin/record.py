@@ -30,7 +30,7 @@ from signoff.bot.admin.record_pages import (
     read_id,
     write_id,
 )
-from signoff.bot.admin.record_wording import ARGUMENTS_ROOM, KINDS, quoted, row_text
+from signoff.bot.admin.record_wording import ARGUMENTS_SPACE, KINDS, quoted, row_text
 from signoff.bot.admin.responses import in_time, inert, tell
 from signoff.bot.buttons import CLAIMED
 from signoff.bot.responses import redraw, show_privately
@@ -128,13 +128,13 @@ class RecordView(ui.LayoutView):
 
 def fitting(page: Page, texts: Sequence[str | None], filters: Filters) -> list[str]:
     """The texts of the page within Discord's limit; the arguments are shortened as needed."""
-    found: list[str] = []
-    for room in (ARGUMENTS_ROOM, ARGUMENTS_ROOM // 2, ARGUMENTS_ROOM // 4, 0):
-        rows = [row_text(row, text, room) for row, text in zip(page.rows, texts, strict=True)]
-        found = [sendable(text) for text in (_title(filters), *(rows or ["No rows match."]))]
-        if sum(map(size, found)) <= MOST_TEXT:
+    shown: list[str] = []
+    for space in (ARGUMENTS_SPACE, ARGUMENTS_SPACE // 2, ARGUMENTS_SPACE // 4, 0):
+        rows = [row_text(row, text, space) for row, text in zip(page.rows, texts, strict=True)]
+        shown = [sendable(text) for text in (_title(filters), *(rows or ["No rows match."]))]
+        if sum(map(size, shown)) <= MOST_TEXT:
             break
-    return found
+    return shown
 
 
 def _title(filters: Filters) -> str:

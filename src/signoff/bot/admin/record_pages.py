@@ -90,15 +90,15 @@ def write_id(spot: Spot) -> str:
 
 def read_id(custom_id: object) -> Spot | None:
     """The page that an id names; None unless it is exactly what `write_id` writes."""
-    found = TEMPLATE.fullmatch(custom_id) if isinstance(custom_id, str) else None
-    if found is None or size(found[0]) > MOST_ID or (found["kind"] and found["kind"] not in _BY_LETTER):
+    match = TEMPLATE.fullmatch(custom_id) if isinstance(custom_id, str) else None
+    if match is None or size(match[0]) > MOST_ID or (match["kind"] and match["kind"] not in _BY_LETTER):
         return None
-    seq = int(found["seq"], 36)
-    actor = str(int(found["actor"], 36)) if found["actor"] else None
+    seq = int(match["seq"], 36)
+    actor = str(int(match["actor"], 36)) if match["actor"] else None
     if seq > _HIGHEST or (actor and int(actor) > _HIGHEST):
         return None
-    filters = Filters(actor, found["tool"] or None, _BY_LETTER.get(found["kind"]), found["request"] or None)
-    return Spot(found["way"] == "o", seq, filters)
+    filters = Filters(actor, match["tool"] or None, _BY_LETTER.get(match["kind"]), match["request"] or None)
+    return Spot(match["way"] == "o", seq, filters)
 
 
 async def newest_page(fetch: Fetch) -> Page:

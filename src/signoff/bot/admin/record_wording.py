@@ -15,11 +15,11 @@ from signoff.bot import quoting
 from signoff.bot.split import size
 from signoff.text.visible import one_line
 
-NOTE_ROOM = 80
-NAME_ROOM = 32
-TOOL_ROOM = 48
-ID_ROOM = 24
-ARGUMENTS_ROOM = 90
+NOTE_SPACE = 80
+NAME_SPACE = 32
+TOOL_SPACE = 48
+ID_SPACE = 24
+ARGUMENTS_SPACE = 90
 PRUNED_TEXT = "arguments no longer kept"
 LATEST = 8.64e12
 """Discord shows no later times."""
@@ -36,26 +36,26 @@ class Kind:
     wording: Callable[[AuditRow], str]
 
 
-def row_text(row: AuditRow, arguments: str | None, room: int = ARGUMENTS_ROOM) -> str:
+def row_text(row: AuditRow, arguments: str | None, space: int = ARGUMENTS_SPACE) -> str:
     """One row as two lines of markdown. `arguments` is its masked text, or None after that was pruned."""
-    about = [quoted(row.tool, TOOL_ROOM)] if row.tool else []
-    if row.text and room > 0:
-        about.append(PRUNED_TEXT if arguments is None else quoted(arguments, room))
+    about = [quoted(row.tool, TOOL_SPACE)] if row.tool else []
+    if row.text and space > 0:
+        about.append(PRUNED_TEXT if arguments is None else quoted(arguments, space))
     if row.subject:
-        about.append(f"{_subject(row)} {quoted(row.subject, ID_ROOM)}")
+        about.append(f"{_subject(row)} {quoted(row.subject, ID_SPACE)}")
     return f"{_time(row.at)} {what(row)}\n-# {' · '.join([*about, f'row {row.seq}'])}"
 
 
 def what(row: AuditRow) -> str:
     """Say in one clause what happened and who did it."""
     kind = KINDS.get(row.kind)
-    return kind.wording(row) if kind else f"**{quoted(row.kind, NAME_ROOM)}**{_by(row)}{_note(row)}"
+    return kind.wording(row) if kind else f"**{quoted(row.kind, NAME_SPACE)}**{_by(row)}{_note(row)}"
 
 
-def quoted(text: str, room: int) -> str:
-    """Text that somebody else wrote, as inline code of at most about `room` characters; a cut is marked."""
-    head, mark = (text, "") if len(text) <= room else (text[: room - 1], "…")
-    while size(shown := quoting.code(one_line(head) + mark)) > room + 2:
+def quoted(text: str, space: int) -> str:
+    """Text that somebody else wrote, as inline code of at most about `space` characters; a cut is marked."""
+    head, mark = (text, "") if len(text) <= space else (text[: space - 1], "…")
+    while size(shown := quoting.code(one_line(head) + mark)) > space + 2:
         head, mark = head[: len(head) * 3 // 4], "…"
     return shown
 
@@ -83,13 +83,13 @@ def _by(row: AuditRow, word: str = "by") -> str:
         return ""
     name = _detail(row, "who")
     if row.actor.isdecimal() and row.actor.isascii() and len(row.actor) <= 20:
-        return f" {word} <@{row.actor}>" + (f" ({quoted(name, NAME_ROOM)})" if name else "")
-    return f" {word} {quoted(name or row.actor, NAME_ROOM)}"
+        return f" {word} <@{row.actor}>" + (f" ({quoted(name, NAME_SPACE)})" if name else "")
+    return f" {word} {quoted(name or row.actor, NAME_SPACE)}"
 
 
 def _note(row: AuditRow, name: str = "note") -> str:
     note = _detail(row, name)
-    return f": {quoted(note, NOTE_ROOM)}" if note else ""
+    return f": {quoted(note, NOTE_SPACE)}" if note else ""
 
 
 def _asked(row: AuditRow) -> str:
@@ -108,7 +108,7 @@ def _decided(verb: str) -> Callable[[AuditRow], str]:
         if note.startswith("remembered: "):
             return f"**{choice} by a remembered decision**{_note(row)}"
         if note.startswith("mode "):
-            return f"**{choice} by the operator's mode** {quoted(note.removeprefix('mode '), NAME_ROOM)}"
+            return f"**{choice} by the operator's mode** {quoted(note.removeprefix('mode '), NAME_SPACE)}"
         return f"**{choice} automatically**{_note(row)}"
 
     return wording
@@ -123,7 +123,7 @@ def _edited(row: AuditRow) -> str:
 def _granted(row: AuditRow) -> str:
     scope = {"session": " for the conversation", "always": " for all conversations"}.get(_detail(row, "scope"), "")
     grant = _detail(row, "grant")
-    return f"**Remembered**{_by(row)}{scope}" + (f": grant {quoted(grant, ID_ROOM)}" if grant else "")
+    return f"**Remembered**{_by(row)}{scope}" + (f": grant {quoted(grant, ID_SPACE)}" if grant else "")
 
 
 def _plain(headline: str, note: str = "note", *, after: str = "") -> Callable[[AuditRow], str]:

@@ -12,7 +12,7 @@ from signoff.approvals.errors import Refused
 from signoff.bot.admin import listing
 from signoff.bot.admin.authority import admin_of, place_of
 from signoff.bot.admin.autocomplete import Suggestions
-from signoff.bot.admin.options import TOOL_ROOM, Asked, build_rule, checked_id, checked_text, read_arguments, remarks
+from signoff.bot.admin.options import TOOL_SPACE, Asked, build_rule, checked_id, checked_text, read_arguments, remarks
 from signoff.bot.admin.responses import in_time, tell
 from signoff.turns.administration import Administration
 
@@ -110,7 +110,7 @@ def add_rule_commands(group: app_commands.Group, admin: Administration, suggesti
     @app_commands.autocomplete(tool=tools)
     async def test(interaction: Interaction, tool: Range[str, 1, 100], arguments: Range[str, 1, 6000] = "{}") -> None:
         actor = admin_of(interaction)
-        name, args = checked_text("tool", tool, TOOL_ROOM), read_arguments(arguments)
+        name, args = checked_text("tool", tool, TOOL_SPACE), read_arguments(arguments)
 
         async def look() -> str:
             ruling = await admin.test(name, args, place_of(interaction, actor), actor)

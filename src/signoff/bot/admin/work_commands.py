@@ -39,8 +39,8 @@ def add_work_commands(
     @group.command(description="List the remembered decisions")
     async def grants(interaction: Interaction) -> None:
         actor = owner_of(interaction, access)
-        found = await in_time(interaction, admin.grants(actor))
-        standing = [one for one in found if one.stands(now())]
+        remembered = await in_time(interaction, admin.grants(actor))
+        standing = [one for one in remembered if one.stands(now())]
         await tell(interaction, listing.grants_text(standing, mask), name="grants")
 
     @group.command(description="Forget a remembered decision, so that such calls ask again")
