@@ -6,9 +6,9 @@ import pytest
 
 from signoff.approvals.model import DIRECT, Actor, Place
 from signoff.bot.access import Access
-from signoff.bot.gone import GoneChannels
+from signoff.bot.deletions import DeletedChannels
 from signoff.bot.mentions import request_text
-from signoff.bot.places import Origin, origin, title
+from signoff.bot.origins import Origin, origin, title
 from signoff.turns.model import Attachment
 
 HERE = frozenset({"20", "21"})
@@ -53,7 +53,7 @@ def test_our_mention_is_taken_out_and_others_stay() -> None:
 
 def test_files_are_set_apart_and_their_names_cannot_break_the_line() -> None:
     text = request_text("<@5>", 5, [Attachment('a"\nb', 3)])
-    assert text.splitlines()[0].startswith("[Attached")
+    assert text.splitlines()[0].startswith("[Files attached")
     assert text.splitlines()[1:] == ['- "a\\"\\nb", 3 bytes']
 
 
@@ -88,7 +88,7 @@ def test_a_turns_id_says_where_it_came_from() -> None:
 
 
 def test_deleted_channels_are_remembered_within_bounds() -> None:
-    gone = GoneChannels(kept=2)
+    gone = DeletedChannels(kept=2)
     for channel in "abc":
         gone.note(channel)
     assert [channel in gone for channel in "abc"] == [False, True, True]

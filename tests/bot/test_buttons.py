@@ -161,7 +161,7 @@ async def test_a_failing_desk_is_said_and_decides_nothing(rig: Rig, ada: Person)
 async def test_a_slow_desk_still_gets_its_answer_out(rig: Rig, ada: Person, max_: Person) -> None:
     batch, seen = await show(rig, make_batch(await rig.place(), await rig.asker()))
     await rig.sandbox.settings(interaction_deadline=2.0)
-    rig.client.clicks.answers.patience = 0.1
+    rig.bot.clicks.responses.patience = 0.1
     rig.desk.delay = 2.2
     await ada.click(seen, "Accept", wait=0.3)
     refused = asyncio.create_task(max_.click(seen, str(seen.buttons[0].custom_id), forged=True))
@@ -196,7 +196,7 @@ async def test_buttons_work_after_a_restart(idle: Rig) -> None:
     async with idle.running():
         _, seen = await show(idle, make_batch(await idle.place(), await idle.asker()))
     async with idle.running():
-        assert idle.intake.order == ["recover", "recover"]
+        assert idle.driver.order == ["recover", "recover"]
         answer = await ada.click(seen, "Accept")
         assert answer.updated is not None
         assert "APPROVED" in answer.updated.text

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from signoff.approvals.model import Actor, Batch, Choice, Place, RequestKind
-from signoff.bot.card_view import ApprovalButton, ApprovalView, Rendered, render
-from signoff.bot.locators import CUSTOM_ID, Locator, parse
+from signoff.bot.buttons import CUSTOM_ID, ApprovalButton, Locator, parse
+from signoff.bot.card_view import ApprovalView, Rendered, render
 from signoff.bot.split import size
 from signoff.cards.model import Verb
 from tests.bot.test_quoting import ATTACKS

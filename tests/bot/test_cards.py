@@ -29,9 +29,9 @@ async def test_no_mention_in_arguments_ever_pings(rig: Rig, ada: Person) -> None
     hostile = {"text": f"@everyone @here <@{ada.id}> <@&{role}>", f"<@{ada.id}>": "@everyone"}
     request = make_request(hostile, metadata={"summary": "@everyone look"})
     batch, seen = await show(rig, make_batch(await rig.place(), await rig.asker(), request, model_text=f"<@{ada.id}>"))
-    await rig.client.front_end.refresh_card(batch)
+    await rig.front_end.refresh_card(batch)
     await ada.click(seen, "Accept")
-    await rig.client.front_end.refresh_card(rig.desk.batches[batch.id])
+    await rig.front_end.refresh_card(rig.desk.batches[batch.id])
     assert await rig.sandbox.pings() == []
     for call in await rig.sandbox.rest_calls("", r"/messages|/callback"):
         body = call["body"].get("data", call["body"])
@@ -49,7 +49,7 @@ async def test_twenty_thousand_characters_are_attached_whole(rig: Rig, ada: Pers
     assert answer.updated is not None
     (kept,) = answer.updated.files
     assert b"the tail" in await rig.sandbox.fetch(kept["url"])
-    await rig.client.front_end.refresh_card(rig.desk.batches[batch.id])
+    await rig.front_end.refresh_card(rig.desk.batches[batch.id])
     now = await ada.see(seen)
     assert now is not None
     (again,) = now.files
@@ -66,7 +66,7 @@ async def test_without_permission_to_attach_accept_is_not_offered(rig: Rig) -> N
 
 async def test_posting_a_card_twice_shows_it_once(rig: Rig, max_: Person) -> None:
     batch = make_batch(await rig.place(), await rig.asker())
-    first, second = await rig.client.front_end.post_card(batch), await rig.client.front_end.post_card(batch)
+    first, second = await rig.front_end.post_card(batch), await rig.front_end.post_card(batch)
     assert first == second
     assert len([m for m in await max_.messages("general") if m.buttons]) == 1
 
@@ -75,19 +75,19 @@ async def test_a_card_that_cannot_be_posted_says_why(rig: Rig, monkeypatch: pyte
     monkeypatch.setattr(front_end, "CARD_DELAYS", (0.01, 0.01, 0.01))
     asker = await rig.asker()
     await rig.sandbox.overwrite("ops", "Signoff", deny=int(Permission.SEND_MESSAGES))
-    with pytest.raises(CardFailed, match="not permitted"):
-        await rig.client.front_end.post_card(make_batch(await rig.place("ops"), asker))
+    with pytest.raises(CardFailed, match="lack a permission"):
+        await rig.front_end.post_card(make_batch(await rig.place("ops"), asker))
     gone = Place(rig.server, "123456789012345678", "123456789012345678")
-    with pytest.raises(CardFailed, match="gone"):
-        await rig.client.front_end.post_card(make_batch(gone, asker))
+    with pytest.raises(CardFailed, match="no longer exists"):
+        await rig.front_end.post_card(make_batch(gone, asker))
     await rig.sandbox.fault("POST", "/messages", status=503, times=5)
     with pytest.raises(CardFailed, match="503"):
-        await rig.client.front_end.post_card(make_batch(await rig.place(), asker))
+        await rig.front_end.post_card(make_batch(await rig.place(), asker))
 
 
 async def test_the_timeout_is_shown_by_a_plain_edit(rig: Rig, max_: Person) -> None:
     batch, seen = await show(rig, make_batch(await rig.place(), await rig.asker()))
-    await rig.client.front_end.refresh_card(settled(batch, None, None))
+    await rig.front_end.refresh_card(settled(batch, None, None))
     changed = await max_.see(seen)
     assert changed is not None
     assert "TIMEOUT - Request expired" in changed.text
@@ -99,7 +99,7 @@ async def test_a_card_in_an_archived_thread_is_still_settled(rig: Rig, max_: Per
     place = Place(rig.server, str(thread.id), str(thread.id))
     batch, seen = await show(rig, make_batch(place, await rig.asker()))
     await rig.sandbox.archive(thread)
-    await rig.client.front_end.refresh_card(settled(batch, None, None))
+    await rig.front_end.refresh_card(settled(batch, None, None))
     changed = await max_.see(seen)
     assert changed is not None
     assert "TIMEOUT" in changed.text
@@ -109,14 +109,14 @@ async def test_refreshing_a_deleted_card_does_nothing(rig: Rig, ada: Person) -> 
     batch, seen = await show(rig, make_batch(await rig.place(), await rig.asker()))
     await rig.sandbox.change_role("Admins", permissions=0xFFFFFFFF)
     await ada.delete(seen)
-    await rig.client.front_end.refresh_card(settled(batch, None, None))
+    await rig.front_end.refresh_card(settled(batch, None, None))
 
 
 async def test_a_deleted_card_is_cancelled_and_that_is_said(rig: Rig, ada: Person) -> None:
     batch, seen = await show(rig, make_batch(await rig.place(), await rig.asker()))
     await ada.delete(seen)
     said = await ada.wait_for_message("general", lambda m: "cancelled" in m.text)
-    assert said.text == "The approval card was deleted, so what was still open on the card is cancelled."
+    assert said.text == "The approval card was deleted, so its open requests were cancelled."
     assert rig.desk.batches[batch.id].settled
     assert (str(seen.id), "the card was deleted") in rig.desk.lost
 
@@ -128,7 +128,7 @@ async def test_a_call_accepted_before_the_card_was_deleted_is_said_to_go_on(rig:
     await ada.delete(seen)
     said = await ada.wait_for_message("general", lambda m: "cancelled" in m.text)
     assert [r.state for r in rig.desk.batches[batch.id].requests] == [RequestState.APPROVED, RequestState.CANCELLED]
-    assert said.text.endswith("what was still open on the card is cancelled. What had been accepted goes on.")
+    assert said.text.endswith("its open requests were cancelled. Calls that were already accepted still run.")
 
 
 async def test_cards_deleted_in_bulk_are_cancelled(rig: Rig) -> None:

@@ -14,21 +14,24 @@ from aiohttp import web
 
 from discord_sandbox import SandboxClient, SandboxServer
 from signoff.bot.access import Access
-from signoff.bot.client import SignoffClient, intents, point_at, run_bot
+from signoff.bot.client import Bot, SignoffClient, intents
+from signoff.bot.connection import point_at
+from signoff.bot.front_end import DiscordFrontEnd
+from signoff.cards.actions import Offers
 from signoff.errors import LoginFailed, SettingsError
 from tests.rigs.bot import TOKEN, Rig, until
-from tests.rigs.bot_fakes import RecordingDesk, RecordingIntake
+from tests.rigs.bot_fakes import RecordingDesk, RecordingDriver
 
 
-def fresh() -> SignoffClient:
-    client = SignoffClient(Access(), guild_ready_timeout=0.05)
-    client.serve(RecordingDesk(), RecordingIntake())
-    return client
+def fresh(driver: RecordingDriver | None = None) -> Bot:
+    client = SignoffClient(guild_ready_timeout=0.05)
+    front_end = DiscordFrontEnd(client, Offers(), time.time)
+    return Bot(client, front_end, RecordingDesk(), driver or RecordingDriver(), Access())
 
 
 async def failure(token: str = TOKEN) -> str:
     with pytest.raises(LoginFailed) as caught:
-        await asyncio.wait_for(run_bot(fresh(), token), 20)
+        await asyncio.wait_for(fresh().run(token), 20)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -100,36 +103,29 @@ async def test_a_refused_intent(pointed: None, monkeypatch: pytest.MonkeyPatch) 
 
 
 async def test_a_token_revoked_while_connected(idle: Rig) -> None:
-    client = fresh()
-    task = asyncio.create_task(run_bot(client, TOKEN))
-    await until(client.is_ready)
+    bot = fresh()
+    task = asyncio.create_task(bot.run(TOKEN))
+    await until(bot.client.is_ready)
     await idle.sandbox.drop_sockets(resumable=False, code=4004)
     with pytest.raises(LoginFailed, match="DISCORD_TOKEN"):
         await asyncio.wait_for(task, 10)
 
 
 async def test_closing_ends_the_run_quietly(pointed: None, sandbox: SandboxClient) -> None:
-    client = fresh()
-    task = asyncio.create_task(run_bot(client, TOKEN))
-    await until(client.is_ready)
-    await client.close()
+    bot = fresh()
+    task = asyncio.create_task(bot.run(TOKEN))
+    await until(bot.client.is_ready)
+    await bot.client.close()
     await asyncio.wait_for(task, 5)
 
 
 async def test_an_error_of_recovery_is_not_a_failed_login(pointed: None) -> None:
-    client = fresh()
+    class Failing(RecordingDriver):
+        async def recover(self) -> None:
+            raise ValueError("recovery's own")
 
-    async def recover() -> None:
-        raise ValueError("recovery's own")
-
-    client._intake.recover = recover  # type: ignore[union-attr, method-assign]
     with pytest.raises(ValueError, match="recovery's own"):
-        await run_bot(client, TOKEN)
-
-
-async def test_a_client_that_nobody_serves_does_not_start(pointed: None) -> None:
-    with pytest.raises(RuntimeError, match="serve"):
-        await run_bot(SignoffClient(Access()), TOKEN)
+        await fresh(Failing()).run(TOKEN)
 
 
 @pytest.mark.parametrize(

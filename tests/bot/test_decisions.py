@@ -150,7 +150,7 @@ async def test_an_accept_of_what_was_edited_since_is_out_of_date(rig: Rig, ada: 
     edited = replace(batch, revision=1)
     rig.desk.open(edited)
     assert "was edited after you opened this" in private(await ada.click(card, "Accept"))
-    await rig.client.front_end.refresh_card(edited)
+    await rig.front_end.refresh_card(edited)
     stale = await ada.click(card, f"signoff:accept:{batch.id}:0:0", forged=True)
     assert "was edited after you opened this" in private(stale)
     assert states(rig, batch.id) == [RequestState.PENDING]

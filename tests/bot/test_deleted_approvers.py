@@ -46,13 +46,13 @@ async def test_a_role_that_no_open_card_names_changes_nothing(rig: Rig, ada: Per
     kept, other = await rig.sandbox.create_role("Kept"), await rig.sandbox.create_role("Other")
     batch, card = await open_card(rig, f"role:{kept}")
     looked: list[str] = []
-    look = rig.client.lost_approvers.role
+    look = rig.bot.missing_approvers.role
 
     async def record(role: int) -> None:
         await look(role)
         looked.append(str(role))
 
-    rig.client.lost_approvers.role = record  # type: ignore[method-assign]
+    rig.bot.missing_approvers.role = record  # type: ignore[method-assign]
     await rig.sandbox.delete_role(other)
     await until(lambda: looked == [str(other)])
     assert rig.desk.batches[batch.id] == batch
@@ -78,7 +78,7 @@ async def test_a_card_that_is_decided_while_it_is_drawn_ends_as_decided(rig: Rig
     role = await rig.sandbox.create_role("Doomed")
     _, card = await open_card(rig, f"role:{role}", "manage_server")
     draws: list[bool] = []
-    refresh = rig.client.front_end.refresh_card
+    refresh = rig.front_end.refresh_card
 
     async def slowly(batch: Batch, page: int = 0) -> None:
         if not draws:
@@ -86,7 +86,7 @@ async def test_a_card_that_is_decided_while_it_is_drawn_ends_as_decided(rig: Rig
         draws.append(batch.settled)
         await refresh(batch, page)
 
-    rig.client.lost_approvers._refresh = slowly
+    rig.bot.missing_approvers._refresh = slowly
     await rig.sandbox.delete_role(role)
     await until(lambda: draws == [False, True])
     closed = await ada.wait_for_change(card, lambda m: not m.buttons)

@@ -10,7 +10,7 @@ import pytest
 from discord_sandbox import Person
 from signoff.approvals.model import RequestState
 from signoff.bot.directory import DiscordDirectory
-from signoff.bot.reminders import pings
+from signoff.bot.people import pings
 from tests.bot.test_decisions import drawn, private
 from tests.rigs.bot import Rig, show
 from tests.rigs.bot_fakes import make_batch, make_request
@@ -83,8 +83,8 @@ async def test_a_reminder_pings_exactly_those_who_may_decide(rig: Rig, max_: Per
         make_request({"n": "3"}, approvers=(f"user:{rig.sandbox.bot_id}",), state=RequestState.REJECTED),
     ]
     batch, card = await show(rig, make_batch(await rig.place(), await rig.asker(), *requests, ping=True))
-    await rig.client.front_end.remind(batch)
-    await rig.client.front_end.remind(batch)
+    await rig.front_end.remind(batch)
+    await rig.front_end.remind(batch)
     said = [m for m in await max_.messages("general") if "Still open" in m.text]
     assert len(said) == 1, "once"
     assert f"<t:{int(batch.deadline)}:R>" in said[0].text
@@ -99,7 +99,7 @@ async def test_a_reminder_pings_nobody_unless_the_rule_says_so(rig: Rig, max_: P
     await rig.sandbox.change_role(role, mentionable=True)
     request = make_request({"n": "1"}, approvers=(f"role:{role}", "asker"))
     batch, _ = await show(rig, make_batch(await rig.place(), await rig.asker(), request))
-    await rig.client.front_end.remind(batch)
+    await rig.front_end.remind(batch)
     said = await max_.wait_for_message("general", lambda m: "Still open" in m.text)
     assert said.pings == []
     assert await rig.sandbox.pings() == []
@@ -114,13 +114,13 @@ async def test_those_who_are_gone_are_not_called(rig: Rig) -> None:
 async def test_a_card_is_posted_once_more_and_the_old_one_is_empty(rig: Rig, ada: Person) -> None:
     request = make_request({"script": "x\n" * 9000})
     batch, old = await show(rig, make_batch(await rig.place(), await rig.asker(), request))
-    posted = await rig.client.front_end.repost_card(batch)
-    assert posted == await rig.client.front_end.repost_card(batch), "a repetition after a crash posts nothing new"
+    posted = await rig.front_end.repost_card(batch)
+    assert posted == await rig.front_end.repost_card(batch), "a repetition after a crash posts nothing new"
     before = await ada.see(old)
     assert before is not None
     assert before.buttons, "should it end here, the old one still counts"
     rig.desk.open(replace(batch, card_message=posted))
-    await rig.client.front_end.retire_card(batch)
+    await rig.front_end.retire_card(batch)
     left = await ada.see(old)
     assert left is not None
     assert left.text == "This card was posted again below."

@@ -182,6 +182,27 @@ async def test_masked_arguments_are_not_edited_even_by_a_forged_press(idle: Rig)
         assert "masked" in private(forged)
 
 
+async def test_a_form_that_is_submitted_for_masked_arguments_is_refused(idle: Rig) -> None:
+    """Attack 22. The form was opened before the operator masked this argument, so its id and its digest are right."""
+    idle.reviser = EchoReviser()
+    ada = await idle.sandbox.person("Ada")
+    args = {"password": "correct-horse-battery-staple-42"}
+    async with idle.running():
+        batch, card = await show(idle, make_batch(await idle.place(), await idle.asker(), make_request(args)))
+        opened = await ada.click(card, "Edit…")
+        assert opened.modal is not None
+    idle.offers = Offers(masker=MASKER)
+    async with idle.running():
+        answer = await ada.submit(opened, {"arguments-0": "another-password"})
+        assert answer.updated is None
+        assert "parts of the arguments are masked" in private(answer)
+        assert "another-password" in private(answer), "the person gets back what they typed"
+    stored = idle.desk.batches[batch.id]
+    assert stored.requests[0].call.args == args
+    assert stored.requests[0].edit is None
+    assert stored.revision == 0
+
+
 async def test_a_card_with_a_keyed_digest_is_edited_and_accepted_by_the_real_one(idle: Rig) -> None:
     idle.reviser, idle.offers = EchoReviser(), Offers(masker=MASKER)
     ada = await idle.sandbox.person("Ada")

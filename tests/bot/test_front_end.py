@@ -23,20 +23,20 @@ def is_inert(text: str) -> bool:
 
 @pytest.mark.parametrize("state", [TurnState.STOPPED, TurnState.FAILED])
 async def test_an_end_in_words_shows_whom_it_quotes_as_they_stand(rig: Rig, max_: Person, state: TurnState) -> None:
-    await rig.client.front_end.reply(replace(await rig.turn(max_), state=state), SAID)
+    await rig.front_end.reply(replace(await rig.turn(max_), state=state), SAID)
     (said,) = [m for m in await max_.messages("general") if m.author == "Signoff"]
     assert is_inert(said.text)
     assert shown(said.text).startswith("Stopped by [**free nitro**](https://evil.example) <@1> ")
 
 
 async def test_an_answer_keeps_its_markup(rig: Rig, max_: Person) -> None:
-    await rig.client.front_end.reply(replace(await rig.turn(max_), state=TurnState.DONE), "**bold** `code`")
+    await rig.front_end.reply(replace(await rig.turn(max_), state=TurnState.DONE), "**bold** `code`")
     (said,) = [m for m in await max_.messages("general") if m.author == "Signoff"]
     assert said.text == "**bold** `code`"
 
 
 async def test_a_notice_shows_whom_it_quotes_as_they_stand(rig: Rig, max_: Person) -> None:
-    await rig.client.front_end.notice(await rig.turn(max_), SAID)
+    await rig.front_end.notice(await rig.turn(max_), SAID)
     (said,) = [m for m in await max_.messages("general") if m.author == "Signoff"]
     assert is_inert(said.text)
 

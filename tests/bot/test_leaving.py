@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 import pytest
 
@@ -19,11 +18,10 @@ from signoff.bot.front_end import DiscordFrontEnd
 from signoff.cards.actions import Offers
 from signoff.turns.model import Admission, Turn
 from tests.rigs.bot import Rig, show, until
-from tests.rigs.bot_fakes import RecordingDesk, RecordingIntake, make_batch
+from tests.rigs.bot_fakes import RecordingDesk, RecordingDriver, make_batch
 
 
-@dataclass
-class LastInstant(RecordingIntake):
+class LastInstant(RecordingDriver):
     """Stores a mention, and the client is closed before anything is made of it."""
 
     client: SignoffClient | None = None
@@ -48,16 +46,16 @@ def said(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
 async def test_a_mention_in_the_last_instant_is_left_as_it_was_stored(
     idle: Rig, max_: Person, caplog: pytest.LogCaptureFixture, kind: str
 ) -> None:
-    intake = idle.intake = LastInstant(Admission(kind, "Something to say."))  # type: ignore[arg-type]
-    async with idle.running() as intake.client:
+    driver = idle.driver = LastInstant(Admission(kind, "Something to say."))  # type: ignore[arg-type]
+    async with idle.running() as driver.client:
         caplog.clear()
         asked = await max_.say("general", f"{idle.sandbox.mention} hi")
-        await until(intake.client.is_closed)
+        await until(driver.client.is_closed)
         await heard()
         assert [record for record in said(caplog) if record.exc_info] == []
         assert len(said(caplog)) <= 1, caplog.text
-    assert intake.order == ["recover", f"submit {asked.id}"][: 1 if kind == "refused" else 2]
-    assert [turn.place.channel for turn in intake.turns.values()] == [str(asked.id)][: kind != "refused"]
+    assert driver.order == ["recover", f"submit {asked.id}"][: 1 if kind == "refused" else 2]
+    assert [turn.place.channel for turn in driver.turns.values()] == [str(asked.id)][: kind != "refused"]
 
 
 async def test_a_thread_that_is_being_opened_when_the_client_closes_is_left_to_the_next_start(
@@ -68,13 +66,13 @@ async def test_a_thread_that_is_being_opened_when_the_client_closes_is_left_to_t
     async with idle.running() as client:
         caplog.clear()
         asked = await max_.say("general", f"{idle.sandbox.mention} hi")
-        await until(lambda: idle.intake.turns)
+        await until(lambda: idle.driver.turns)
         await asyncio.sleep(0.3)  # until the request for the thread is on its way
         await client.close()
         await heard()
         assert len(said(caplog)) <= 1, caplog.text
-    assert idle.intake.order == ["recover", f"submit {asked.id}"]
-    assert idle.intake.only.place.channel == str(asked.id)
+    assert idle.driver.order == ["recover", f"submit {asked.id}"]
+    assert idle.driver.only.place.channel == str(asked.id)
 
 
 SENDING: dict[str, Callable[[DiscordFrontEnd, Turn, Batch], Awaitable[object]]] = {
@@ -98,7 +96,7 @@ async def test_whatever_is_sent_on_a_closed_client_ends_like_a_cancelled_task(
     await rig.client.close()
     caplog.clear()
     with pytest.raises(asyncio.CancelledError):
-        await SENDING[what](rig.client.front_end, turn, batch)
+        await SENDING[what](rig.front_end, turn, batch)
     assert [record for record in said(caplog) if record.exc_info] == []
 
 
@@ -141,16 +139,16 @@ async def test_a_click_in_the_last_instant_counts_or_not_and_makes_no_noise(
         caplog.clear()
         await (await idle.sandbox.person(who)).click(seen, button, wait=0)
         await until(desk.client.is_closed)
-        await until(lambda: not any("dynamic-item" in task.get_name() for task in asyncio.all_tasks()))
+        await until(lambda: not any("on_interaction" in task.get_name() for task in asyncio.all_tasks()))
         assert [record for record in said(caplog) if record.levelno > logging.INFO] == []
     assert desk.batches[batch.id].settled == (what == "decided")
 
 
-LOOKING: dict[str, Callable[[SignoffClient, Batch], Awaitable[object]]] = {
-    "person": lambda client, batch: DiscordDirectory(client).person(DIRECT, batch.asker.id),
-    "member": lambda client, batch: DiscordDirectory(client).person(batch.place.server, batch.asker.id),
-    "server": lambda client, batch: DiscordDirectory(client).missing("1", ["asker"]),
-    "channel_deleted": lambda client, batch: client.lost.channel(int(batch.place.channel)),
+LOOKING: dict[str, Callable[[Rig, Batch], Awaitable[object]]] = {
+    "person": lambda rig, batch: DiscordDirectory(rig.client).person(DIRECT, batch.asker.id),
+    "member": lambda rig, batch: DiscordDirectory(rig.client).person(batch.place.server, batch.asker.id),
+    "server": lambda rig, batch: DiscordDirectory(rig.client).missing("1", ["asker"]),
+    "channel_deleted": lambda rig, batch: rig.bot.deleted_cards.channel(int(batch.place.channel)),
 }
 
 
@@ -162,5 +160,5 @@ async def test_whatever_is_asked_of_a_closed_client_ends_like_a_cancelled_task(
     await rig.client.close()
     caplog.clear()
     with pytest.raises(asyncio.CancelledError):
-        await LOOKING[what](rig.client, batch)
+        await LOOKING[what](rig, batch)
     assert [record for record in said(caplog) if record.exc_info] == []

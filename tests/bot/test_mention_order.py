@@ -13,14 +13,14 @@ async def test_the_thread_is_not_there_before_the_turn_is_stored(
     rig: Rig, max_: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: list[list[str]] = []
-    submit = rig.intake.submit
+    submit = rig.driver.submit
 
     async def looking(turn: Turn) -> Admission:
         found = [guild["threads"] for guild in (await rig.sandbox.world())["guilds"]]
         threads.append([thread["id"] for those in found for thread in those])
         return await submit(turn)
 
-    monkeypatch.setattr(rig.intake, "submit", looking)
+    monkeypatch.setattr(rig.driver, "submit", looking)
     said = await max_.say("general", f"{rig.sandbox.mention} tidy up")
     await rig.hears()
     assert threads == [[]]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, Choice, Edit, Remember, RequestKind, Vote
+from signoff.bot.buttons import parse
 from signoff.bot.card_view import render
-from signoff.bot.locators import parse
 from signoff.cards.actions import Offers
 from signoff.cards.model import Verb
 from tests.bot.test_card_view import ADA, MAX, PLACE, buttons, components, texts, within_limits

@@ -16,7 +16,7 @@ from signoff.approvals.errors import (
 from signoff.approvals.model import Vote
 from signoff.bot import quoting
 from signoff.bot import responses as answers
-from signoff.bot.responses import REFUSED_ROOM, Slow, Visit
+from signoff.bot.responses import REFUSED_SPACE, Slow, Visit
 from signoff.cards import wording
 from signoff.cards.model import Line, Moment, Person
 from signoff.cards.wording import explain_refusal
@@ -65,6 +65,6 @@ def test_a_refusal_that_quotes_hides_nothing_and_fits_into_a_message() -> None:
     (said,) = answers.refusal(error, VISIT, BATCH.id)
     assert isinstance(said, str)
     assert said.startswith(r"The tool does not take this: \u{202E}\u{200B}")
-    assert len(said) == REFUSED_ROOM
+    assert len(said) == REFUSED_SPACE
     assert len(quoting.line((said,))) <= 2000
     assert "\u202e" not in str(card_session.refusal(error, BATCH.id))

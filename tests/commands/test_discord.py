@@ -12,8 +12,8 @@ import discord
 import pytest
 
 from signoff import core
-from signoff.bot.access import Access
 from signoff.bot.client import SignoffClient
+from signoff.bot.connection import run_client
 from signoff.commands import discord as app
 from signoff.errors import LoginFailed
 
@@ -26,7 +26,7 @@ class Reconnecting(SignoffClient):
     refused = False
 
     def __init__(self) -> None:
-        super().__init__(Access())
+        super().__init__()
         self.asleep = asyncio.Event()
         self.woken: BaseException | None = None
 
@@ -54,7 +54,10 @@ class Stopped:
 
 
 async def serve(client: Reconnecting, driver: Any) -> None:
-    await app._until_told_to_stop(client, driver, "token", GRACE)  # pyright: ignore[reportPrivateUsage]
+    async def prepare() -> None: ...
+
+    running = run_client(client, "token", prepare)
+    await app._until_told_to_stop(running, client, driver, GRACE)  # pyright: ignore[reportPrivateUsage]
 
 
 async def test_told_to_stop_between_two_attempts_to_connect_it_leaves_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

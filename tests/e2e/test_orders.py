@@ -96,7 +96,7 @@ async def test_pause_halts_ten_runs_and_ten_cards_and_resume_brings_them_back(li
     )
     await elsewhere(live, "paused there")
     assert not [line for line in live.trace if line.startswith(("free", "record"))]
-    assert "Waiting" in (await order(live, "policy")).text
+    assert "**Paused**" in (await order(live, "policy")).text
 
     assert "Resumed" in (await order(live, "resume")).text
     for n in range(MANY):

@@ -367,9 +367,9 @@ async def test_orders_of_others_are_refused_and_change_nothing(live: Rig) -> Non
     before = live.rows("SELECT COUNT(*) FROM server_rules")
     for line in ("pause", "policy", "audit", "stop"):
         answer = await live.people["Max"].run("general", f"signoff {line}", forged=True)
-        assert "needs the Manage Server permission" in answer.text
+        assert "need the Manage Server permission" in answer.text
     answer = await live.people["Olga"].run("general", "signoff protect", forged=True, tool="*", verdict="allow")
-    assert "needs the Manage Server permission" in answer.text
+    assert "need the Manage Server permission" in answer.text
     assert live.rows("SELECT COUNT(*) FROM server_rules") == before
     assert live.rows("SELECT COUNT(*) FROM pauses") == [(0,)]
 

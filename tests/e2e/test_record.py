@@ -176,7 +176,7 @@ async def test_the_story_of_a_call_is_told_in_order(live: Rig) -> None:
         f"Arguments edited** by {olga}",
         f"Approved** by {nina}",
         "Call started",
-        "Call ran",
+        "Call completed",
     ]
     places = [told.index(words) for words in reversed(story)]
     assert places == sorted(places), "newest first"

@@ -272,7 +272,7 @@ async def test_a_card_that_cannot_be_posted_is_cancelled_and_that_is_said(story:
     room = await talk(live)
     await live.sandbox.fault("POST", f"/channels/{room}/messages$", status=403, code=50013)
     asked = await live.ask('call record {"value": "unasked"}', where=str(room))
-    await live.sees(room, "could not ask for approval", "not permitted", "The calls that needed it were not run")
+    await live.sees(room, "could not ask for approval", "lack a permission", "The calls that needed it were not run")
     await live.sees(room, "cancelled", "could not be asked")
     await live.ended(asked)
     assert "record unasked" not in live.trace

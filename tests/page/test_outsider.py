@@ -59,8 +59,8 @@ async def test_an_outsiders_request_is_refused_by_the_bot_and_starts_nothing(pag
     await expect(page.locator(".message").last).to_contain_text("only from members with certain roles")
     await page.get_by_role("button", name="Signoff", exact=True).click()
     await write(page, "let me in")
-    await expect(page.locator(".message").last).to_contain_text("I do not take requests in direct messages from you")
+    await expect(page.locator(".message").last).to_contain_text("I don't take requests from you in direct messages")
     await act_as(page, "Ada")
     await expect(page.get_by_role("heading", name="Signoff Lab")).to_be_visible()
-    await expect(page.get_by_text("I do not take requests in direct messages")).to_have_count(0)
+    await expect(page.get_by_text("I don't take requests from you")).to_have_count(0)
     assert rows(live.database, "SELECT COUNT(*) FROM turns") == before

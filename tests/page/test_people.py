@@ -75,7 +75,7 @@ async def test_two_approvers_decide_a_write_that_one_of_them_edits(live: Launche
         rule = await command(
             page,
             "protect",
-            "From the next call on",
+            "Starting with the next call",
             tool="write_file",
             argument="path",
             pattern="*.env",
@@ -83,7 +83,7 @@ async def test_two_approvers_decide_a_write_that_one_of_them_edits(live: Launche
             quorum="2",
             four_eyes="true",
         )
-        await expect(rule).to_contain_text("2 people have to accept, not by whoever asked")
+        await expect(rule).to_contain_text("2 people must accept, the asker may not decide")
 
         # A member asks for one, sees what it would change, and may not say yes to it.
         await page.get_by_role("button", name="general", exact=True).click()
@@ -141,7 +141,7 @@ async def test_two_approvers_decide_a_write_that_one_of_them_edits(live: Launche
         await act_as(page, "Ada")
         await page.get_by_role("button", name="ops", exact=True).click()
         # Not `inner_text`: that is empty for a message that the browser has not painted yet (content-visibility).
-        told = await (await command(page, "audit", "The record of this server")).text_content() or ""
+        told = await (await command(page, "audit", "Record of this server")).text_content() or ""
         story = [
             r"Rule added by @Ada",
             r"Asked for @Max",
@@ -150,7 +150,7 @@ async def test_two_approvers_decide_a_write_that_one_of_them_edits(live: Launche
             r"Vote to accept by @Nina",
             r"Approved by @Olga",
             r"Call started",
-            r"Call ran to its end",
+            r"Call completed",
         ]
         places = [[found.start() for found in re.finditer(words, told)] for words in story]
         assert all(len(found) == 1 for found in places), told

@@ -23,17 +23,19 @@ from signoff.approvals.model import Actor, Batch, Choice, JsonObject, Pause, Pla
 from signoff.approvals.policy import Rule
 from signoff.approvals.server_rules import ServerRule
 from signoff.bot.access import Access
-from signoff.bot.client import SignoffClient, run_bot
+from signoff.bot.client import Bot, SignoffClient
+from signoff.bot.front_end import DiscordFrontEnd
+from signoff.cards.actions import Offers
 from signoff.turns.administration import Administration, ToolFacts
 from tests.rigs.bot import PATIENCE, TOKEN, until
-from tests.rigs.bot_fakes import RecordingDesk, RecordingIntake
+from tests.rigs.bot_fakes import RecordingDesk, RecordingDriver
 
 TOOLS = (
     ToolFacts("delete_file", ("path", "force"), "asks: the tool is declared to always ask"),
     ToolFacts("write_file", ("path", "text"), "asks"),
     ToolFacts("roll_dice", ("sides",), "runs without asking"),
 )
-FLOOR = (
+OPERATOR_RULES = (
     Rule("write_*", Verdict.ASK, when={"path": ("*.env",)}, timeout=600.0, relaxable=True),
     Rule("shell", Verdict.DENY, reason="no shell here"),
 )
@@ -41,11 +43,11 @@ NOW = 1_700_000_000.0
 
 
 @dataclass
-class FakeOrders(Administration):
+class FakeAdministration(Administration):
     """Does what it is told, to anybody: whoever calls it must have checked. `calls` is what it was told."""
 
     seen: Sequence[ToolFacts] = TOOLS
-    operator: Sequence[Rule] = FLOOR
+    operator: Sequence[Rule] = OPERATOR_RULES
     own: list[ServerRule] = field(default_factory=list)
     remembered: list[Grant] = field(default_factory=list)
     open: list[Batch] = field(default_factory=list)
@@ -175,22 +177,27 @@ class AdminRig:
     """Owner of the server."""
     max: Person
     """An ordinary member."""
-    orders: FakeOrders = field(default_factory=FakeOrders)
+    administration: FakeAdministration = field(default_factory=FakeAdministration)
     access: Access = field(default_factory=Access)
     client: SignoffClient = field(init=False)
+    bot: Bot = field(init=False)
 
     @asynccontextmanager
     async def running(self, *, commands: bool = True) -> AsyncIterator[SignoffClient]:
         """A bot of its own each time: what is kept in memory is gone after a restart."""
-        self.client = SignoffClient(self.access, guild_ready_timeout=0.05)
-        self.client.serve(RecordingDesk(), RecordingIntake(), orders=self.orders if commands else None)
-        task = asyncio.create_task(run_bot(self.client, TOKEN))
+        self.client = SignoffClient(guild_ready_timeout=0.05)
+        front_end = DiscordFrontEnd(self.client, Offers(), time.time)
+        administration = self.administration if commands else None
+        self.bot = Bot(
+            self.client, front_end, RecordingDesk(), RecordingDriver(), self.access, administration=administration
+        )
+        task = asyncio.create_task(self.bot.run(TOKEN))
         try:
             await until(lambda: knows_its_servers(self.client) or task.done())
             if task.done():
                 await task
-            if self.client.tree and self.client.tree.registering:
-                await self.client.tree.registering
+            if self.bot.tree and self.bot.tree.registering:
+                await self.bot.tree.registering
             yield self.client
         finally:
             await self.client.close()
@@ -219,7 +226,7 @@ class AdminRig:
         """A rule that is there already."""
         found: dict[str, Any] = {"tool": "delete_file", "verdict": Verdict.ASK, **fields}
         made = ServerRule(rule_id, self.server, Rule(**found), self.actor(self.ada), NOW)
-        self.orders.own.append(made)
+        self.administration.own.append(made)
         return made
 
     def grant(self, args: JsonObject, **fields: Any) -> Grant:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -13,11 +14,12 @@ from discord_sandbox.seen import SeenMessage
 from signoff.approvals.edits import Editor
 from signoff.approvals.model import Actor, Batch, Place
 from signoff.bot.access import Access
-from signoff.bot.client import SignoffClient, run_bot
+from signoff.bot.client import Bot, SignoffClient
 from signoff.bot.directory import DiscordDirectory
+from signoff.bot.front_end import DiscordFrontEnd
 from signoff.cards.actions import Offers
 from signoff.turns.model import Turn
-from tests.rigs.bot_fakes import EchoReviser, RecordingDesk, RecordingIntake
+from tests.rigs.bot_fakes import EchoReviser, RecordingDesk, RecordingDriver
 
 TOKEN = Plan.token
 PATIENCE = 60.0
@@ -37,20 +39,23 @@ class Rig:
     sandbox: SandboxClient
     server: str
     desk: RecordingDesk = field(default_factory=RecordingDesk)
-    intake: RecordingIntake = field(default_factory=RecordingIntake)
+    driver: RecordingDriver = field(default_factory=RecordingDriver)
     access: Access = field(default_factory=Access)
     reviser: EchoReviser | None = None
     """With one, arguments can be edited."""
     offers: Offers = field(default_factory=Offers)
     client: SignoffClient = field(init=False)
+    front_end: DiscordFrontEnd = field(init=False)
+    bot: Bot = field(init=False)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[SignoffClient]:
-        self.client = SignoffClient(self.access, guild_ready_timeout=0.05)
+        self.client = SignoffClient(guild_ready_timeout=0.05)
         self.desk.directory = DiscordDirectory(self.client)
         editor = Editor(self.desk, self.reviser) if self.reviser else None
-        self.client.serve(self.desk, self.intake, editor=editor, offers=self.offers)
-        task = asyncio.create_task(run_bot(self.client, TOKEN))
+        self.front_end = DiscordFrontEnd(self.client, replace(self.offers, edit=editor is not None), time.time)
+        self.bot = Bot(self.client, self.front_end, self.desk, self.driver, self.access, editor=editor)
+        task = asyncio.create_task(self.bot.run(TOKEN))
         try:
             await until(lambda: knows_its_servers(self.client) or task.done())
             if task.done():
@@ -62,7 +67,7 @@ class Rig:
 
     async def hears(self, count: int = 1) -> None:
         """Until the bot has started so many turns."""
-        await until(lambda: sum(1 for step in self.intake.order if step.startswith("go")) >= count)
+        await until(lambda: sum(1 for step in self.driver.order if step.startswith("go")) >= count)
 
     async def place(self, channel: str = "general") -> Place:
         found = str((await self.sandbox.channel(channel)).id)
@@ -81,7 +86,7 @@ class Rig:
 
 async def show(rig: Rig, batch: Batch) -> tuple[Batch, SeenMessage]:
     """Post a card as the driver does, and look at it as Max."""
-    card = await rig.client.front_end.post_card(batch)
+    card = await rig.front_end.post_card(batch)
     posted = rig.desk.open(replace(batch, card_message=card))
     max_ = await rig.sandbox.person("Max")
     return posted, await max_.wait_for_message(batch.place.channel, lambda m: str(m.id) == card)

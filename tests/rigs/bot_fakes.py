@@ -1,4 +1,4 @@
-"""The real desk over rows in memory, and a driver that records what it was asked: the bot's ports, in full."""
+"""The real desk over rows in memory, and a driver that records what it was asked."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from signoff.approvals.model import (
     Verdict,
 )
 from signoff.approvals.ports import Revised
+from signoff.turns.driver import Driver
 from signoff.turns.model import Admission, Turn
 
 _numbers = itertools.count(1)
@@ -174,12 +175,15 @@ class EchoReviser:
         return Revised(bind(replace(request.call, args=args, digest=""), batch.place), self.ruling)
 
 
-@dataclass
-class RecordingIntake:
-    admission: Admission = field(default_factory=lambda: Admission("started"))
-    turns: dict[str, Turn] = field(default_factory=dict)
-    order: list[str] = field(default_factory=list)
-    fails_with: Exception | None = None
+class RecordingDriver(Driver):
+    """Admits every mention as it is told to, runs nothing, and records what it was asked."""
+
+    def __init__(self, admission: Admission | None = None) -> None:
+        self.admission = admission or Admission("started")
+        self.turns: dict[str, Turn] = {}
+        self.order: list[str] = []
+        """What was asked, in order, such as `submit 12`."""
+        self.fails_with: Exception | None = None
 
     async def submit(self, turn: Turn) -> Admission:
         if self.fails_with is not None:

@@ -18,11 +18,9 @@ from signoff.cards.actions import Offers
 from signoff.cards.model import Action, Style, Verb
 from signoff.errors import CardFailed, StoreError, TurnFailed
 from signoff.terminal import front_end
-from signoff.terminal.console import Device, Withdrawn
+from signoff.terminal.console import Device, Ended, Keyboard, Screen, Withdrawn
 from signoff.terminal.dialogue import Subject, choose
 from signoff.terminal.front_end import TerminalFrontEnd
-from signoff.terminal.keyboard import Ended, Keyboard
-from signoff.terminal.screen import Screen
 from signoff.turns.model import TurnState
 from tests.conftest import make_batch, make_call, make_request, make_turn
 

@@ -35,7 +35,7 @@ async def test_a_card_survives_kill_and_is_decided_by_the_next_session(tmp_path:
         await chat.kill()
     async with on_terminal(tmp_path, nursery=nursery) as chat:
         again = await chat.asked()
-        assert "From an earlier session" in again
+        assert "An earlier session left" in again
         assert f"Request {request[1]}" in again
         assert "record durable" not in chat.trace
         await chat.decide("a")

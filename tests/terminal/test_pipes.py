@@ -40,7 +40,7 @@ async def test_a_script_asks_and_decides(tmp_path: Path) -> None:
     assert chat.trace == ["record one", "record three"]
     assert "\x1b" not in said
     assert 'you> call record {"value": "one"}\n' in said
-    assert "This is none of the keys" in said, "accept was offered before the whole was seen"
+    assert "That is not one of the keys" in said, "accept was offered before the whole was seen"
     assert said.count("APPROVED by") == 3
     assert said.count("REJECTED by") == 1
     # The last card is still open: the end of the input decides nothing.

@@ -14,8 +14,8 @@ from rich.text import Text
 
 from signoff.approvals.model import RequestState, Settlement
 from signoff.cards.build import build_card
-from signoff.terminal.answers import render_answer
 from signoff.terminal.render import draw_card, draw_ending, left
+from signoff.terminal.replies import render_reply
 from signoff.terminal.sanitize import CONTINUED, GUTTER, Block, Inert, chop
 from signoff.text.visible import is_hidden, unescape, visible
 from tests.conftest import ADA, make_batch, make_call, make_request
@@ -78,7 +78,7 @@ def test_only_a_diff_is_coloured() -> None:
 @given(st.text())
 def test_nothing_hidden_is_ever_written(text: str) -> None:
     """Row 6, whatever the text: in a block, in an answer, and where somebody forgot to make it visible."""
-    for what in (Block(visible(text).text), render_answer(text), Text(text), Block(text)):
+    for what in (Block(visible(text).text), render_reply(text), Text(text), Block(text)):
         written = drawn(what)
         assert not [char for char in written if is_hidden(char)]
 
@@ -108,24 +108,24 @@ def test_pieces_fit_however_wide_a_terminal_draws_a_letter(line: str, width: int
         ("[red]x[/red]", "[red]x[/red]"),
         ("```python\nprint(1)\n```", "│ print(1)"),
         ("\ud800", r"\u{D800}"),
-        ("", "nothing to say"),
+        ("", "no reply text"),
     ],
 )
 def test_an_answer_shows_what_is_there(markdown: str, shown: str) -> None:
-    written = "\n".join(line.rstrip() for line in drawn(render_answer(markdown)).splitlines())
+    written = "\n".join(line.rstrip() for line in drawn(render_reply(markdown)).splitlines())
     assert shown in written
 
 
 def test_no_answer_makes_a_link() -> None:
     text = drawn(
-        render_answer("[good](https://evil.example) <https://evil.example> ![x](https://evil.example)"), colour=True
+        render_reply("[good](https://evil.example) <https://evil.example> ![x](https://evil.example)"), colour=True
     )
     assert "\x1b]" not in text
 
 
 def test_no_answer_begins_in_the_first_column() -> None:
     fake = "╭─ Tool Approval Required ─╮\n╰──╯\n\n# you> \n\n- x\n\n```\ndecide> a\n```\n\n| a |\n|---|\n| b |"
-    assert all(line[:2] == "  " for line in drawn(render_answer(fake)).splitlines())
+    assert all(line[:2] == "  " for line in drawn(render_reply(fake)).splitlines())
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(-1, "0:00"), (59.9, "0:59"), (300, "5:00"), (3723, "1:02:03")])

@@ -85,7 +85,7 @@ async def test_a_rejected_call_does_not_run_and_the_reason_reaches_the_model(cha
 async def test_what_is_no_key_decides_nothing(chat: Chat) -> None:
     await chat.say('call record {"value": "unsure"}')
     await chat.decide("yes")
-    await chat.sees("none of the keys", " left> ")
+    await chat.sees("not one of the keys", " left> ")
     await chat.decide("r")
     await chat.answers("REJECTED by")
     assert "record unsure" not in chat.trace
@@ -195,10 +195,10 @@ async def test_a_whole_batch_can_be_accepted_page_by_page(chat: Chat) -> None:
 async def test_accept_is_not_offered_before_the_whole_call_was_seen(chat: Chat) -> None:
     """Rows 7 and 8: the tail of a long argument is reached before anybody can accept it."""
     await chat.say("please run a long test approval tool with 30,000 characters")
-    said = await chat.sees("accept is offered once you have seen the whole", "[v]iew the whole call", " left> ")
+    said = await chat.sees("does not show the whole call", "[v]iew the whole call", " left> ")
     assert "[a]ccept" not in said
     await chat.decide("a")
-    await chat.sees("none of the keys", " left> ")
+    await chat.sees("not one of the keys", " left> ")
     await chat.decide("v")
     pages = 0
     while "[a]ccept" not in await chat.sees("> "):

@@ -13,7 +13,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from signoff import run_with_approval, run_with_approval_sync
 from signoff.approvals.model import ApprovalDecision, ApprovalRequest
 from signoff.terminal import TerminalUI
-from signoff.terminal.keyboard import Ended
+from signoff.terminal.console import Ended
 from signoff.text.secrets.masker import Masker
 from tests.conftest import make_call, make_request
 

@@ -1,216 +1,121 @@
-"""What a press on a button of ours leads to: a decision, another page, a private panel or a form.
+"""Our buttons, and the ids of buttons and forms. An id is a locator: it says where, and it gives nobody any right.
 
-Knows how to answer, not who may decide: the desk judges that, every time. Nothing raised here goes further: the library
-would swallow it, and the person would see Discord's "This interaction failed" without a word why.
+A button's id is `signoff:VERB:TARGET:REVISION:PAGE`: the choice, the request or batch, and the
+revision and page that the card showed. An id that does not match exactly is not ours. A form's id names the request,
+and for an edit the digest of its arguments, so that a process can handle a form that an earlier process opened.
+
+All buttons are DynamicItems, which work after a restart. A view that mixed them with plain items would lose that.
 """
 
 from __future__ import annotations
 
-import logging
-from typing import Any
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, cast
 
 import discord
+from discord import ui
 
-from signoff.approvals.approvers import objection
-from signoff.approvals.desk import Click
-from signoff.approvals.errors import UnknownRequest
-from signoff.approvals.model import ApprovalRequest, Batch, Choice, RequestState
-from signoff.bot import modals, panels
-from signoff.bot.card_view import CLAIMED, render
-from signoff.bot.forms import Forms
-from signoff.bot.interactions import open_form
-from signoff.bot.locators import Locator, parse, parse_form
-from signoff.bot.ports import Desk, Editor, Now
-from signoff.bot.responses import PATIENCE, Answers, Refresh, Visit, refusal, tell, visit
-from signoff.bot.sending import Failure
-from signoff.cards import wording
-from signoff.cards.actions import Offers, remember_actions
-from signoff.cards.forms import form_for
-from signoff.cards.model import Line, Verb
+from signoff.cards.model import Action, Style, Verb
 
-log = logging.getLogger(__name__)
+MAX_ID = 100
+MAX_LABEL = 80
+DIGEST = 32
+"""Characters of a digest in a form's id."""
 
-NO_EDIT = "Edit is not offered: {why}."
-NO_REMEMBER: Line = ("Remember is not offered for this call. Nothing was decided.",)
+CLAIMED = "signoff:claimed"
+"""The key in an interaction's extras under which the pressed button leaves itself; see `client.Bot.on_interaction`."""
+
+_TARGET = "(?P<target>[0-9a-z]{8,40})"
+_NUMBER = "0|[1-9][0-9]{0,4}"
+CUSTOM_ID = re.compile(
+    rf"signoff:(?P<verb>{'|'.join(Verb)}):{_TARGET}:(?P<revision>{_NUMBER}):(?P<page>0|[1-9][0-9]?)\Z",
+)
+FORM_ID = re.compile(
+    rf"signoff-form:(?P<kind>edit|reason):{_TARGET}:(?P<page>0|[1-9][0-9]?):(?P<digest>[0-9a-f]{{0,{DIGEST}}})\Z"
+)
 
 
-class Clicks:
-    """Answers every press on a button of ours, and every form of ours."""
+@dataclass(frozen=True, slots=True)
+class Locator:
+    verb: Verb
+    target: str
+    revision: int
+    page: int
 
-    def __init__(
-        self,
-        desk: Desk,
-        refresh: Refresh,
-        now: Now,
-        patience: float = PATIENCE,
-        *,
-        editor: Editor | None = None,
-        offers: Offers | None = None,
-    ) -> None:
-        self._desk = desk
-        self._editor = editor
-        self._offers = offers or Offers()
-        self._now = now
-        self.answers = Answers(desk, refresh, now, self._offers, patience)
-        self._forms = Forms(desk, editor, self._offers, self.answers)
 
-    async def click(self, interaction: discord.Interaction[Any], locator: Locator) -> None:
-        try:
-            found = visit(interaction)
-            if isinstance(found, Visit):
-                await self._press(interaction, found, locator)
-            else:
-                await tell(interaction, found)
-        except Failure as error:
-            log.warning("a click by %s on %s got no answer: %s", interaction.user, locator.target, error)
-        except Exception:
-            log.exception("a click on %s failed", locator.target)
+class FormKind(StrEnum):
+    EDIT = "edit"
+    REASON = "reason"
 
-    async def unclaimed(self, interaction: discord.Interaction[Any]) -> None:
-        """The fallback: forms, and components that no button took, being gone from the message, forged, or very old."""
-        if interaction.extras.get(CLAIMED):
-            return
-        found = (interaction.data or {}).get("custom_id")
-        if interaction.type is discord.InteractionType.modal_submit:
-            if (form := parse_form(found)) is not None:
-                await self._forms.submit(interaction, form)
-        elif interaction.type is discord.InteractionType.component:
-            await self._absent(interaction, parse(found))
 
-    async def _absent(self, interaction: discord.Interaction[Any], locator: Locator | None) -> None:
-        """A press on a button that is not on the message. It may have been there a moment ago, so it is heard; but
-        what would run something must still be offered, word for word, by the card as it stands."""
-        refused: Line | None = wording.UNKNOWN_REQUEST
-        found = visit(interaction)
-        if locator is not None and isinstance(found, Visit):
-            refused = await self._not_offered(found, locator)
-            if refused is None:
-                await self.click(interaction, locator)
-                return
-        try:
-            await tell(interaction, refused or wording.UNKNOWN_REQUEST)
-        except Failure as error:
-            log.info("an unknown component was not answered: %s", error)
+@dataclass(frozen=True, slots=True)
+class FormLocator:
+    kind: FormKind
+    target: str
+    page: int
+    digest: str = ""
 
-    async def _not_offered(self, visit: Visit, locator: Locator) -> Line | None:
-        choice = locator.verb.choice
-        if choice is None or choice.state is not RequestState.APPROVED:
-            return None
-        try:
-            batch = await self._desk.look(locator.target, visit.actor, visit.channel, visit.card)
-            is_open = any(locator.target in (batch.id, r.id) for r in batch.pending)
-            # The desk itself has the words for what is settled or out of date.
-            heard = not is_open or locator.revision != batch.revision or self._offered(batch, locator)
-        except Exception as error:
-            return refusal(error, visit, locator.target)
-        return None if heard else wording.LOOK_AGAIN
+    def __str__(self) -> str:
+        return f"signoff-form:{self.kind}:{self.target}:{self.page}:{self.digest[:DIGEST]}"
 
-    def _offered(self, batch: Batch, locator: Locator) -> bool:
-        if locator.verb.remember.reach:
-            requests = [r for r in batch.pending if r.id == locator.target]
-            actions = [a for r in requests for a in remember_actions(batch, r, self._offers, locator.page)]
-        else:
-            card = render(batch, self._now(), page=locator.page, offers=self._offers).card
-            # Whether this page's files are with the message cannot be seen from here.
-            actions = [] if card.files else [*card.buttons]
-        drawn = (locator.verb, locator.target, locator.revision, locator.page)
-        return any((a.verb, a.target, a.revision, a.page) == drawn for a in actions)
 
-    async def _press(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
-        choice = locator.verb.choice
-        if choice is not None:
-            await self._decide(interaction, visit, locator, choice)
-        elif locator.verb is Verb.PAGE:
-            await self._turn(interaction, visit, locator)
-        elif locator.verb is Verb.EDIT:
-            await self._open_edit(interaction, visit, locator)
-        else:
-            await self._open(interaction, visit, locator)
+def custom_id(action: Action) -> str:
+    return f"signoff:{action.verb}:{action.target}:{action.revision}:{action.page}"
 
-    async def _decide(
-        self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator, choice: Choice
-    ) -> None:
-        click = Click(
-            locator.target,
-            choice,
-            visit.actor,
-            visit.channel,
-            visit.card,
-            remember=locator.verb.remember,
-            revision=locator.revision,
-            page=locator.page,
+
+def parse(custom_id: object) -> Locator | None:
+    """Read a button's id; None if it is not exactly one of ours."""
+    match = CUSTOM_ID.fullmatch(custom_id) if isinstance(custom_id, str) and len(custom_id) <= MAX_ID else None
+    return located(match) if match else None
+
+
+def located(match: re.Match[str]) -> Locator:
+    return Locator(Verb(match["verb"]), match["target"], int(match["revision"]), int(match["page"]))
+
+
+def parse_form(custom_id: object) -> FormLocator | None:
+    match = FORM_ID.fullmatch(custom_id) if isinstance(custom_id, str) and len(custom_id) <= MAX_ID else None
+    if match is None:
+        return None
+    return FormLocator(FormKind(match["kind"]), match["target"], int(match["page"]), match["digest"])
+
+
+_STYLES = {
+    Style.GOOD: discord.ButtonStyle.success,
+    Style.BAD: discord.ButtonStyle.danger,
+    Style.PLAIN: discord.ButtonStyle.secondary,
+}
+
+
+class ApprovalButton(ui.DynamicItem[ui.Button[Any]], template=CUSTOM_ID):
+    """One button of a card or a panel. A press leaves the button in the interaction for the bot's event handler."""
+
+    def __init__(self, button: ui.Button[Any], locator: Locator) -> None:
+        super().__init__(button)
+        self.locator = locator
+
+    @classmethod
+    def of(cls, action: Action) -> ApprovalButton:
+        button = ui.Button[Any](
+            label=action.label[:MAX_LABEL],
+            style=_STYLES[action.style],
+            custom_id=custom_id(action),
+            disabled=action.disabled,
         )
-        try:
-            outcome = await self.answers.in_time(interaction, self._desk.decide(click))
-        except Exception as error:
-            await tell(interaction, refusal(error, visit, locator.target))
-        else:
-            await self.answers.show(interaction, visit, outcome.batch, locator.target, locator.page)
+        return cls(button, Locator(action.verb, action.target, action.revision, action.page))
 
-    async def _turn(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
-        try:
-            batch = await self.answers.in_time(interaction, self._look(visit, locator))
-        except Exception as error:
-            await tell(interaction, refusal(error, visit, locator.target))
-        else:
-            await self.answers.show(interaction, visit, batch, locator.target, locator.page)
-
-    async def _open(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
-        """A panel, or the form for a reason: only for whoever may decide the call, so that nobody fills it in vain."""
-        try:
-            batch = await self.answers.at_once(self._look(visit, locator))
-            request = _decidable(batch, locator)
-        except Exception as error:
-            await tell(interaction, refusal(error, visit, locator.target))
-            return
-        why = objection(visit.actor, request, batch)
-        if request.state is not RequestState.PENDING:
-            await tell(interaction, wording.already_settled(batch, request.id))
-        elif why is not None:
-            await tell(interaction, wording.not_allowed(batch, request.id, why))
-        elif locator.verb is Verb.REASON:
-            await open_form(interaction, modals.reason_form(request, locator.page))
-        elif locator.verb is Verb.MORE and request.held:
-            await self.answers.panel(interaction, visit, self._held_panel(batch, request, locator))
-        elif locator.verb is Verb.MORE:
-            await self.answers.panel(interaction, visit, panels.more(batch, request, self._offers, locator.page))
-        elif not self._offers.may_remember(request):
-            await tell(interaction, NO_REMEMBER)
-        else:
-            panel = panels.remember(batch, request, self._offers, locator.page, self._now())
-            await self.answers.panel(interaction, visit, panel)
-
-    def _held_panel(self, batch: Batch, request: ApprovalRequest, locator: Locator) -> panels.AnyPanel:
-        """The held calls to choose from, or the only one, or the one that was chosen."""
-        if locator.target == batch.id and sum(r.state is RequestState.PENDING for r in batch.held) > 1:
-            return panels.held_calls(batch, locator.page)
-        return panels.held_call(batch, request, self._offers, self._now())
-
-    async def _open_edit(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
-        if self._editor is None:
-            await tell(interaction, wording.UNKNOWN_REQUEST)
-            return
-        asked = self._editor.request(locator.target, visit.actor, visit.channel, visit.card)
-        try:
-            request = await self.answers.at_once(asked)
-        except Exception as error:
-            await tell(interaction, refusal(error, visit, locator.target))
-            return
-        form = form_for(request.call.args)
-        if (why := self._offers.why_no_edit(request)) or form is None:
-            await tell(interaction, (NO_EDIT.format(why=why),))
-        else:
-            await open_form(interaction, modals.edit_form(request, form, locator.page))
-
-    async def _look(self, visit: Visit, locator: Locator) -> Batch:
-        return await self._desk.look(locator.target, visit.actor, visit.channel, visit.card)
+    @classmethod
+    async def from_custom_id(
+        cls, interaction: discord.Interaction[Any], item: ui.Item[Any], match: re.Match[str], /
+    ) -> ApprovalButton:
+        # No await before this line: the interaction event is handled right after this task's first step.
+        button = interaction.extras[CLAIMED] = cls(cast(ui.Button[Any], item), located(match))
+        return button
 
 
-def _decidable(batch: Batch, locator: Locator) -> ApprovalRequest:
-    """The request that a button is about. The card's own "More…" is about its held calls, the first open one."""
-    located = [r for r in batch.requests if r.id == locator.target]
-    if locator.verb is Verb.MORE and locator.target == batch.id:
-        located = sorted(batch.held, key=lambda r: r.state is not RequestState.PENDING)
-    if not located:
-        raise UnknownRequest("Unknown request.")
-    return located[0]
+def rows(actions: Sequence[Action]) -> Iterator[ui.ActionRow[Any]]:
+    for start in range(0, len(actions), 5):
+        yield ui.ActionRow[Any](*(ApprovalButton.of(action) for action in actions[start : start + 5]))

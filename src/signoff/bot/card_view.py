@@ -1,37 +1,30 @@
 """ApprovalView: a Card as a Components V2 message, with buttons that work after a restart.
 
-It words nothing and decides nothing. A button's id is a locator: which request, which choice. Who may press it is
-judged by the desk at the click. The buttons are all DynamicItems: a view that mixes them with plain items would take
-the whole class down with it.
+It has no wording of its own and decides nothing: the desk checks at the click who may press a button.
 """
 
 from __future__ import annotations
 
 import io
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any
 
 import discord
 from discord import ui
 
 from signoff.approvals.model import Batch
 from signoff.bot import quoting
-from signoff.bot.locators import CUSTOM_ID, Locator, custom_id, located
+from signoff.bot.buttons import rows
 from signoff.bot.split import size
 from signoff.cards.actions import Offers
 from signoff.cards.build import fit_card
-from signoff.cards.model import Action, Card, CardCall, Quote, Style, Tone
+from signoff.cards.model import Card, CardCall, Quote, Tone
 from signoff.errors import CardFailed
 
 MAX_TEXT = 4000
 MAX_COMPONENTS = 40
-MAX_LABEL = 80
 MAX_FILES = 10
-
-CLAIMED = "signoff:claimed"
-"""Set on an interaction once a button has taken it, so that the fallback stays silent."""
 
 _COLOURS = {
     Tone.OPEN: 0x5865F2,
@@ -41,54 +34,10 @@ _COLOURS = {
     Tone.CANCELLED: 0x80848E,
     Tone.MIXED: 0xF0B232,
 }
-_STYLES = {
-    Style.GOOD: discord.ButtonStyle.success,
-    Style.BAD: discord.ButtonStyle.danger,
-    Style.PLAIN: discord.ButtonStyle.secondary,
-}
-
-
-class TakesClicks(Protocol):
-    async def click(self, interaction: discord.Interaction[Any], locator: Locator) -> None: ...
-
-
-class HasClicks(Protocol):
-    @property
-    def clicks(self) -> TakesClicks: ...
-
-
-class ApprovalButton(ui.DynamicItem[ui.Button[Any]], template=CUSTOM_ID):
-    """One button of a card or a panel."""
-
-    def __init__(self, button: ui.Button[Any], locator: Locator) -> None:
-        super().__init__(button)
-        self.locator = locator
-
-    @classmethod
-    def of(cls, action: Action) -> ApprovalButton:
-        button = ui.Button[Any](
-            label=action.label[:MAX_LABEL],
-            style=_STYLES[action.style],
-            custom_id=custom_id(action),
-            disabled=action.disabled,
-        )
-        return cls(button, Locator(action.verb, action.target, action.revision, action.page))
-
-    @classmethod
-    async def from_custom_id(
-        cls, interaction: discord.Interaction[Any], item: ui.Item[Any], match: re.Match[str], /
-    ) -> ApprovalButton:
-        # No await before this line: the library's fallback event is handled right after this task's first step.
-        interaction.extras[CLAIMED] = True
-        return cls(cast(ui.Button[Any], item), located(match))
-
-    async def callback(self, interaction: discord.Interaction[Any]) -> None:
-        # Clicks never raise; whatever escaped from here would only be logged by the library.
-        await cast(HasClicks, interaction.client).clicks.click(interaction, self.locator)
 
 
 class ApprovalView(ui.LayoutView):
-    """The card itself. The deadline is the database's, so the view has no timeout of its own."""
+    """The card itself. The deadline is in the database, so the view has no timeout."""
 
     def __init__(self, card: Card) -> None:
         super().__init__(timeout=None)
@@ -98,7 +47,7 @@ class ApprovalView(ui.LayoutView):
         self.add_item(box)
 
     def overflow(self) -> str:
-        """Which of Discord's limits this view breaks, or nothing. The library checks only the number of components."""
+        """The Discord limit that this view breaks, or "". discord.py checks only the number of components."""
         texts = [item.content for item in self.walk_children() if isinstance(item, ui.TextDisplay)]
         if sum(map(size, texts)) > MAX_TEXT:
             return f"{self.content_length()} characters of text"
@@ -108,7 +57,7 @@ class ApprovalView(ui.LayoutView):
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A card that fits, ready to send. Files are made anew for each sending: discord.py uses them up."""
+    """A card that fits, ready to send. Each attempt needs new files, because discord.py consumes them."""
 
     card: Card
     view: ApprovalView
@@ -120,7 +69,7 @@ class Rendered:
 def render(
     batch: Batch, now: float, *, can_attach: bool = True, page: int = 0, offers: Offers | None = None
 ) -> Rendered:
-    """A page of the batch's card within Discord's limits. What does not fit is left to its file, never cut here."""
+    """Render a page of the card within Discord's limits. Text that does not fit is in a file, never cut here."""
     card = fit_card(batch, now=now, limit=MAX_TEXT, size=_measure, can_attach=can_attach, page=page, offers=offers)
     try:
         view = ApprovalView(card)
@@ -135,7 +84,7 @@ def render(
 
 
 def _measure(card: Card) -> int:
-    """What Discord counts: the text with all its markup."""
+    """The size as Discord counts it: text with all its markup."""
     calls = (_call(call) for call in card.calls)
     return sum(size(text) for text in (_head(card), *calls, _words(card), *_tail(card)))
 
@@ -155,11 +104,6 @@ def _items(card: Card) -> Iterator[ui.Item[Any]]:
     for text in _tail(card):
         yield ui.TextDisplay[Any](text)
     yield from rows(card.actions)
-
-
-def rows(actions: Sequence[Action]) -> Iterator[ui.ActionRow[Any]]:
-    for start in range(0, len(actions), 5):
-        yield ui.ActionRow[Any](*(ApprovalButton.of(action) for action in actions[start : start + 5]))
 
 
 def _head(card: Card) -> str:
@@ -193,7 +137,7 @@ def _call(call: CardCall) -> str:
 def _quote(quote: Quote) -> Iterator[str]:
     text, said = quoting.block(quote.text, "diff" if quote.diff else "")
     label = " ".join(quote.label.split())
-    # An argument's name is one word and reads best as code; labels of ours are words.
+    # An argument's name is one word and reads best as code; our own labels have several words.
     yield f"**{quoting.escape(label)}**" if " " in label else quoting.code(label)
     yield text
     for note in (quote.note, said):

@@ -1,9 +1,11 @@
-"""Logging in and staying connected, with failures as one line that says what to do. Knows the library's clients only.
+"""Logging in and staying connected. Each failure is one line that says what to do. Knows only discord.py's client.
 
-A gateway that drops later is not a failure: discord.py resumes or reconnects by itself.
+A gateway connection that drops later is not a failure: discord.py resumes or reconnects by itself.
 """
 
 from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
 
 import aiohttp
 import discord
@@ -20,12 +22,12 @@ _WRONG_TOKEN = (
 )
 _INTENTS = (
     "Discord refused the gateway intents that the bot asks for (servers, server messages, direct messages). "
-    f"Open {PORTAL}, choose the application, then Bot, switch on what is off under Gateway Intents, and start again."
+    f"Open {PORTAL}, choose the application, then Bot, turn on the missing ones under Gateway Intents, and start again."
 )
 _CLOSED = {
     4004: _WRONG_TOKEN,
     4010: "Discord refused the shard settings of this process.",
-    4011: "Discord asks for shards: the bot is in too many servers for one connection.",
+    4011: "Discord requires shards: the bot is in too many servers for one connection.",
     4012: "Discord no longer accepts this version of its gateway. Update discord.py.",
     4013: _INTENTS,
     4014: _INTENTS,
@@ -33,9 +35,9 @@ _CLOSED = {
 
 
 def point_at(api_url: str | None, gateway_url: str | None) -> None:
-    """Use another server that speaks Discord's protocol. Process-wide, because the library keeps these on classes.
+    """Use another server that speaks Discord's protocol. This is process-wide, because discord.py keeps it on classes.
 
-    The CDN is left alone: nothing here downloads from it.
+    The CDN address stays as it is: the bot downloads nothing from it.
     """
     if api_url:
         Route.BASE = _checked("DISCORD_API_URL", api_url, ("http", "https"), "http://127.0.0.1:9000/api/v10")
@@ -44,10 +46,11 @@ def point_at(api_url: str | None, gateway_url: str | None) -> None:
         DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(checked)
 
 
-async def run_bot(client: discord.Client, token: str) -> None:
-    """Log in and serve until the client is closed. Raises LoginFailed with a line for the operator."""
+async def run_client(client: discord.Client, token: str, prepare: Callable[[], Awaitable[None]]) -> None:
+    """Log in, prepare, and serve until the client is closed. Raises LoginFailed with a line for the operator."""
     async with client:
         await _login(client, token)
+        await prepare()
         await _serve(client)
 
 
@@ -58,21 +61,15 @@ async def _login(client: discord.Client, token: str) -> None:
     except discord.LoginFailure as error:
         raise LoginFailed(_WRONG_TOKEN) from error
     except discord.HTTPException as error:
-        if client.application_id is not None:
-            raise  # logged in: this is recovery's
         raise LoginFailed(
-            f"{where} answered {error.status} to the login. If that is not a passing failure, the URL is wrong: "
+            f"{where} answered the login with status {error.status}. If this happens again, the URL is probably wrong: "
             "it should end in a version, as in https://discord.com/api/v10."
         ) from error
     except (aiohttp.ClientError, OSError, TimeoutError) as error:
-        if client.application_id is not None:
-            raise
         raise LoginFailed(
             f"Cannot reach Discord at {where}: {_short(error)}. Check the network and the URL."
         ) from error
     except (KeyError, TypeError, ValueError) as error:
-        if client.application_id is not None:
-            raise
         raise LoginFailed(f"{where} does not answer like Discord. Check the URL.") from error
 
 
@@ -86,7 +83,7 @@ async def _serve(client: discord.Client) -> None:
         told = _CLOSED.get(error.code, f"Discord closed the gateway with code {error.code}. Start again.")
         raise LoginFailed(told) from error
     except AttributeError as error:
-        # The library retries a first connection with fields of a socket that it never had.
+        # discord.py retries a first connection with fields of a socket that it never had.
         first = error.__context__
         if client.ws is not None or first is None:  # pyright: ignore[reportUnnecessaryComparison]
             raise

@@ -1,39 +1,65 @@
-"""Cards that somebody deleted, alone or with their thread or channel: what was open is cancelled, and that is said.
+"""Deletions in Discord: of cards, of their threads and channels, and of roles that may decide.
 
-Knows message ids and asks the desk; which of them is a card, and whether it is still open, only the desk knows.
+Open requests of a deleted card are cancelled, and a missing approver is named on the card; people are told of both.
+Only the desk knows which message is a card, what is open, and who may decide, so everything here asks the desk.
 """
 
 from __future__ import annotations
 
 import logging
+from collections import OrderedDict
 from collections.abc import Awaitable, Iterable, Sequence
 
 import discord
 
+from signoff.approvals.desk import Desk
 from signoff.approvals.model import Batch, RequestState
 from signoff.bot import sending
-from signoff.bot.gone import GoneChannels
-from signoff.bot.places import origin
-from signoff.bot.ports import Desk
+from signoff.bot.origins import origin
+from signoff.bot.responses import Refresh
 from signoff.bot.sending import Failure, nonce
+from signoff.errors import SignoffError
+from signoff.turns.messages import missing_approvers_notice
 
 log = logging.getLogger(__name__)
 
-SAID = "{what} was deleted, so what was still open on the card is cancelled."
-GOES_ON = "What had been accepted goes on."
+SAID = "{what} was deleted, so its open requests were cancelled."
+GOES_ON = "Calls that were already accepted still run."
 
 
 def said(batch: Batch, what: str) -> str:
-    """A call that was accepted before stays accepted: whoever deleted the card must not think that they stopped it."""
+    """The notice. Calls accepted before the deletion still run, and the person who deleted the card must know that."""
     accepted = any(request.state is RequestState.APPROVED for request in batch.requests)
     return " ".join([SAID.format(what=what), *([GOES_ON] if accepted else [])])
 
 
-class LostCards:
-    def __init__(self, client: discord.Client, desk: Desk, gone: GoneChannels) -> None:
+KEPT = 10_000
+
+
+class DeletedChannels:
+    """Channels and threads that were deleted while the bot was connected: a reply must not open them again.
+
+    It forgets the oldest first.
+    """
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self._kept = kept
+        self._deleted: OrderedDict[str, None] = OrderedDict()
+
+    def note(self, channel: str) -> None:
+        self._deleted[channel] = None
+        while len(self._deleted) > self._kept:
+            self._deleted.popitem(last=False)
+
+    def __contains__(self, channel: str) -> bool:
+        return channel in self._deleted
+
+
+class DeletedCards:
+    def __init__(self, client: discord.Client, desk: Desk, deleted: DeletedChannels) -> None:
         self._client = client
         self._desk = desk
-        self._gone = gone
+        self._deleted = deleted
 
     async def messages(self, channel: int, messages: Iterable[int]) -> None:
         for message in messages:
@@ -41,14 +67,14 @@ class LostCards:
                 await self._say(batch, str(channel), said(batch, "The approval card"))
 
     async def thread(self, thread: int, parent: int) -> None:
-        self._gone.note(str(thread))
+        self._deleted.note(str(thread))
         for batch in await self._cancelled(
             self._desk.place_deleted(str(thread), "the thread with the card was deleted")
         ):
             await self._say(batch, str(parent), said(batch, "The thread with the approval card"))
 
     async def channel(self, channel: int) -> None:
-        self._gone.note(str(channel))
+        self._deleted.note(str(channel))
         for batch in await self._cancelled(
             self._desk.place_deleted(str(channel), "the channel with the card was deleted")
         ):
@@ -58,8 +84,8 @@ class LostCards:
         try:
             ended = await cancelling
         except Exception:
-            # Still open, and still closed in effect: nobody can accept it, and its deadline ends it.
-            log.exception("a card is gone, but its request could not be cancelled")
+            # The request is still open, but nobody can accept it any more, and its deadline ends it.
+            log.exception("a card was deleted, but its requests could not be cancelled")
             return ()
         if ended is None:
             return ()
@@ -71,7 +97,7 @@ class LostCards:
         try:
             await sending.send(self._client, channel, text, key=nonce("lost", batch.id), answers=answers)
         except Failure as error:
-            log.info("could not say in %s that a card was lost: %s", channel, error)
+            log.info("could not say in %s that a card was deleted: %s", channel, error)
             if sending.lasting(error):
                 await self._whisper(batch, text)
 
@@ -81,4 +107,51 @@ class LostCards:
             direct = await sending.while_open(self._client, opening)
             await sending.send(self._client, str(direct.id), text, key=nonce("lost", batch.id, "direct"))
         except Failure as error:
-            log.info("could not tell %s that a card was lost: %s", batch.asker.id, error)
+            log.info("could not tell %s that a card was deleted: %s", batch.asker.id, error)
+
+
+class MissingApprovers:
+    """Roles and people who may decide, and no longer exist while a card is open: the card says so, and a notice too.
+
+    Without a privileged intent, Discord does not report people who leave. The desk notices them at the start, or when
+    their vote is counted.
+    """
+
+    def __init__(self, client: discord.Client, desk: Desk, refresh: Refresh) -> None:
+        self._client = client
+        self._desk = desk
+        self._refresh = refresh
+
+    async def role(self, role: int) -> None:
+        await self.look(f"role:{role}")
+
+    async def look(self, naming: str = "") -> None:
+        """Check all approvers of open cards, or only the one that `naming` names, such as `role:12`."""
+        try:
+            changed = await self._desk.recheck_approvers(naming)
+        except Exception:
+            # This lets nobody decide: a missing approver cannot click, and the deadline ends the rest.
+            log.exception("could not check for missing approvers")
+            return
+        for batch in changed:
+            await self._say(batch)
+            if not batch.settled:
+                await self._redraw(batch)
+
+    async def _redraw(self, batch: Batch) -> None:
+        drawn: Batch | None = None
+        try:
+            # Repeat until the card shows what is stored: a click may draw the same card at the same moment.
+            while (latest := await self._desk.look(batch.id, batch.asker, batch.place.channel, None)) != drawn:
+                await self._refresh(latest)
+                drawn = latest
+        except SignoffError as error:
+            log.warning("the card of %s does not show its missing approvers: %s", batch.id, error)
+
+    async def _say(self, batch: Batch) -> None:
+        notice = missing_approvers_notice(batch)
+        key = nonce("gone", batch.id, notice)
+        try:
+            await sending.send(self._client, batch.place.channel, notice, key=key, answers=batch.card_message)
+        except Failure as error:
+            log.warning("could not say in %s that an approver is missing: %s", batch.place.channel, error)

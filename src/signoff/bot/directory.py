@@ -1,7 +1,7 @@
-"""People and roles as they are now, asked of Discord itself. Implements `approvals.ports.Directory`.
+"""People and roles as Discord knows them now. Implements `approvals.ports.Directory`.
 
-Members are fetched one by one, which takes no privileged intent; roles come with the server, which the gateway keeps up
-to date. What cannot be found out raises: then nothing is decided.
+Members are fetched one by one, which needs no privileged intent; the gateway keeps the roles of each server up to date.
+If Discord cannot be asked, this raises, and nothing is decided.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class DiscordDirectory:
             return None
         try:
             if server == DIRECT:
-                found = await while_open(self._client, self._client.fetch_user(number))
-                return Actor(str(found.id), found.display_name, DIRECT, is_bot=found.bot)
+                fetched = await while_open(self._client, self._client.fetch_user(number))
+                return Actor(str(fetched.id), fetched.display_name, DIRECT, is_bot=fetched.bot)
             guild = await self._guild(server)
             return people.member(await while_open(self._client, guild.fetch_member(number)))
         except discord.NotFound:
@@ -40,7 +40,7 @@ class DiscordDirectory:
         return [one for one in named if not await self._is_there(guild, one)]
 
     async def _is_there(self, guild: discord.Guild, part: str) -> bool:
-        """Whether this part of a specification can name anybody. What cannot be read names nobody."""
+        """Whether this part of a specification names somebody who exists. An unreadable part names nobody."""
         if part in (MANAGE_SERVER, ASKER):
             return True
         kind, _, identifier = part.partition(":")
@@ -48,7 +48,7 @@ class DiscordDirectory:
         if number is None:
             return False
         if kind == "role":
-            # Everybody's own role never counts as an approver role.
+            # @everyone, whose id is the server's, never counts as an approver role.
             return number != guild.id and guild.get_role(number) is not None
         return kind == "user" and await self.person(str(guild.id), identifier) is not None
 

@@ -1,6 +1,6 @@
 """How the driver reaches people in Discord: cards, replies, notices, typing. Implements `turns.ports.FrontEnd`.
 
-Each call works from ids alone, before the gateway is connected, and may be repeated. It decides nothing about turns.
+Each method needs only ids, works before the gateway is connected, and may be repeated. It decides nothing about turns.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ import discord
 from signoff.approvals.model import Batch, Place
 from signoff.bot import panels, quoting, sending
 from signoff.bot.card_view import Rendered, render
-from signoff.bot.gone import GoneChannels
-from signoff.bot.places import UNTITLED, origin, title
-from signoff.bot.ports import Now
-from signoff.bot.reminders import pings
+from signoff.bot.deletions import DeletedChannels
+from signoff.bot.origins import UNTITLED, origin, title
+from signoff.bot.people import pings
 from signoff.bot.sending import ARCHIVED, NOBODY, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Failure, NotDelivered, nonce
 from signoff.bot.split import LIMIT, MAX_PARTS, sendable, split
 from signoff.cards.actions import Offers
@@ -36,29 +35,30 @@ CARD_DELAYS = (0.5, 2.0, 5.0)
 TYPING_EVERY = 8.0
 """Discord shows typing for ten seconds."""
 
-SILENT = "I have finished, with nothing to say."
-AS_FILE = "My answer is too long for messages, so it is attached."
+SILENT = "Done. The model gave no reply text."
+AS_FILE = "My reply is too long for messages, so it is attached."
 MOVED: Line = ("This card was posted again below.",)
-ELSEWHERE = "I could not post my answer where you asked: {reason}. Here it is."
+ELSEWHERE = "I could not post my reply where you asked: {reason}. Here it is."
 
 
 class DiscordFrontEnd:
-    def __init__(self, client: discord.Client, gone: GoneChannels, now: Now) -> None:
+    def __init__(self, client: discord.Client, offers: Offers, now: Callable[[], float]) -> None:
         self._client = client
-        self._gone = gone
         self._now = now
-        self.offers = Offers()
-        """What cards offer beyond accept and reject; set once, before anything is shown."""
+        self.offers = offers
+        """What cards offer beyond accept and reject."""
+        self.deleted = DeletedChannels()
+        """Channels and threads that a reply must not open again."""
 
     async def post_card(self, batch: Batch) -> str:
         return await self._post(batch, nonce("card", batch.turn, batch.id))
 
     async def repost_card(self, batch: Batch) -> str:
-        """Repeated for the same old card, it posts nothing new."""
+        """A repetition for the same old card posts nothing new."""
         return await self._post(batch, nonce("card", batch.turn, batch.id, "instead of", batch.card_message))
 
     async def remind(self, batch: Batch) -> None:
-        """Nothing depends on it, so a reminder that cannot be posted is only logged."""
+        """A reminder that cannot be posted is only logged: nothing depends on it."""
         whom = pings(batch) if batch.ping else ()
         text = " ".join([quoting.line(reminder(batch)) + ".", *(quoting.line((one,)) for one in whom)])
         mentions = discord.AllowedMentions(
@@ -94,11 +94,11 @@ class DiscordFrontEnd:
         await self._change(batch, lambda card: self._draw(batch, card, page))
 
     async def retire_card(self, batch: Batch) -> None:
-        """It stays, without content or buttons: a card that is deleted is taken for lost."""
+        """The old message stays, without content or buttons: deleting it would cancel the card's requests."""
         await self._change(batch, lambda card: self._edit(batch, card, panels.said(MOVED), []))
 
     async def reply(self, turn: Turn, text: str) -> None:
-        """Raises NotDelivered if it reached nobody; the turn's reply then stays to be posted later."""
+        """Raises NotDelivered if the reply reached nobody; the driver then posts it later."""
         key = ("reply", turn.id, turn.rounds)
         if turn.state in (TurnState.FAILED, TurnState.STOPPED):
             text = sending.inert(text)
@@ -143,12 +143,12 @@ class DiscordFrontEnd:
             log.info("no typing for %s: %s", turn.id, error)
 
     async def _in_place(self, place: Place, turn_id: str, name: str, post: Callable[[], Awaitable[T]]) -> T:
-        """Post; if the asking message's thread is not there, because a crash came before it was opened, open it."""
+        """Post. If the mention's thread does not exist, because the process ended before opening it, open it first."""
         try:
             return await post()
         except discord.NotFound as error:
             source = origin(turn_id)
-            openable = source is not None and source.opens(place) and place.channel not in self._gone
+            openable = source is not None and source.opens(place) and place.channel not in self.deleted
             if error.code != UNKNOWN_CHANNEL or source is None or not openable:
                 raise
         await sending.open_thread(self._client, source.channel, source.message, name)
@@ -164,7 +164,7 @@ class DiscordFrontEnd:
             try:
                 return await self._in_place(batch.place, batch.turn, UNTITLED, post)
             except Failure as error:
-                # It may be there already: the nonce makes the repeated send the same message.
+                # The card may be there already: the nonce keeps Discord from posting it twice.
                 if not sending.passing(error):
                     raise
                 log.info("card of %s is posted again in %g seconds: %s", batch.id, delay, error)
@@ -187,7 +187,7 @@ class DiscordFrontEnd:
             await self._edit(batch, card, without.view, [])
 
     async def _change(self, batch: Batch, edit: Callable[[str], Awaitable[None]]) -> None:
-        """Edit the card, also in a thread that has been archived; nothing happens if the card is gone."""
+        """Edit the card, even in an archived thread. Nothing happens if the card was deleted."""
         if batch.card_message is None:
             return
         try:
@@ -196,13 +196,13 @@ class DiscordFrontEnd:
             except discord.HTTPException as error:
                 if error.code != ARCHIVED:
                     raise
-                # Nothing can be edited in an archived thread; opened again, it archives itself in time.
+                # Nothing can be edited in an archived thread. After this edit the thread archives itself again in time.
                 await sending.unarchive(self._client, batch.place.channel)
                 await edit(batch.card_message)
         except discord.HTTPException as error:
             if error.code not in (UNKNOWN_CHANNEL, UNKNOWN_MESSAGE):
                 raise NotDelivered(sending.reason(error)) from error
-            log.info("card of %s is gone, nothing to change", batch.id)
+            log.info("card of %s was deleted, nothing to change", batch.id)
         except Failure as error:
             raise NotDelivered(sending.reason(error)) from error
 
@@ -210,7 +210,7 @@ class DiscordFrontEnd:
         await self._parts(turn.place.channel, text, key, answers=self._answered(turn))
 
     def _answered(self, turn: Turn) -> str | None:
-        """The message to reply to: only where several conversations share a channel."""
+        """The message to reply to, if several conversations share the channel."""
         channel = self._client.get_channel(int(turn.place.channel))
         if turn.place.is_direct or turn.place.channel == turn.message or isinstance(channel, discord.Thread):
             return None
@@ -241,7 +241,7 @@ class DiscordFrontEnd:
 
 
 def _may_be_about_files(error: BaseException) -> bool:
-    """Whether the same card without files may be let through: permission to attach, or size."""
+    """Whether Discord may accept the card without its files: the error is about a permission or a size."""
     return isinstance(error, discord.Forbidden) or getattr(error, "code", 0) in (40005, 40333) or _status(error) == 413
 
 

@@ -1,7 +1,7 @@
-"""Every decision as a line in a log channel, if the operator named one in this server.
+"""Posts every decision to a log channel, if the operator named one in this server.
 
-A subscriber of the desk: it can change nothing, and what it cannot post is logged and forgotten. The arguments that it
-gets are masked already.
+It subscribes to the desk and can change nothing. A line that cannot be posted is logged and dropped. The arguments are
+masked already.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class LogChannels:
 
     def __call__(self, event: dict[str, Any]) -> None:
         for channel in self._channels:
-            found = self._client.get_channel(int(channel))
-            if isinstance(found, discord.abc.GuildChannel | discord.Thread) and str(found.guild.id) == event["server"]:
+            place = self._client.get_channel(int(channel))
+            if isinstance(place, discord.abc.GuildChannel | discord.Thread) and str(place.guild.id) == event["server"]:
                 task = asyncio.get_running_loop().create_task(self._post(channel, event))
                 self._posting.add(task)
                 task.add_done_callback(self._posting.discard)
@@ -48,7 +48,7 @@ def worded(event: dict[str, Any]) -> str:
     by = f"<@{event['by']}>" if event["by"] else "nobody"
     how = f" ({quoting.escape(clip(str(event['note']), 200)[0])})" if event["note"] else ""
     arguments, whole = clip(json.dumps(event["arguments"], ensure_ascii=False), ARGUMENTS)
-    tail = "" if not whole else " (cut here; the record has all of it)"
+    tail = "" if not whole else " (shortened; the record has the full arguments)"
     head = (
         f"**{str(event['state']).upper()}** {quoting.code(str(event['tool']))} by {by}{how}, request {event['request']}"
     )

@@ -1,4 +1,4 @@
-"""From a message to a turn: who is asking, where, what, and the thread to answer in.
+"""From a mention to a turn: the asker, the place, the text, and the thread for the reply.
 
 The turn is stored before its thread is opened, so a crash in between loses nothing. Knows neither cards nor the agent.
 """
@@ -10,6 +10,7 @@ import logging
 import re
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import discord
@@ -17,19 +18,19 @@ import discord
 from signoff.approvals.model import DIRECT, Place
 from signoff.bot import people, sending
 from signoff.bot.access import Access
-from signoff.bot.places import Origin, title
-from signoff.bot.ports import Intake, Now
+from signoff.bot.origins import Origin, title
 from signoff.bot.sending import Failure, nonce
 from signoff.errors import SignoffError
+from signoff.turns.driver import Driver
 from signoff.turns.model import Admission, Attachment, Turn
 
 log = logging.getLogger(__name__)
 
-HELP = "Tell me what to do in the same message as the mention. I ask before I do anything that needs approval."
+HELP = "Mention me and say what to do in the same message. I ask before I do anything that needs approval."
 ROLE_HINT = "Mention me, <@{me}>, not my role."
-BROKEN = "That did not work: your request was not stored, and nothing will run because of it. Please try again."
-FILES = "[Attached to this message; names and sizes only, the contents were not read]"
-STALLED = "Your request is stored, but it could not be started yet. I will try again in a while."
+BROKEN = "Your message could not be stored, so nothing will run. Please try again."
+FILES = "[Files attached to this message: names and sizes only, the contents were not read]"
+STALLED = "Your message is stored, but the run could not start yet. I will try again soon."
 ACCESS_EVERY = 600.0
 LIMITS_EVERY = 30.0
 """Seconds between two refusals to the same person in the same channel."""
@@ -41,23 +42,23 @@ _THREADED = (discord.ChannelType.text, discord.ChannelType.news)
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where a message stands: the place to answer in, the channels that count for access, whether a thread is due."""
+    """Where a message is: the place for the reply, the channel ids for the access check, whether to open a thread."""
 
     place: Place
     channels: frozenset[str]
     opens_thread: bool = False
 
 
-class Chat:
-    def __init__(self, client: discord.Client, intake: Intake, access: Access, now: Now) -> None:
+class Mentions:
+    def __init__(self, client: discord.Client, driver: Driver, access: Access, now: Callable[[], float]) -> None:
         self._client = client
-        self._intake = intake
+        self._driver = driver
         self._access = access
         self._now = now
         self._refused: OrderedDict[tuple[int, int], float] = OrderedDict()
 
     async def hear(self, message: discord.Message) -> None:
-        """Take a message from the gateway. Never raises, but for a client that is closed: that ends the task."""
+        """Handle a message from the gateway. Never raises, except that a closed client ends the task."""
         try:
             await self._hear(message)
         except Failure as error:
@@ -102,7 +103,7 @@ class Chat:
 
     async def _submit(self, message: discord.Message, turn: Turn, spot: Spot) -> None:
         try:
-            admission = await self._intake.submit(turn)
+            admission = await self._driver.submit(turn)
         except SignoffError:
             log.exception("turn %s was not stored", turn.id)
             await self._tell(message, BROKEN)
@@ -117,10 +118,10 @@ class Chat:
             if admission.kind == "queued":
                 await self._say_queued(message, place, admission)
         except Exception:
-            # It is let go all the same, or it would keep its place; its thread is tried again when there is an answer.
+            # It still starts, or it would block its conversation; the reply tries to open the thread again.
             log.exception("turn %s has neither its thread nor another place", turn.id)
         try:
-            await self._intake.go(turn.id)
+            await self._driver.go(turn.id)
         except Exception:
             log.exception("turn %s is stored but did not start", turn.id)
             await self._tell(message, STALLED)
@@ -131,7 +132,7 @@ class Chat:
         if isinstance(channel, discord.DMChannel):
             return Spot(Place(DIRECT, here, here), frozenset({here}))
         if isinstance(channel, discord.PartialMessageable) and channel.guild_id is not None:
-            # A thread that the cache does not know.
+            # A thread that is not cached.
             channel = await sending.while_open(self._client, self._client.fetch_channel(channel.id))
         if isinstance(channel, discord.Thread):
             return Spot(Place(str(channel.guild.id), here, here), frozenset({here, str(channel.parent_id)}))
@@ -143,7 +144,7 @@ class Chat:
         return Spot(Place(server, thread, thread), frozenset({here}), opens_thread=True)
 
     async def _open(self, message: discord.Message, turn: Turn, spot: Spot) -> Place:
-        """Open the turn's thread; where that is refused, move the turn to the channel and answer in place."""
+        """Open the turn's thread. If Discord refuses, move the turn to the channel and reply there."""
         if not spot.opens_thread:
             return turn.place
         here = str(message.channel.id)
@@ -153,7 +154,7 @@ class Chat:
         except Failure as error:
             log.info("no thread for %s, answering in place: %s", turn.id, error)
         place = Place(turn.place.server, here, here)
-        await self._intake.relocate(turn.id, place)
+        await self._driver.relocate(turn.id, place)
         return place
 
     async def _say_queued(self, message: discord.Message, place: Place, admission: Admission) -> None:
@@ -165,7 +166,7 @@ class Chat:
             log.info("could not say that %s is queued: %s", message.id, error)
 
     async def _refuse(self, message: discord.Message, text: str, every: float) -> None:
-        """One line to somebody who may not ask, and not for every message of a flood."""
+        """Tell somebody why they may not ask, but not for every message of a flood."""
         who, now = (message.author.id, message.channel.id), time.monotonic()
         if now < self._refused.get(who, now):
             return
@@ -184,7 +185,7 @@ class Chat:
 
 
 def request_text(content: str, me: int, attachments: list[Attachment]) -> str:
-    """What was asked, without our own mention, and with the attached files named behind it."""
+    """The message without our own mention, followed by the names of the attached files."""
     text = re.sub(rf"<@!?{me}>[ \t]?", "", content).strip()
     if not attachments:
         return text
@@ -203,6 +204,6 @@ def _is_role_of(role: discord.Role, me: int) -> bool:
 def _may_open(channel: discord.abc.GuildChannel, me: int) -> bool:
     member = channel.guild.get_member(me)
     if member is None:
-        return True  # not cached yet: trying is the way to know
+        return True  # not cached yet: try to open a thread, and see
     allowed = channel.permissions_for(member)
     return allowed.create_public_threads and allowed.send_messages_in_threads

@@ -1,31 +1,42 @@
-"""Forms: other arguments for a call, and a reason for a reject. Made from a request, read back from what Discord sends.
+"""Forms: new arguments for a call, and a reason for a rejection. They are made here, and handled when submitted.
 
-A form that was opened before a restart must work after it, so nothing of it is kept here: its id says what it is about,
-and the client's event for submitted forms reads it. Decides nothing.
+A form that was opened before a restart must work after it, so its id says what it is about and nothing else is kept.
+The desk or the editor decides; the text of a refused form is given back, so that nothing typed is lost.
 """
 
 from __future__ import annotations
 
 import io
+import logging
 from collections.abc import Mapping
 from typing import Any, cast
 
 import discord
 from discord import ui
 
-from signoff.approvals.model import ApprovalRequest
+from signoff.approvals.desk import Click, Desk
+from signoff.approvals.edits import Editor
+from signoff.approvals.model import ApprovalRequest, Batch, Choice
 from signoff.bot import quoting
-from signoff.bot.locators import FormKind, FormLocator
+from signoff.bot.buttons import DIGEST, FormKind, FormLocator
+from signoff.bot.responses import Responses, Visit, refusal, tell, visit, whisper
+from signoff.bot.sending import Failure
 from signoff.bot.split import size
-from signoff.cards.forms import Form
+from signoff.cards import wording
+from signoff.cards.actions import Offers
+from signoff.cards.forms import Form, NotReadable, form_for
+from signoff.cards.model import Line
 from signoff.text.visible import clip
 
+log = logging.getLogger(__name__)
+
+NOT_CHANGED = "Not changed: {why}"
 REASON = "reason"
-REASON_ROOM = 1000
+REASON_SPACE = 1000
 MAX_TITLE = 45
 MAX_ANSWER = 1900
-KEPT = "This is what you typed:"
-KEPT_FILE = "What you typed is attached."
+KEPT = "You typed:"
+KEPT_FILE = "The text that you typed is attached."
 
 
 def edit_form(request: ApprovalRequest, form: Form, page: int) -> ui.Modal:
@@ -45,10 +56,10 @@ def edit_form(request: ApprovalRequest, form: Form, page: int) -> ui.Modal:
 def reason_form(request: ApprovalRequest, page: int) -> ui.Modal:
     modal = _modal("Reject ", request, FormLocator(FormKind.REASON, request.id, page))
     typed = ui.TextInput[Any](
-        custom_id=REASON, style=discord.TextStyle.paragraph, max_length=REASON_ROOM, required=True
+        custom_id=REASON, style=discord.TextStyle.paragraph, max_length=REASON_SPACE, required=True
     )
     modal.add_item(
-        ui.Label[Any](text="Reason", description="The agent gets it, and the card shows it", component=typed)
+        ui.Label[Any](text="Reason", description="The model reads it, and the card shows it", component=typed)
     )
     return modal
 
@@ -56,14 +67,14 @@ def reason_form(request: ApprovalRequest, page: int) -> ui.Modal:
 def _modal(does: str, request: ApprovalRequest, locator: FormLocator) -> ui.Modal:
     title = does + clip(request.call.tool, (MAX_TITLE - len(does)) // 2)[0]
     modal = ui.Modal(title=title, custom_id=str(locator))
-    # A finished form is not kept by the library: every submit takes the same way, before and after a restart.
+    # discord.py forgets a stopped form, so every submission takes the same path, before and after a restart.
     modal.stop()
     return modal
 
 
 def typed_in(data: object) -> dict[str, str]:
-    """The texts of a submitted form by the id of their field. What is not a text field is left out."""
-    found: dict[str, str] = {}
+    """Field id -> text, for the text fields of a submitted form."""
+    typed: dict[str, str] = {}
     waiting: list[object] = [data]
     while waiting:
         part = waiting.pop()
@@ -73,13 +84,13 @@ def typed_in(data: object) -> dict[str, str]:
             fields = cast("Mapping[str, object]", part)
             name, value = fields.get("custom_id"), fields.get("value")
             if fields.get("type") == 4 and isinstance(name, str) and isinstance(value, str):
-                found[name] = value
+                typed[name] = value
             waiting += [fields.get("components"), fields.get("component")]
-    return found
+    return typed
 
 
 def given_back(text: str, typed: str) -> tuple[str, discord.File | None]:
-    """An answer with what the person typed in it, or beside it, to the letter."""
+    """A response with the text that the person typed, unchanged: in the message, or as a file."""
     if not typed:
         return text, None
     block, changed = quoting.block(typed)
@@ -88,3 +99,63 @@ def given_back(text: str, typed: str) -> tuple[str, discord.File | None]:
         return whole, None
     file = discord.File(io.BytesIO(typed.encode("utf-8", "replace")), filename="what-you-typed.txt")
     return f"{text}\n{KEPT_FILE}", file
+
+
+class Forms:
+    """Handles submitted forms."""
+
+    def __init__(self, desk: Desk, editor: Editor | None, offers: Offers, responses: Responses) -> None:
+        self._desk = desk
+        self._editor = editor
+        self._offers = offers
+        self._responses = responses
+
+    async def submit(self, interaction: discord.Interaction[Any], form: FormLocator) -> None:
+        try:
+            visitor = visit(interaction)
+            if isinstance(visitor, Visit):
+                await self._submit(interaction, visitor, form)
+            else:
+                await tell(interaction, visitor)
+        except Failure as error:
+            log.warning("a form by %s on %s got no answer: %s", interaction.user, form.target, error)
+        except Exception:
+            log.exception("a form on %s failed", form.target)
+
+    async def _submit(self, interaction: discord.Interaction[Any], visit: Visit, form: FormLocator) -> None:
+        typed = typed_in((interaction.data or {}).get("components"))
+        work = self._edit(visit, form, typed) if form.kind is FormKind.EDIT else self._reject(visit, form, typed)
+        try:
+            result = await self._responses.in_time(interaction, work)
+        except Exception as error:
+            result = refusal(error, visit, form.target)
+        if isinstance(result, Batch):
+            await self._responses.show(interaction, visit, result, form.target, form.page)
+            return
+        text, file = given_back(quoting.line(result), "\n\n".join(typed[key] for key in sorted(typed)))
+        await whisper(interaction, text, file)
+
+    async def _reject(self, visit: Visit, form: FormLocator, typed: dict[str, str]) -> Batch | Line:
+        note = typed.get(REASON, "").strip()[:REASON_SPACE]
+        click = Click(form.target, Choice.REJECT, visit.actor, visit.channel, visit.card, note=note)
+        return (await self._desk.decide(click)).batch
+
+    async def _edit(self, visit: Visit, form: FormLocator, typed: dict[str, str]) -> Batch | Line:
+        if self._editor is None:
+            return wording.UNKNOWN_REQUEST
+        request = await self._editor.request(form.target, visit.actor, visit.channel, visit.card)
+        digest = request.call.digest
+        if not form.digest or digest[:DIGEST] != form.digest:
+            return wording.OUTDATED
+        if why := self._offers.why_no_edit(request):
+            # A form can be forged, or older than the mask: nobody may edit arguments that the card hides.
+            return (NOT_CHANGED.format(why=f"{why}."),)
+        fields = form_for(request.call.args)
+        if fields is None:
+            return wording.OUTDATED
+        try:
+            args = fields.read(typed, request.call.args)
+        except NotReadable as error:
+            return (NOT_CHANGED.format(why=error),)
+        edited = await self._editor.edit(form.target, args, digest, visit.actor, visit.channel, visit.card)
+        return edited.batch

@@ -1,6 +1,6 @@
-"""Private panels: what else can be done with one call, and what exactly would be remembered. Only one person sees them.
+"""Private panels, seen by one person: more options for one call, and what exactly would be remembered.
 
-Their buttons are the card's kind of buttons, so they work after a restart, and the desk judges each of them anew.
+Their buttons are of the same class as a card's, so they work after a restart, and the desk checks each press.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from signoff.text.visible import clip
 
 log = logging.getLogger(__name__)
 
-TOO_LONG: Line = ("Remember is not offered: the arguments are too long to be quoted here. Nothing was decided.",)
+TOO_LONG: Line = ("A decision can't be remembered: the arguments are too long to show here. Nothing was decided.",)
+
 MOST_HELD = 25
 """Buttons in one panel: five rows of five."""
 NOT_SHOWN = "The arguments cannot be shown here. The call needs no approval; you can reject it."
@@ -47,17 +48,17 @@ AnyPanel = Panel | ApprovalView
 
 
 def said(line: Line) -> Panel:
-    """The end of a panel: words, and no buttons."""
+    """The end of a panel: a line without buttons."""
     return Panel([quoting.line(line)])
 
 
 def more(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> Panel:
-    lines = [f"### {quoting.code(clip(request.call.tool, TOOL_BUDGET)[0])}", "What else you can do with this call."]
+    lines = [f"### {quoting.code(clip(request.call.tool, TOOL_BUDGET)[0])}", "More options for this call."]
     if why := offers.why_no_edit(request):
-        lines.append(f"-# Edit is not offered: {quoting.trusted(why)}.")
+        lines.append(f"-# This call can't be edited: {quoting.trusted(why)}.")
     if not offers.may_remember(request):
         lines.append(
-            "-# Remember is not offered: the operator or the kind of call does not permit it, or it is too long."
+            "-# A decision can't be remembered: the operator or this kind of call does not allow it, or it is too long."
         )
     return Panel(["\n".join(lines)], further_actions(batch, request, offers, page))
 

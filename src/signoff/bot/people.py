@@ -1,4 +1,7 @@
-"""From Discord's users to Actors. When something about a person is missing, they get less authority, never more."""
+"""People between Discord and the desk: users become Actors, and reminders name the approvers to ping.
+
+If Discord sent less about a person than usual, they get less authority, never more.
+"""
 
 from __future__ import annotations
 
@@ -7,29 +10,34 @@ from typing import Any
 
 import discord
 
-from signoff.approvals.model import DIRECT, Actor
+from signoff.approvals.approvers import ASKER, parts, remaining_specs
+from signoff.approvals.model import DIRECT, Actor, ApprovalRequest, Batch
+from signoff.cards.model import Person, RoleRef
+
+MOST_PINGS = 20
+"""Roles and people in one reminder."""
 
 
 def asker(message: discord.Message, server: str) -> Actor:
     """The author of a message. Without member data: no roles and no rights."""
     author = message.author
     is_bot = author.bot or message.webhook_id is not None
-    # A message of a server that is not cached yet gives a Member without a guild, whatever the type says.
+    # In a server that is not cached yet, the author is a Member without a guild, whatever the type says.
     if server == DIRECT or message.guild is None or not isinstance(author, discord.Member):
         return Actor(id=str(author.id), name=author.display_name, server=server, is_bot=is_bot)
     return replace(member(author), server=server, is_bot=is_bot)
 
 
-def member(found: discord.Member) -> Actor:
+def member(user: discord.Member) -> Actor:
     """A member, with the rights that their roles give them."""
-    rights = found.guild_permissions
+    rights = user.guild_permissions
     return Actor(
-        id=str(found.id),
-        name=found.display_name,
-        server=str(found.guild.id),
-        roles=_roles(found),
+        id=str(user.id),
+        name=user.display_name,
+        server=str(user.guild.id),
+        roles=_roles(user),
         manages_server=rights.manage_guild or rights.administrator,
-        is_bot=found.bot,
+        is_bot=user.bot,
     )
 
 
@@ -53,3 +61,28 @@ def clicker(interaction: discord.Interaction[Any]) -> Actor | None:
 def _roles(member: discord.Member) -> frozenset[str]:
     # @everyone is left out: its id is the server's, and naming it as an approver must not mean everybody.
     return frozenset(str(role.id) for role in member.roles if not role.is_default())
+
+
+def pings(batch: Batch) -> tuple[Person | RoleRef, ...]:
+    """The roles and people to ping: the named approvers of open requests, without missing approvers.
+
+    Manage Server names nobody to ping.
+    """
+    pinged: dict[Person | RoleRef, None] = {}
+    for request in batch.open_questions:
+        for spec in remaining_specs(request):
+            pinged |= dict.fromkeys(_named(spec, request, batch))
+    return tuple(pinged)[:MOST_PINGS]
+
+
+def _named(spec: str, request: ApprovalRequest, batch: Batch) -> list[Person | RoleRef]:
+    named: list[Person | RoleRef] = []
+    for part in parts(spec):
+        kind, _, identifier = f"user:{batch.asker.id}".partition(":") if part == ASKER else part.partition(":")
+        if not identifier.isascii() or not identifier.isdecimal():
+            continue
+        if kind == "role" and identifier != batch.place.server:
+            named.append(RoleRef(identifier))
+        elif kind == "user" and not (request.four_eyes and identifier == batch.asker.id):
+            named.append(Person(identifier, identifier))
+    return named[-1:]  # of several joined with `&`, one is enough: it reaches everybody whom all of them name

@@ -31,7 +31,7 @@ _ID = re.compile(r"[0-9]{1,20}")
 def escape(text: str) -> str:
     """The text as it stands: no markup, mention, link, heading or list in it takes effect."""
     plain = _MARKUP.sub(r"\\\g<0>", text)
-    return _LIST.sub(lambda found: found[1] + found[2][:-1] + "\\" + found[2][-1], plain)
+    return _LIST.sub(lambda match: match[1] + match[2][:-1] + "\\" + match[2][-1], plain)
 
 
 def trusted(text: str) -> str:
@@ -63,7 +63,7 @@ def _inline(part: Inline) -> str:
 
 def code(text: str) -> str:
     """A short quoted text as inline code, on one line."""
-    flat = re.sub(r"[\x00-\x1f\x7f\u0085\u2028\u2029`]", lambda found: f"\\u{{{ord(found[0]):04X}}}", text)
+    flat = re.sub(r"[\x00-\x1f\x7f\u0085\u2028\u2029`]", lambda match: f"\\u{{{ord(match[0]):04X}}}", text)
     # Inline code of blanks only is not shown as code.
     return f"`{flat}`" if flat.strip() else "`(blank)`"
 

@@ -1,26 +1,26 @@
-"""Answers to presses and forms: within Discord's three seconds, privately or on the card, in the right order.
+"""Interaction responses: within Discord's three seconds, privately or on the message that was pressed, in order.
 
-Knows interactions and cards; decides nothing. Cards of one batch are drawn one after the other, each time from the
-store: two people who decide two calls at the same moment would otherwise undo each other's picture.
+It decides nothing, and nothing pings. Each function checks whether its response is the first one, because slow work
+uses the first one to ask for more time. The cards of one batch are drawn one after the other, each time from the store:
+otherwise two people who decide two calls at the same moment would overwrite each other's card.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 import discord
 
+from signoff.approvals.desk import Desk
 from signoff.approvals.model import Actor, Batch
-from signoff.bot import interactions, panels, people, quoting
+from signoff.bot import panels, people, quoting
 from signoff.bot.card_view import render
-from signoff.bot.interactions import redraw, show_privately, whisper
-from signoff.bot.ports import Desk, Now
-from signoff.bot.sending import Failure
+from signoff.bot.sending import NOBODY, Failure, while_open
 from signoff.cards import wording
 from signoff.cards.actions import Offers
 from signoff.cards.model import Line
@@ -33,7 +33,8 @@ T = TypeVar("T")
 PATIENCE = 2.0
 """Seconds to wait for the desk before asking Discord for more time; its own limit is three."""
 BOTS: Line = ("Bots cannot decide.",)
-REFUSED_ROOM = 800
+REFUSED_SPACE = 800
+"""Characters for the reason of a refusal."""
 
 
 class Refresh(Protocol):
@@ -49,16 +50,16 @@ class Visit:
     actor: Actor
     channel: str
     card: str | None
-    """The card's message; None if this was a private panel, which is no card."""
+    """The card's message; None for a press on a private panel."""
     private: bool = False
 
 
 class Slow(Exception):
-    """The store did not answer in time for what must be the first answer."""
+    """The store took too long for a response that must be the first one."""
 
 
 def visit(interaction: discord.Interaction[Any]) -> Visit | Line:
-    """Or what to tell them, if they cannot decide anything at all."""
+    """Who pressed, and where; or the line to tell them if they cannot decide anything at all."""
     actor = people.clicker(interaction)
     if actor is None or interaction.channel_id is None:
         return wording.UNKNOWN_REQUEST
@@ -71,10 +72,10 @@ def visit(interaction: discord.Interaction[Any]) -> Visit | Line:
 
 
 def refusal(error: Exception, visit: Visit, target: str) -> Line:
-    """What to tell the person whose press or form did not count."""
+    """The line for a person whose press or form did not count."""
     if isinstance(error, Slow):
         return wording.SLOW
-    if said := explain_refusal(error, target, REFUSED_ROOM):
+    if said := explain_refusal(error, target, REFUSED_SPACE):
         return said
     log.error("the desk failed on a click by %s on %s", visit.actor.id, target, exc_info=error)
     return wording.NOT_SAVED
@@ -85,8 +86,54 @@ async def tell(interaction: discord.Interaction[Any], said: Line) -> None:
     await whisper(interaction, quoting.line(said))
 
 
-class Answers:
-    def __init__(self, desk: Desk, refresh: Refresh, now: Now, offers: Offers, patience: float = PATIENCE) -> None:
+async def in_time(interaction: discord.Interaction[Any], work: Awaitable[T], patience: float) -> T:
+    """Ask Discord for more time if the work takes longer. The work is never cancelled: it may be half done."""
+    working = asyncio.ensure_future(work)
+    done, _ = await asyncio.wait({working}, timeout=patience)
+    if not done:
+        try:
+            # For a command the response is a new private message; after a press nothing is seen until the card changes.
+            await while_open(interaction.client, interaction.response.defer(ephemeral=True))
+        except Failure as error:
+            log.warning("could not ask for more time: %s", error)
+    return await working
+
+
+async def whisper(interaction: discord.Interaction[Any], text: str, file: discord.File | None = None) -> None:
+    """Say something that only this person can see."""
+    more: dict[str, Any] = {} if file is None else {"file": file}
+    await show_privately(interaction, content=text, suppress_embeds=True, **more)
+
+
+async def show_privately(interaction: discord.Interaction[Any], **what: Any) -> None:
+    """A message that only this person can see: a text or a view, as the library takes them."""
+
+    async def send() -> None:
+        post = interaction.followup.send if interaction.response.is_done() else interaction.response.send_message
+        await post(ephemeral=True, allowed_mentions=NOBODY, **what)
+
+    await while_open(interaction.client, send())
+
+
+async def redraw(interaction: discord.Interaction[Any], view: discord.ui.LayoutView, **more: Any) -> None:
+    """Change the message that was pressed."""
+
+    async def edit() -> None:
+        late = interaction.response.is_done()
+        change = interaction.edit_original_response if late else interaction.response.edit_message
+        await change(view=view, allowed_mentions=NOBODY, **more)
+
+    await while_open(interaction.client, edit())
+
+
+async def open_form(interaction: discord.Interaction[Any], form: discord.ui.Modal) -> None:
+    await while_open(interaction.client, interaction.response.send_modal(form))
+
+
+class Responses:
+    def __init__(
+        self, desk: Desk, refresh: Refresh, now: Callable[[], float], offers: Offers, patience: float = PATIENCE
+    ) -> None:
         self._desk = desk
         self._refresh = refresh
         self._now = now
@@ -95,17 +142,17 @@ class Answers:
         self._drawing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def in_time(self, interaction: discord.Interaction[Any], work: Coroutine[Any, Any, T]) -> T:
-        return await interactions.in_time(interaction, work, self.patience)
+        return await in_time(interaction, work, self.patience)
 
     async def at_once(self, work: Coroutine[Any, Any, T]) -> T:
-        """For what leads to a form, which must be the first answer. Raises Slow."""
+        """For work that leads to a form, which must be the first response. Raises Slow."""
         try:
             return await asyncio.wait_for(work, self.patience)
         except TimeoutError as error:
             raise Slow from error
 
     async def panel(self, interaction: discord.Interaction[Any], visit: Visit, panel: panels.AnyPanel) -> None:
-        """A private panel: a new one, or in place of the one that was pressed."""
+        """Show a private panel: a new one, or in place of the one that was pressed."""
         if visit.private:
             await redraw(interaction, panel)
         else:
@@ -114,7 +161,7 @@ class Answers:
     async def show(
         self, interaction: discord.Interaction[Any], visit: Visit, batch: Batch, target: str, page: int
     ) -> None:
-        """Answer what counted with the card as it now stands, and the panel it came from with words."""
+        """Respond to a decision that counted: draw the card again, and close the panel that it came from."""
         if visit.private:
             await self._end_panel(interaction, wording.answer(batch, target))
         drawing = self._drawing.setdefault(batch.id, asyncio.Lock())
@@ -126,14 +173,14 @@ class Answers:
                 else:
                     await self._draw(interaction, latest, page)
             except SignoffError as error:
-                # The decision stands. The driver draws a settled card once more, and the next click an open one.
+                # The decision stands. The driver draws a settled card again, and the next click an open one.
                 log.warning("the card of %s does not show the latest: %s", batch.id, error)
                 return
         if latest.settled and not latest.card_final:
             try:
                 await self._desk.mark_card_final(batch.id)
             except SignoffError:
-                # The decision stands; recovery will look at the card once more.
+                # The decision stands; recovery will draw the card again.
                 log.exception("card of %s not marked as final", batch.id)
 
     async def _latest(self, visit: Visit, batch: Batch) -> Batch:
@@ -142,7 +189,7 @@ class Answers:
         except Exception as error:
             log.warning("the batch %s could not be read again: %s", batch.id, error)
             latest = batch
-        # A click may come before the store has heard which message the card became.
+        # A click may come before the store knows which message shows the card.
         return replace(latest, card_message=latest.card_message or visit.card)
 
     async def _draw(self, interaction: discord.Interaction[Any], batch: Batch, page: int) -> None:
@@ -154,8 +201,8 @@ class Answers:
 
     async def _edit(self, interaction: discord.Interaction[Any], batch: Batch, page: int) -> None:
         rendered = render(batch, self._now(), page=page, offers=self._offers)
-        # Files are sent again, byte for byte: a component may only show a file that came with the same answer, and
-        # those of another page must go.
+        # Files are sent again: a component can only show a file of the same response, and files of another page must
+        # be removed.
         await redraw(interaction, rendered.view, attachments=rendered.files())
 
     async def _end_panel(self, interaction: discord.Interaction[Any], line: Line) -> None:

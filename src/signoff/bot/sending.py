@@ -1,7 +1,7 @@
-"""Getting words to a channel: nonces, threads, plain text, what an error means to people, and what is sent too late.
-No cards, no turns' states.
+"""Sending to a channel: nonces, threads, plain text, errors worded for people, and sending while the client closes.
 
-Everything works on ids and partial channels, because recovery runs before the gateway has told us of any channel.
+It knows neither cards nor turns. Everything works with ids and partial channels, because recovery runs before the
+gateway reports any channel.
 """
 
 from __future__ import annotations
@@ -24,40 +24,40 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 NOBODY = discord.AllowedMentions.none()
-"""No mention in anything we send or edit ever pings."""
+"""Nothing that the bot sends or edits pings anybody, unless it says otherwise."""
 
 UNKNOWN_CHANNEL = 10003
 UNKNOWN_MESSAGE = 10008
 ARCHIVED = 50083
 THREAD_EXISTS = 160004
 _NO_REPLY = {50035, 160002}
-"""The message to reply to cannot be named: post without naming it."""
+"""Discord cannot show a reply to that message: post without the reference."""
 _MODERATED = {200000, 200001}
 _PERMISSIONS = {50001, 50013, 160002, 160007}
 
 Failure = (discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError)
-"""What sending can raise once the library has given up repeating it."""
+"""The errors that sending can raise after discord.py's own retries."""
 
 
 class NotDelivered(SignoffError):
-    """Nothing reached the people it was for; it may be tried again later. Its text says why."""
+    """The message reached nobody; it may be tried again later. The text says why."""
 
 
 def nonce(*key: object) -> str:
-    """The same 24 characters for the same key: Discord takes a repeated send for the message it has already."""
+    """The same 24 characters for the same key: Discord does not post a repeated nonce again."""
     return hashlib.sha256("\x1f".join(map(str, key)).encode()).hexdigest()[:24]
 
 
 def inert(text: str) -> str:
-    """Plain words that may quote people, shown as they stand: a name's markup, links and hidden characters included."""
+    """Plain text that may quote people: no markup or link takes effect, and hidden characters become visible."""
     return quoting.escape(visible(text).text)
 
 
 def reason(error: BaseException) -> str:
-    """An error of Discord's in words for people."""
+    """A Discord error, worded for people."""
     code = getattr(error, "code", 0)
     if code == UNKNOWN_CHANNEL:
-        return "the channel or thread is gone"
+        return "the channel or thread no longer exists"
     if code == UNKNOWN_MESSAGE:
         return "the message was deleted"
     if code == ARCHIVED:
@@ -67,42 +67,42 @@ def reason(error: BaseException) -> str:
     if code in _MODERATED:
         return "this server's AutoMod refused the text"
     if code in _PERMISSIONS or isinstance(error, discord.Forbidden):
-        return "I am not permitted to post there: View Channel, Send Messages, Send Messages in Threads or Attach Files"
+        return "I lack a permission there: View Channel, Send Messages, Send Messages in Threads or Attach Files"
     if isinstance(error, discord.HTTPException):
-        return f"Discord refused it (status {error.status}, code {error.code})"
+        return f"Discord refused the message (status {error.status}, code {error.code})"
     return "Discord could not be reached"
 
 
 def lasting(error: BaseException) -> bool:
-    """Whether trying again later would meet the same refusal."""
+    """Whether the same send would be refused again later."""
     code = getattr(error, "code", 0)
     return isinstance(error, (discord.Forbidden, discord.NotFound)) or code == ARCHIVED or code in _MODERATED
 
 
 def passing(error: BaseException) -> bool:
-    """Whether the same call may succeed in a moment, or has succeeded without our knowing."""
+    """Whether the same send may succeed in a moment, or may have succeeded already."""
     return not isinstance(error, discord.DiscordException) or getattr(error, "status", 0) >= 500
 
 
 async def while_open(client: discord.Client, sending: Awaitable[T]) -> T:
-    """Send; what a closing client cuts off or no longer takes ends the task that sends it, as if it were cancelled.
+    """Send. If the client is closed meanwhile, end the sending task as if it were cancelled.
 
-    For that is what leaving means: nothing is tried again, said or taken for a refusal, and the next start finds it all
-    in the store. The library has no error for it, only a connection that breaks and then aiohttp's RuntimeError.
+    A send that fails because the bot stops must not be retried, reported or taken for a refusal: the next start finds
+    everything in the store. discord.py has no error for it, only a broken connection and then a RuntimeError.
     """
     try:
         return await sending
     except (RuntimeError, aiohttp.ClientError, OSError) as error:
         if not client.is_closed():
             raise
-        log.info("not sent, because I am leaving: the next start takes up what is stored")
+        log.info("not sent, because the bot is stopping; the next start continues from the store")
         raise asyncio.CancelledError from error
 
 
 async def open_thread(client: discord.Client, channel: str, message: str, name: str) -> None:
-    """Open the thread of a message; its id is the message's. One that is there already is as good."""
+    """Open the thread of a message, unless it exists already. Its id is the message's id."""
     try:
-        # The raw call: the library's own wants a cached server, which recovery does not have yet.
+        # The raw call: discord.py's own method needs a cached server, which recovery does not have yet.
         call = client.http.start_thread_with_message(int(channel), int(message), name=name, auto_archive_duration=1440)
         await while_open(client, call)
     except discord.HTTPException as error:
@@ -125,11 +125,11 @@ async def send(
     answers: str | None = None,
     pings: discord.AllowedMentions = NOBODY,
 ) -> discord.Message:
-    """Post to a channel, with no link previews, and no pings but `pings`. `answers`: to be shown as a reply to it."""
+    """Post to a channel without link previews. It pings only `pings`. `answers`: the message that this replies to."""
     target = client.get_partial_messageable(int(channel))
 
     async def post(**more: Any) -> discord.Message:
-        # Files are used up by each attempt. Embeds are suppressed for texts only: a card has no links to unfold.
+        # Each attempt consumes its files. Embeds are suppressed for texts only, because a card has no links.
         attached = {"files": files()} if files else {}
         return await while_open(client, target.send(nonce=key, allowed_mentions=pings, **attached, **more))
 

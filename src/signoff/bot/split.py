@@ -62,13 +62,13 @@ class _Cut:
 
 def _take(text: str, language: str | None, limit: int) -> _Cut:
     opening = "" if language is None else f"{FENCE}{language}\n"
-    room = limit - len(opening) - len(CLOSING)
+    space = limit - len(opening) - len(CLOSING)
     fences = list(_fences(text[: limit + 64], language))  # only what this part can reach, however long the text is
     if len(text) <= limit:
         whole = opening + text + _closing(language, fences)
         if size(whole) <= limit:
             return _Cut(whole, "", None)
-    end = _boundary(text, _fit(text, room), fences, language)
+    end = _boundary(text, _fit(text, space), fences, language)
     inside = _language_at(end, fences, language)
     chunk, rest = text[:end], text[end:]
     if inside is None:
@@ -88,15 +88,15 @@ def _fences(text: str, language: str | None) -> Iterator[Fence]:
     while True:
         if opened:
             start = text.find(FENCE, position)
-            found = Fence(start, start + len(FENCE), None) if start >= 0 else None
+            fence = Fence(start, start + len(FENCE), None) if start >= 0 else None
         else:
             match = _FENCE.search(text, position)
-            found = Fence(match.start(), match.end(), match["language"] or "") if match else None
-        if found is None:
+            fence = Fence(match.start(), match.end(), match["language"] or "") if match else None
+        if fence is None:
             return
-        yield found
+        yield fence
         opened = not opened
-        position = found.end
+        position = fence.end
 
 
 def _language_at(index: int, fences: list[Fence], language: str | None) -> str | None:
@@ -111,14 +111,14 @@ def _closing(language: str | None, fences: list[Fence]) -> str:
     return "" if _language_at(1 << 62, fences, language) is None else CLOSING
 
 
-def _fit(text: str, room: int) -> int:
-    """How many characters from the start measure at most `room`."""
+def _fit(text: str, space: int) -> int:
+    """How many characters from the start measure at most `space`."""
     used = 0
-    for index, char in enumerate(text[: room + 1]):
+    for index, char in enumerate(text[: space + 1]):
         used += 2 if ord(char) > 0xFFFF else 1
-        if used > room:
+        if used > space:
             return index
-    return min(len(text), room)
+    return min(len(text), space)
 
 
 def _boundary(text: str, most: int, fences: list[Fence], language: str | None) -> int:

@@ -26,11 +26,8 @@ from signoff.settings import Settings
 from signoff.store import Store
 from signoff.store.store import sqlite_path
 from signoff.terminal.card_session import CardSession
-from signoff.terminal.console import Device
-from signoff.terminal.front_end import TerminalFrontEnd
-from signoff.terminal.keyboard import Keyboard, standard_input
-from signoff.terminal.people import whoever_sits_here
-from signoff.terminal.screen import Screen
+from signoff.terminal.console import Device, Keyboard, Screen, standard_input
+from signoff.terminal.front_end import TerminalFrontEnd, person_at_terminal
 from signoff.terminal.session import TURN, Session
 from signoff.text.visible import clip
 from signoff.turns.driver import Driver
@@ -67,11 +64,11 @@ async def run_chat(settings: Settings, config: Config, *, go_on: bool = False) -
         offers = Offers(edit=True, grants=core.desk.grants, masker=core.masker)
         front = TerminalFrontEnd(screen, offers, clock.now)
         driver = Driver(store, core.desk, core.runner, front, clock, queue_limits(config), core.retention)
-        actor = whoever_sits_here(DIRECT)
-        counter = CardSession(device, front, core.desk, core.editor, actor, offers, clock.now)
-        core.desk.subscribers.append(counter.heard)
+        actor = person_at_terminal(DIRECT)
+        cards = CardSession(device, front, core.desk, core.editor, actor, offers, clock.now)
+        core.desk.subscribers.append(cards.heard)
         place = await _place(store, go_on)
-        session = Session(device, front, counter, driver, actor, place, clock.now)
+        session = Session(device, front, cards, driver, actor, place, clock.now)
         screen.say(GREETING.format(clip(model, 64)[0]), "dim")
         left_over = await _take_up(store, driver)
         told = await _until_left(session, driver, device, left_over, config.limits.shutdown_grace)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+from collections.abc import Coroutine
 from contextlib import suppress
+from typing import Any
 
 from signoff.agent.setup import Brain
 from signoff.bot.access import Access
-from signoff.bot.client import SignoffClient, point_at, run_bot
+from signoff.bot.client import Bot, SignoffClient
+from signoff.bot.connection import point_at
 from signoff.bot.directory import DiscordDirectory
+from signoff.bot.front_end import DiscordFrontEnd
 from signoff.bot.log_channels import LogChannels
 from signoff.cards.actions import Offers
 from signoff.commands.invocation import command_line
@@ -37,24 +41,36 @@ async def run_discord(settings: Settings, config: Config) -> None:
         log.info("tool %s", line)
     async with await Store.open(settings.database_url) as store:
         clock = SystemClock()
-        client = SignoffClient(_access(config))
+        client = SignoffClient()
         core = await Core.build(config, brain, store, clock, DiscordDirectory(client))
-        driver = Driver(store, core.desk, core.runner, client.front_end, clock, queue_limits(config), core.retention)
+        offers = Offers(edit=True, grants=core.desk.grants, masker=core.masker)
+        front_end = DiscordFrontEnd(client, offers, clock.now)
+        driver = Driver(store, core.desk, core.runner, front_end, clock, queue_limits(config), core.retention)
         pausing = Pausing(store, core.desk, core.runner, driver, clock)
         admin = Administration(lambda: brain.tools, core.rulebook, core.desk, driver, pausing, core.runner, store)
-        offers = Offers(grants=core.desk.grants, masker=core.masker)
-        client.serve(core.desk, driver, orders=admin, editor=core.editor, offers=offers)
+        bot = Bot(
+            client,
+            front_end,
+            core.desk,
+            driver,
+            _access(config),
+            administration=admin,
+            editor=core.editor,
+            now=clock.now,
+        )
         core.desk.subscribers.append(LogChannels(client, config.audit.log_channels))
-        token = settings.discord_token.get_secret_value()
-        await _until_told_to_stop(client, driver, token, config.limits.shutdown_grace)
+        running = bot.run(settings.discord_token.get_secret_value())
+        await _until_told_to_stop(running, client, driver, config.limits.shutdown_grace)
 
 
-async def _until_told_to_stop(client: SignoffClient, driver: Driver, token: str, grace: float) -> None:
+async def _until_told_to_stop(
+    running: Coroutine[Any, Any, None], client: SignoffClient, driver: Driver, grace: float
+) -> None:
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, told.set)
-    serving = asyncio.ensure_future(run_bot(client, token))
+    serving = asyncio.ensure_future(running)
     stopping = asyncio.ensure_future(told.wait())
     try:
         await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)

@@ -1,7 +1,7 @@
-"""The same desk from a terminal: a prompt line, answers, cards as panels, and keys in place of buttons.
+"""The terminal front end: a prompt line, replies, cards as panels, and keys instead of buttons.
 
-A front end like the bot: it imports neither the agent nor the store, and gets what it needs from `chat_app`. Whatever
-others wrote reaches the screen through `inert` only, so that no escape sequence of theirs ever does.
+Like the bot, it imports neither the agent nor the store; `commands/chat.py` builds it. Everything that is printed
+passes `sanitize.Inert`, so that nobody else's escape sequence reaches the terminal.
 """
 
 from signoff.terminal.ui import TerminalUI

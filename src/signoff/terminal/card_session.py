@@ -1,21 +1,23 @@
-"""An open card from its first question to its end: shows it, asks about each call, and puts the choice to the desk.
+"""An open card from its first question to its end: shows it, asks about each call, and gives the choice to the desk.
 
-The desk judges; whatever it refuses is said, and asked again. A card that is settled otherwise, by the deadline above
-all, ends the question at once. Leaving in between decides nothing: the card stays open in the database.
+The desk decides whether the choice counts; a refusal is printed, and the question is asked again. If the card is
+settled in another way, for example by its deadline, the question ends at once. If the person leaves, nothing is decided
+and the card stays open in the database.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rich.text import Text
 
 from signoff.approvals.approvers import objection
-from signoff.approvals.desk import Click
+from signoff.approvals.desk import Click, Desk
+from signoff.approvals.edits import Editor
 from signoff.approvals.model import PAGE, Actor, ApprovalRequest, Batch, Choice
 from signoff.cards import wording
 from signoff.cards.actions import Offers, further_actions, held_actions, remember_actions
@@ -25,17 +27,17 @@ from signoff.cards.model import Action, Card, CardFile, Line, Verb
 from signoff.cards.wording import explain_refusal
 from signoff.errors import CardFailed, SignoffError
 from signoff.terminal.console import Device, Withdrawn
-from signoff.terminal.covered import covered_lines
 from signoff.terminal.dialogue import Chosen, HeldCall, Subject, choose
-from signoff.terminal.front_end import ROOM, TerminalFrontEnd, card_id
-from signoff.terminal.ports import Desk, Editor, Now
-from signoff.terminal.render import draw_card, left, write
+from signoff.terminal.front_end import CARD_SPACE, TerminalFrontEnd, card_id
+from signoff.terminal.render import covered_lines, draw_card, left, write
 from signoff.text.visible import one_line
 
 log = logging.getLogger(__name__)
 
-ALONE = "{} people have to accept, and at a terminal there is one: it can be rejected here, or it expires."
-NOT_YOU = "You may not decide this{}: it expires by itself. Ctrl-C leaves; the card stays open until then."
+ALONE = "{} people must accept, and a terminal has only one. You can reject the call here, or let it expire."
+NOT_YOU = (
+    "You may not decide this call{}. It expires at its deadline. Ctrl-C leaves, and the card stays open until then."
+)
 
 
 @dataclass
@@ -46,17 +48,17 @@ class CardSession:
     editor: Editor
     actor: Actor
     offers: Offers
-    now: Now
+    now: Callable[[], float]
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _serving: frozenset[str] = frozenset()
 
     def heard(self, event: Mapping[str, Any]) -> None:
-        """A subscriber of the desk: a request was settled, by whomever."""
+        """Subscribes to the desk: a request was settled, by a person or by a deadline."""
         if event.get("request") in self._serving:
             self._changed.set()
 
     async def serve(self, batch: Batch) -> None:
-        """Until it is settled. Raises Ended if there are no keys any more."""
+        """Ask until the batch is settled. Raises Ended when the input ends."""
         self._serving = frozenset(request.id for request in batch.requests)
         seen: set[str] = set()
         drawn: tuple[int, int] | None = None
@@ -82,20 +84,20 @@ class CardSession:
             log.exception("card of %s not marked as final", batch.id)
 
     def _card(self, batch: Batch, page: int) -> Card:
-        card = build_card(batch, now=self.now(), budget=ROOM, page=page, offers=self.offers)
+        card = build_card(batch, now=self.now(), budget=CARD_SPACE, page=page, offers=self.offers)
         notes = {r.id: self._hindrance(r, batch) for r in batch.open_questions}
         calls = (replace(c, facts=(*c.facts, (note,))) if (note := notes.get(c.request)) else c for c in card.calls)
         return replace(card, calls=tuple(calls))
 
     def _hindrance(self, request: ApprovalRequest, batch: Batch) -> str:
-        """What the card must say where this person cannot do all that it asks for; empty otherwise."""
+        """A note for the card if this person alone cannot decide the request; empty otherwise."""
         why = objection(self.actor, request, batch)
         if why is not None:
             return NOT_YOU.format(f" ({why})" if why else "")
         return ALONE.format(request.quorum) if request.quorum > 1 else ""
 
     def _first(self, batch: Batch) -> ApprovalRequest | None:
-        """The first call that waits and that this person may decide."""
+        """The first open request that this person may decide."""
         return next((r for r in batch.open_questions if objection(self.actor, r, batch) is None), None)
 
     async def _ask(self, batch: Batch, card: Card, mine: ApprovalRequest | None, seen: set[str]) -> None:
@@ -137,7 +139,7 @@ class CardSession:
     def _held_call(self, batch: Batch, request: ApprovalRequest) -> HeldCall:
         tool = one_line(request.call.tool)
         try:
-            card = build_held_call(batch, request, now=self.now(), budget=ROOM, offers=self.offers)
+            card = build_held_call(batch, request, now=self.now(), budget=CARD_SPACE, offers=self.offers)
         except CardFailed as error:
             return HeldCall(tool, Text(one_line(str(error))), held_actions(batch, request, 0))
         return HeldCall(tool, draw_card(card, self.now()), card.actions)
@@ -170,7 +172,7 @@ class CardSession:
 
 
 def refusal(error: Exception, target: str) -> Line:
-    """What to tell the person whose choice did not count."""
+    """The line for a person whose choice did not count."""
     if said := explain_refusal(error, target):
         return said
     log.error("the desk failed on %s", target, exc_info=error)
@@ -178,7 +180,7 @@ def refusal(error: Exception, target: str) -> Line:
 
 
 def _possible(actions: Sequence[Action], requests: Sequence[ApprovalRequest]) -> list[Action]:
-    """Without what one person could never complete."""
+    """The actions that one person alone can complete."""
     if all(request.quorum <= 1 for request in requests):
         return list(actions)
     return [action for action in actions if action.verb in (Verb.REJECT, Verb.REASON, Verb.SKIP, Verb.RAN)]

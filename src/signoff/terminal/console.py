@@ -1,30 +1,193 @@
-"""Screen and keyboard together: asks a question, pages a text, opens an editor, and performs a dialogue.
+"""The console: the screen, the keyboard, and the device that joins them to ask questions and perform dialogues.
 
-A question can be withdrawn by an event, such as the deadline of the card that it is about.
+Everything that is printed goes through the screen, which makes it inert. The keyboard reads only while somebody waits
+for a line, without blocking the event loop and without a thread: an editor that is started in between has the terminal
+to itself. A question can be withdrawn by an event, such as the deadline of the card that it is about. Knows neither
+cards nor turns.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import os
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 
-from rich.console import RenderableType
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 from signoff.terminal.dialogue import Ask, Chosen, Dialogue, Rewrite, Show, Step, View
 from signoff.terminal.editing import Draft, editor_command, on_one_line
-from signoff.terminal.keyboard import Keyboard
-from signoff.terminal.sanitize import Block
-from signoff.terminal.screen import Screen
+from signoff.terminal.sanitize import Block, Inert
+from signoff.text.visible import one_line
 
-NEW_ARGUMENTS = "The arguments are the line below. Write them anew as one JSON object; an empty line changes nothing."
+NEW_ARGUMENTS = "These are the arguments. Type new ones as one JSON object, or an empty line to change nothing."
 JSON = "json> "
 PATIENCE = 1.0
-"""Seconds that an editor has to leave by itself, and the terminal in order, when the session ends."""
+"""Seconds for an editor to exit by itself and restore the terminal when the session ends."""
+CHUNK = 65536
+FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+TURN = 0.1
+"""Seconds between two frames."""
+WORKING = " working"
+_CLEAR = "\r\x1b[K"
+
+
+class Ended(Exception):
+    """The input has ended."""
 
 
 class Withdrawn(Exception):
-    """What was asked about has changed meanwhile."""
+    """The question no longer applies, because its card has changed."""
+
+
+class Screen:
+    def __init__(self, console: Console, *, typed: bool) -> None:
+        self._console = console
+        self._typed = typed
+        """Whether a person types, and so sees the typed lines. Lines from a script are printed instead."""
+        self._prompt = ""
+        self._at_work = 0
+        self._spinner: asyncio.Task[None] | None = None
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and rows."""
+        return self._console.size.width, max(self._console.size.height, 10)
+
+    def show(self, *parts: RenderableType) -> None:
+        turning, asked = self._spinner is not None, self._prompt
+        self._stop_spinner()
+        if asked:
+            self._line_break()
+        for part in parts:
+            self._console.print(Inert(part))
+        if asked:
+            self.prompt(asked)
+        if turning:
+            self._spin()
+
+    def say(self, words: str, style: str = "") -> None:
+        """Print text of our own, or text that the caller has made visible."""
+        self.show(Text(words, style))
+
+    def prompt(self, words: str) -> None:
+        self._stop_spinner()
+        self._prompt = words
+        if self._typed:
+            self._console.print(Inert(Text(words, "bold", end="")))
+            self._flush()
+
+    def answered(self, line: str) -> None:
+        """The prompt got its line."""
+        asked, self._prompt = self._prompt, ""
+        if not self._typed:
+            self._console.print(Inert(Text.assemble((asked, "bold"), one_line(line))))
+        self._spin()
+
+    def withdraw(self) -> None:
+        """End the prompt without a line."""
+        if self._prompt:
+            self._line_break()
+        self._prompt = ""
+        self._spin()
+
+    @contextmanager
+    def working(self) -> Generator[None]:
+        """Show the spinner while work is under way. Several may be under way at once."""
+        self._at_work += 1
+        self._spin()
+        try:
+            yield
+        finally:
+            self._at_work -= 1
+            if not self._at_work:
+                self._stop_spinner()
+
+    def _spin(self) -> None:
+        lively = self._console.is_terminal and not self._console.is_dumb_terminal
+        if lively and self._at_work and not self._prompt and self._spinner is None:
+            self._spinner = asyncio.get_running_loop().create_task(self._turn())
+
+    async def _turn(self) -> None:
+        number = 0
+        while True:
+            self._console.file.write(f"\r{FRAMES[number % len(FRAMES)]}{WORKING}")
+            self._flush()
+            number += 1
+            await asyncio.sleep(TURN)
+
+    def _stop_spinner(self) -> None:
+        if self._spinner is not None:
+            self._spinner.cancel()
+            self._spinner = None
+            self._console.file.write(_CLEAR)
+            self._flush()
+
+    def _line_break(self) -> None:
+        if self._typed:
+            self._console.file.write("\n")
+            self._flush()
+
+    def _flush(self) -> None:
+        self._console.file.flush()
+
+
+class Keyboard:
+    def __init__(self, descriptor: int = 0) -> None:
+        self._descriptor = descriptor
+        self._read = b""
+        self._ended = False
+        self.is_terminal = os.isatty(descriptor)
+
+    async def line(self) -> str:
+        """The next line, without its line break. Raises Ended. Cancelling it loses nothing that a pipe has sent."""
+        while b"\n" not in self._read and not self._ended:
+            data = await self._more()
+            # On a terminal this is Ctrl-D on an empty line, which ends the session too.
+            self._ended = not data
+            self._read += data
+        if not self._read:
+            raise Ended
+        line, _, self._read = self._read.partition(b"\n")
+        return line.decode("utf-8", "replace").removesuffix("\r")
+
+    def forget(self) -> None:
+        """Drop keystrokes that were typed ahead, so that no key answers the wrong question. A pipe's lines stay."""
+        if not self.is_terminal:
+            return
+        self._read = b""
+        with suppress(ImportError, OSError):
+            import termios
+
+            with suppress(termios.error):
+                termios.tcflush(self._descriptor, termios.TCIFLUSH)
+
+    async def _more(self) -> bytes:
+        loop = asyncio.get_running_loop()
+        ready: asyncio.Future[None] = loop.create_future()
+        try:
+            loop.add_reader(self._descriptor, lambda: ready.done() or ready.set_result(None))
+        except PermissionError:  # a regular file cannot be waited for, and does not need to be
+            await asyncio.sleep(0)
+            return os.read(self._descriptor, CHUNK)
+        try:
+            await ready
+        finally:
+            loop.remove_reader(self._descriptor)
+        try:
+            return os.read(self._descriptor, CHUNK)
+        except OSError:  # the terminal was closed
+            return b""
+
+
+def standard_input() -> int:
+    """The file descriptor of standard input, even if Python's file object was replaced."""
+    try:
+        return sys.stdin.fileno()
+    except (OSError, ValueError, AttributeError):
+        return 0
 
 
 class Device:
@@ -32,7 +195,7 @@ class Device:
         self.screen = screen
         self._keyboard = keyboard
         self.editing = False
-        """An editor has the terminal: an interrupt is for it."""
+        """An editor has the terminal, so an interrupt is meant for the editor."""
 
     def show(self, *parts: RenderableType) -> None:
         self.screen.show(*parts)
@@ -111,7 +274,7 @@ class Device:
 
 
 async def _run(*command: str) -> int:
-    """Cancelled, it ends the program: nobody would be left to read what it writes."""
+    """Run a program. Cancelling this ends the program, because nobody would read what it writes."""
     process = await asyncio.create_subprocess_exec(*command)
     try:
         return await process.wait()

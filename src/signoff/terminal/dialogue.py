@@ -1,7 +1,7 @@
-"""The questions about one call, without any input or output: steps go out, lines come in, and a choice is the end.
+"""The questions about one call, without input or output: steps go out, typed lines come in, and a choice ends it.
 
-A generator, so that the chat, which waits for keys and for the deadline at once, and a plain program, which blocks, ask
-the very same questions. It decides nothing: what was chosen is for the desk, or for whoever asked, to judge.
+It is a generator, so that the chat, which waits for keys and the deadline at once, and a plain program, which blocks,
+ask the same questions. It decides nothing: the desk or the calling program does.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from signoff.terminal import keys
 from signoff.terminal.editing import written
 from signoff.terminal.keys import Option, line_of
 
-FIRST_SEE = "Not all of this call fits on the card: accept is offered once you have seen the whole of it."
-NO_SUCH_KEY = "This is none of the keys. Nothing was decided."
+FIRST_SEE = "The card does not show the whole call. View it to the end before you can accept it."
+NO_SUCH_KEY = "That is not one of the keys. Nothing was decided."
 UNCHANGED = "Nothing was changed."
 REASON = "reason> "
 WHICH = "number of the call to look at, or Enter to go back> "
@@ -31,7 +31,7 @@ class Ask:
     """Answered with the line that was typed."""
 
     prompt: str = ""
-    """Empty: the usual prompt of whoever performs the dialogue."""
+    """Empty: the usual prompt of the code that performs the dialogue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,14 @@ class Show:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Text to be paged. Answered with something if the reader reached its end."""
+    """Text to be paged. Answered with a non-empty string if the reader reached its end."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Answered with the text as it was changed; empty if it was not."""
+    """Answered with the changed text; empty if nothing was changed."""
 
     text: str
 
@@ -79,19 +79,19 @@ class HeldCall:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One call that waits, and what may be done with it."""
+    """One open request, and what can be done with it."""
 
     args: JsonObject
     actions: Sequence[Action]
     for_all: Sequence[Action] = ()
-    """Where there are several calls: what settles them together."""
+    """If there are several calls: the actions that settle them together."""
     file: CardFile | None = None
     """The whole call, if the card shows only a part of it."""
     files: Sequence[CardFile] = ()
     """Those of all calls that `for_all` would accept."""
     remember: Sequence[Action] = ()
     covered: Sequence[RenderableType] = ()
-    """What exactly would be remembered."""
+    """The lines that say exactly what would be remembered."""
     held: Sequence[HeldCall] = ()
     """The calls of the card that need no approval and are still open."""
     seen: set[str] = field(default_factory=set[str])
@@ -109,7 +109,7 @@ class Subject:
 
 
 def choose(subject: Subject) -> Dialogue:
-    """Ask until something is chosen. Whatever is not one of the keys chooses nothing."""
+    """Ask until something is chosen. A line that is not one of the keys chooses nothing."""
     while True:
         options = subject.options()
         if subject.unseen:
@@ -181,7 +181,7 @@ def _edit(args: JsonObject) -> Generator[Step, str, JsonObject | None]:
 
 
 def _reachable(actions: Sequence[Action], files: Sequence[CardFile], seen: set[str]) -> list[Action]:
-    """Nothing that would run, or be remembered, before all of it was to be seen."""
+    """Leave out accepting and remembering until the person has seen every file to its end."""
     whole = all(file.sha256 in seen for file in files)
     runs = (Verb.ACCEPT, Verb.RERUN, Verb.REMEMBER)
     return [action for action in actions if whole or action.verb not in runs]

@@ -1,4 +1,4 @@
-"""Arguments as JSON text to change: in the person's editor, from a file that only they can read, or on a line."""
+"""Arguments as JSON text to edit: in the person's editor, in a file that only they can read, or on one line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from signoff.cards.forms import written
 
 
 def on_one_line(text: str) -> str:
-    """The same JSON for a prompt that takes one line; text that is no JSON stays as it is."""
+    """The same JSON on one line; text that is not JSON stays as it is."""
     try:
         return " ".join(line.strip() for line in written(json.loads(text)).split("\n"))
     except (ValueError, TypeError):
@@ -21,7 +21,7 @@ def on_one_line(text: str) -> str:
 
 
 def editor_command() -> list[str]:
-    """The person's editor, or nothing if none is set or it is not there."""
+    """The person's editor, or an empty list if none is set or installed."""
     for name in ("VISUAL", "EDITOR"):
         try:
             command = shlex.split(os.environ.get(name, ""))
@@ -47,7 +47,7 @@ class Draft:
         self._folder.cleanup()
 
     def read(self) -> str:
-        """What is there now; nothing if it is gone or no text."""
+        """The text in the file now; empty if the file was deleted or is not text."""
         try:
             return self.path.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError):

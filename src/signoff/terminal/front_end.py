@@ -1,35 +1,37 @@
 """How the driver reaches the person at the terminal. Implements `turns.ports.FrontEnd`: prints, and tells the session.
 
-A card's question is not asked here: the session asks one at a time, and only it reads keys.
+The front end asks no questions: the session asks one at a time, and only the session reads keys.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+import getpass
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from rich.text import Text
 
-from signoff.approvals.model import Batch
+from signoff.approvals.model import Actor, Batch
 from signoff.cards import wording
 from signoff.cards.actions import Offers
 from signoff.cards.build import build_card
 from signoff.errors import TurnFailed
-from signoff.terminal.answers import render_answer
-from signoff.terminal.ports import Now
+from signoff.terminal.console import Screen
 from signoff.terminal.render import draw_ending, write
-from signoff.terminal.screen import Screen
+from signoff.terminal.replies import render_reply
 from signoff.text.visible import one_line
 from signoff.turns.model import Turn, TurnState
 
+PERSON = "terminal"
+"""The id of the person at the terminal. It never changes, so the next session finds the same workspace and grants."""
 MOST_ENDED = 1000
-ROOM = 8000
-"""Quoted text on a card; a terminal scrolls, but a person should not have to."""
+CARD_SPACE = 8000
+"""Characters of quoted text on a card: a terminal scrolls, but a person should not have to."""
 
 
 class TerminalFrontEnd:
-    def __init__(self, screen: Screen, offers: Offers, now: Now) -> None:
+    def __init__(self, screen: Screen, offers: Offers, now: Callable[[], float]) -> None:
         self._screen = screen
         self._offers = offers
         self._now = now
@@ -40,7 +42,8 @@ class TerminalFrontEnd:
         """Cards and turns whose end was printed, the oldest first."""
 
     async def post_card(self, batch: Batch) -> str:
-        build_card(batch, now=self._now(), budget=ROOM, offers=self._offers)  # raises CardFailed while it can be told
+        # Raises CardFailed while the driver can still say so.
+        build_card(batch, now=self._now(), budget=CARD_SPACE, offers=self._offers)
         self.news.put_nowait(batch)
         return card_id(batch)
 
@@ -52,24 +55,23 @@ class TerminalFrontEnd:
             self.close(batch)
 
     async def retire_card(self, batch: Batch) -> None:
-        """What is printed stays; and as both have the same id, it is never told."""
+        """A printed card stays as it is. Both postings have the same id, so the driver never calls this."""
 
     def close(self, batch: Batch) -> None:
-        """Print how the card ended, once, whoever notices first."""
+        """Print how the card ended, once, for the first caller."""
         if not self._is_first(batch.id):
             return
-        card = build_card(batch, now=self._now(), budget=ROOM, offers=self._offers)
-        pages = [
-            build_card(batch, now=self._now(), budget=ROOM, offers=self._offers, page=n) for n in range(card.pages)
-        ]
-        self._screen.show(*(draw_ending(page, self._now()) for page in pages))
+        now, offers = self._now(), self._offers
+        count = build_card(batch, now=now, budget=CARD_SPACE, offers=offers).pages
+        pages = [build_card(batch, now=now, budget=CARD_SPACE, offers=offers, page=n) for n in range(count)]
+        self._screen.show(*(draw_ending(page, now) for page in pages))
 
     async def remind(self, batch: Batch) -> None:
         self._screen.show(write(wording.reminder(batch), self._now(), "yellow"))
 
     async def reply(self, turn: Turn, text: str) -> None:
         if self._is_first((turn.id, turn.rounds)):
-            self._screen.show(_failure(text) if turn.state is TurnState.FAILED else render_answer(text))
+            self._screen.show(_failure(text) if turn.state is TurnState.FAILED else render_reply(text))
         self.news.put_nowait(turn.id)
 
     async def notice(self, turn: Turn, text: str) -> None:
@@ -79,7 +81,7 @@ class TerminalFrontEnd:
             self.news.put_nowait(turn.id)
 
     def _is_first(self, end: str | tuple[str, int]) -> bool:
-        """Whether this end was not printed before. Only so many are remembered: a session may last for weeks."""
+        """Whether this end was not printed before. Only the latest are kept, because a session may last for weeks."""
         if end in self._ended:
             return False
         self._ended[end] = None
@@ -99,14 +101,22 @@ class TerminalFrontEnd:
         except TurnFailed:
             raise  # there will be a reply
         except Exception:
-            # It is tried again in a while. Should there be a notice before that, nobody has to wait for it here.
+            # The step is tried again later. If a notice comes before that, the session stops waiting for the turn.
             self._broken.add(turn.id)
             raise
 
 
 def card_id(batch: Batch) -> str:
-    """The same for every posting: whichever shows it, it is this card."""
+    """The same id for every posting of the card."""
     return f"terminal:{batch.id}"
+
+
+def person_at_terminal(server: str) -> Actor:
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError, ImportError):  # an account without a name, as in some containers
+        name = "you"
+    return Actor(PERSON, name, server)
 
 
 def _failure(text: str) -> Text:

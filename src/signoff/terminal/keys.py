@@ -34,17 +34,17 @@ _OWN = {
 @dataclass(frozen=True, slots=True)
 class Option:
     label: str
-    """In words of ours, with the key in brackets."""
+    """Our own wording, with the key in brackets."""
     action: Action | None = None
-    """None for what decides nothing, such as looking."""
+    """None for an option that decides nothing, such as viewing."""
 
     @property
     def key(self) -> str:
-        found = _KEY.search(self.label)
-        return found[1] if found else ""
+        match = _KEY.search(self.label)
+        return match[1] if match else ""
 
     def takes(self, typed: str) -> bool:
-        """The key itself, or the whole label spelt out, as a script may prefer it."""
+        """Accept the key itself or the whole label, which scripts may prefer."""
         return typed == self.key or typed == _KEY.sub(r"\1", self.label)
 
 
@@ -53,12 +53,12 @@ def for_call(actions: Iterable[Action]) -> list[Option]:
 
 
 def for_all(actions: Iterable[Action]) -> list[Option]:
-    """For all calls at once: accept covers no more than what the button says."""
+    """Options for all calls at once. Accept covers only what the button says."""
     labels = {Verb.ACCEPT: "[A]{}", Verb.REJECT: "[X] {}"}
-    found = [(action, action.label[:1].lower() + action.label[1:]) for action in actions if action.verb in labels]
+    labelled = [(action, action.label[:1].lower() + action.label[1:]) for action in actions if action.verb in labels]
     return [
         Option(labels[action.verb].format(words[1:] if action.verb is Verb.ACCEPT else words), action)
-        for action, words in found
+        for action, words in labelled
     ]
 
 

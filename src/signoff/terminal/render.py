@@ -1,13 +1,13 @@
-"""A Card as a panel: trusted lines as they are, quoted parts behind a gutter, times as what is left of them.
+"""A Card as a panel: trusted lines unchanged, quoted parts behind a gutter, deadlines as the time that is left.
 
-Words nothing and offers nothing. Rich's markup is never parsed: everything is a `Text` made of our own pieces.
+It has no wording of its own and offers no actions. Rich's markup is never parsed: everything is a `Text`.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -15,8 +15,12 @@ from rich.panel import Panel
 from rich.rule import Rule
 from rich.text import Text
 
+from signoff.approvals.model import ApprovalRequest, Batch
+from signoff.cards.actions import Offers
 from signoff.cards.model import Card, CardCall, Inline, Line, Moment, Person, Quote, RoleRef, Tone
+from signoff.cards.wording import remember_lines
 from signoff.terminal.sanitize import Block
+from signoff.text.visible import one_line
 
 COLOURS = {
     Tone.OPEN: "blue",
@@ -46,12 +50,12 @@ def draw_card(card: Card, now: float) -> RenderableType:
 
 
 def draw_ending(card: Card, now: float) -> RenderableType:
-    """How a card ended: in one line, or in one for each call where they differ."""
+    """How a card ended: one line, or one line for each call if they differ."""
     status = write(card.status or (), now, f"bold {COLOURS[card.tone]}")
     apart = [Text.assemble((call.tool, "bold"), ": ", write(call.outcome, now)) for call in card.calls if call.outcome]
     if not apart:
         status = Text.assemble(status, ": ", Text(", ".join(call.tool for call in card.calls), "bold"))
-    # An argument of that name would stand in quotation marks.
+    # An argument of that name would be in quotation marks.
     reasons = [quote for call in card.calls for quote in call.quotes if quote.label.startswith("Reason given")]
     return Group(status, *apart, *map(draw_quote, reasons))
 
@@ -101,7 +105,7 @@ def _inline(part: Inline, now: float) -> Text:
 
 
 def _trusted(text: str) -> Text:
-    """Words of ours: bold stays bold."""
+    """Our own text: bold stays bold."""
     written = Text()
     end = 0
     for bold in _BOLD.finditer(text):
@@ -114,3 +118,17 @@ def _moment(at: float, now: float) -> str:
     if abs(at - now) >= DAY:
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
     return f"in {left(at - now)}" if at >= now else f"{left(now - at)} ago"
+
+
+def covered_lines(batch: Batch, request: ApprovalRequest, offers: Offers, now: float) -> list[RenderableType]:
+    lines = [write(line, now) for line in remember_lines(batch, request, offers.grants, now)]
+    return [*lines, *covered_call(request, offers)]
+
+
+def covered_call(request: ApprovalRequest, offers: Offers) -> Sequence[RenderableType]:
+    """The tool and the arguments, masked as they are on the card."""
+    try:
+        text = offers.quoted(request)
+    except (ValueError, TypeError, RecursionError):
+        text = "(the arguments on the card)"
+    return [Text(one_line(request.call.tool), "bold"), Block(text)]

@@ -1,7 +1,7 @@
-"""Text that can do nothing to a terminal: the last door before the screen, and blocks of quoted text with a gutter.
+"""Text that cannot control a terminal: the last check before the screen, and blocks of quoted text with a gutter.
 
-Foreign text arrives here with its hidden characters already visible. `Inert` looks once more at every piece that is
-about to be written, so that no forgotten place lets an escape sequence, a carriage return or a bidi control through.
+Text from others arrives here with its hidden characters already visible. `Inert` checks every piece again before it is
+written, so that no escape sequence, carriage return or bidi control gets through if some code forgot to check.
 Knows nothing of cards.
 """
 
@@ -19,19 +19,19 @@ from signoff.text.visible import escape, is_hidden
 
 GUTTER = "│ "
 CONTINUED = "┊ "
-"""In front of what is the same line still: a long line cannot pass for several."""
+"""Marks the continuation of a line, so that one long line cannot pass for several."""
 TAB = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Inert:
-    """Whatever it holds, without control characters and without links."""
+    """A renderable without its control characters and links."""
 
     inner: RenderableType
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for text, style, _ in console.render(self.inner, options):
-            # A control segment of rich's own has no text worth keeping: nothing printed here moves the cursor.
+            # Rich's control segments have no text to keep, and nothing printed here moves the cursor.
             yield Segment(harmless(text), style.update_link(None) if style and style.link else style)
 
 
@@ -42,7 +42,7 @@ def harmless(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Quoted text, to the letter: every line behind a gutter, none longer than the screen is wide."""
+    """Quoted text, unchanged: every line behind a gutter, and no line wider than the screen."""
 
     text: str
     diff: bool = False
@@ -52,7 +52,7 @@ class Block:
         yield from self.rows(options.max_width)
 
     def rows(self, width: int) -> Iterator[Text]:
-        """As they stand on a screen of this width."""
+        """The rows on a screen of this width."""
         width = max(width - len(GUTTER), 8)
         for line in self.text.split("\n"):
             style = _diff_style(line) if self.diff else Style.null()
@@ -62,7 +62,7 @@ class Block:
 
 
 def chop(line: str, width: int) -> Iterator[str]:
-    """The line in pieces that fit for certain: terminals differ about how wide a letter beyond ASCII is."""
+    """Cut the line into pieces that surely fit: terminals disagree about the width of characters beyond ASCII."""
     start = used = 0
     for index, char in enumerate(line):
         cells = 1 if char.isascii() else 2

@@ -1,41 +1,40 @@
-"""One session at the terminal: a line becomes a turn, and the next is read when it has ended.
+"""One session at the terminal: each line becomes a turn, and the next line is read when that turn has ended.
 
-What an earlier process left open comes first. Knows neither the agent nor the store.
+Unfinished turns of an earlier process come first. Knows neither the agent nor the store.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from signoff.approvals.model import Actor, Batch, Place
 from signoff.terminal.card_session import CardSession
-from signoff.terminal.console import Device
+from signoff.terminal.console import Device, Ended
 from signoff.terminal.front_end import TerminalFrontEnd
-from signoff.terminal.keyboard import Ended
-from signoff.terminal.ports import Intake, Now
 from signoff.text.visible import one_line
+from signoff.turns.driver import Driver
 from signoff.turns.model import Turn
 
 PROMPT = "you> "
 TURN = "terminal:"
-"""How the ids of turns begin that were asked for here."""
-EARLIER = "From an earlier session, which ended before this did:"
+"""The prefix of the ids of turns that begin at a terminal."""
+EARLIER = "An earlier session left this unfinished:"
 
 
 @dataclass
 class Session:
     device: Device
     front: TerminalFrontEnd
-    counter: CardSession
-    intake: Intake
+    cards: CardSession
+    driver: Driver
     actor: Actor
     place: Place
-    now: Now
+    now: Callable[[], float]
 
     async def run(self, left_over: Collection[str] = ()) -> None:
-        """Until the input ends. `left_over`: turns of an earlier process whose answer is still to come."""
+        """Talk until the input ends. `left_over`: ids of an earlier process's turns that have no reply yet."""
         try:
             if left_over:
                 self.device.screen.say(EARLIER, "yellow")
@@ -49,17 +48,17 @@ class Session:
     async def _turn(self, text: str) -> None:
         name = f"{TURN}{secrets.token_hex(8)}"
         turn = Turn(name, self.place, name, self.actor, text, self.now())
-        admission = await self.intake.submit(turn)
+        admission = await self.driver.submit(turn)
         if admission.text:
             self.device.screen.say(one_line(admission.text), "yellow")
         if admission.kind in ("started", "queued"):
-            await self.intake.go(turn.id)
+            await self.driver.go(turn.id)
             await self._until_ended({turn.id})
 
     async def _until_ended(self, turns: set[str]) -> None:
         while turns:
             news = await self.front.news.get()
             if isinstance(news, Batch):
-                await self.counter.serve(news)
+                await self.cards.serve(news)
             else:
                 turns.discard(news)

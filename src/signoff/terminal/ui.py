@@ -1,6 +1,6 @@
-"""TerminalUI: the same questions for a program of one's own, as the `ui` of `run_with_approval`.
+"""TerminalUI: the same questions for your own program, as the `ui` of `run_with_approval`.
 
-It blocks while it asks, as a sync UI of the library may. No desk and no store: the decision goes to whoever asked.
+It blocks while it asks, as a synchronous UI may. It has no desk and no store: it returns the decision to the caller.
 """
 
 from __future__ import annotations
@@ -28,22 +28,18 @@ from signoff.approvals.model import (
 from signoff.cards.actions import Offers, remember_actions
 from signoff.cards.build import build_card
 from signoff.cards.model import Card, Verb
-from signoff.terminal.console import JSON, NEW_ARGUMENTS
-from signoff.terminal.covered import covered_call
+from signoff.terminal.console import JSON, NEW_ARGUMENTS, Ended, Screen
 from signoff.terminal.dialogue import Ask, Chosen, Dialogue, Rewrite, Show, Step, Subject, View, choose
 from signoff.terminal.editing import Draft, editor_command, on_one_line
-from signoff.terminal.front_end import ROOM
-from signoff.terminal.keyboard import Ended
-from signoff.terminal.people import whoever_sits_here
-from signoff.terminal.render import draw_card
+from signoff.terminal.front_end import CARD_SPACE, person_at_terminal
+from signoff.terminal.render import covered_call, draw_card
 from signoff.terminal.sanitize import Block
-from signoff.terminal.screen import Screen
 from signoff.text.secrets.masker import Masker
 
 DECIDE = "decide> "
 REMEMBERED = (
-    "Covered is this tool with exactly these arguments, and nothing else, if the program keeps a memory",
-    "Here: as long as the program keeps it. Always: in its file, if it has one",
+    "This remembers exactly this tool with exactly these arguments, if the program has a memory.",
+    "Here: while the program keeps it. Always: in the memory's file, if it has one.",
 )
 _HERE = Place("local", "local", "local")
 _REMEMBER: dict[Remember, Literal["none", "session", "always"]] = {
@@ -54,7 +50,7 @@ _REMEMBER: dict[Remember, Literal["none", "session", "always"]] = {
 
 
 class TerminalUI:
-    """Asks whoever sits at the terminal. `masker` hides secrets on the card; what is masked cannot be edited."""
+    """Asks the person at the terminal. `masker` hides secrets on the card; masked arguments cannot be edited."""
 
     def __init__(
         self,
@@ -73,13 +69,13 @@ class TerminalUI:
         self._offers = Offers(edit, GrantTerms(Remember.ALWAYS if remember else Remember.NONE), masker)
 
     def choose(self, request: ApprovalRequest) -> ApprovalDecision:
-        """What the person decides. Raises CardFailed for what cannot be shown, and Ended if there is no answer."""
+        """Ask for a decision. Raises CardFailed if the call cannot be shown, and Ended if the input ends."""
         override: JsonObject | None = None
         seen: set[str] = set()
         shown = replace(request, state=RequestState.PENDING, settlement=None, quorum=1, four_eyes=False, held=False)
         while True:
             batch = _batch(shown)
-            card = replace(build_card(batch, now=time.time(), budget=ROOM, offers=self._offers), lead=())
+            card = replace(build_card(batch, now=time.time(), budget=CARD_SPACE, offers=self._offers), lead=())
             self._screen.show(draw_card(card, time.time()))
             chosen = self._perform(choose(self._subject(batch, card, seen)))
             if chosen.args is None:
@@ -87,18 +83,18 @@ class TerminalUI:
             override = chosen.args
             before = request.call.args
             edit = Edit(before, request.call.digest, batch.asker, time.time())
-            # What the tool said was about the other arguments.
+            # The tool's own text was about the earlier arguments.
             shown = replace(shown, call=replace(shown.call, args=override), edit=edit, preview="", metadata={})
 
     def _subject(self, batch: Batch, card: Card, seen: set[str]) -> Subject:
         request = batch.requests[0]
-        words: list[RenderableType] = [Text(line) for line in REMEMBERED]
+        lines: list[RenderableType] = [Text(line) for line in REMEMBERED]
         return Subject(
             args=request.call.args,
             actions=card.actions,
             file=next(iter(card.files), None),
             remember=remember_actions(batch, request, self._offers, 0),
-            covered=[*words, *covered_call(request, self._offers)],
+            covered=[*lines, *covered_call(request, self._offers)],
             seen=seen,
         )
 
@@ -143,9 +139,9 @@ class TerminalUI:
 
 
 def _batch(request: ApprovalRequest) -> Batch:
-    """A card of its own, without a deadline: whoever runs the program asks and decides."""
+    """A batch of one request without a real deadline. The person who runs the program is the asker."""
     now = time.time()
-    return Batch(request.id, "", _HERE, whoever_sits_here(_HERE.server), (request,), now, now + GrantTerms().seconds)
+    return Batch(request.id, "", _HERE, person_at_terminal(_HERE.server), (request,), now, now + GrantTerms().seconds)
 
 
 def _decision(chosen: Chosen, override: JsonObject | None) -> ApprovalDecision:

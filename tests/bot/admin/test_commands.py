@@ -34,7 +34,7 @@ async def test_protect_makes_the_rule_and_says_it(admin: AdminRig) -> None:
         ping=True,
         message="Look twice",
     )
-    ((rule, actor),) = admin.orders.told("protect")
+    ((rule, actor),) = admin.administration.told("protect")
     assert rule == Rule(
         "delete_file",
         Verdict.ASK,
@@ -51,24 +51,24 @@ async def test_protect_makes_the_rule_and_says_it(admin: AdminRig) -> None:
     assert (actor.id, actor.manages_server) == (str(admin.ada.id), True)
     text = private(answer)
     for words in (
-        f"`{admin.orders.own[0].id}`",
+        f"`{admin.administration.own[0].id}`",
         "**ask** `delete_file` when `path` is `/etc/*` or `*.key` unless `force` is `false`",
         f"<@&{role}> or <@{admin.ada.id}>",
-        "2 people have to accept",
-        "not by whoever asked",
+        "2 people must accept",
+        "the asker may not decide",
         "within 10 minutes",
-        "reminder 1 minute before the end with a ping",
+        "reminder 1 minute before the deadline with a ping",
         "`Look twice`",
-        "From the next call on",
+        "Starting with the next call",
     ):
         assert words in text
 
 
 async def test_protect_warns_about_tools_and_arguments_that_are_not_there(admin: AdminRig) -> None:
-    assert "No tool of that name" in private(await admin.run("protect", tool="mcp_later"))
+    assert "No known tool has that name" in private(await admin.run("protect", tool="mcp_later"))
     answer = await admin.run("protect", tool="delete_file", argument="colour", pattern="red")
     assert "never matches" in private(answer)
-    assert len(admin.orders.own) == 2
+    assert len(admin.administration.own) == 2
 
 
 async def test_protect_says_what_allow_can_do(admin: AdminRig) -> None:
@@ -87,7 +87,7 @@ async def test_protect_says_what_allow_can_do(admin: AdminRig) -> None:
         ({"role": "1"}, "not a role of this server"),
         ({"person": "ECHO"}, "is a bot"),
         ({"person": "OTTO"}, "not a member"),
-        ({"timeout": "soon"}, "timeout must be a time"),
+        ({"timeout": "soon"}, "timeout must be a duration"),
         ({"quorum": 99}, "from 1 to 10"),
         ({"verdict": "maybe"}, "ask, deny or allow"),
         ({"verdict": "deny", "role": "APPROVERS"}, "asks nobody"),
@@ -106,14 +106,14 @@ async def test_protect_refuses_in_words(admin: AdminRig, options: dict[str, Any]
     }
     text = private(await admin.run("protect", tool="delete_file", **given)).replace("\\", "")
     assert why in text
-    assert admin.orders.calls == []
+    assert admin.administration.calls == []
 
 
 async def test_unprotect_removes_and_says_what(admin: AdminRig) -> None:
     made = admin.rule()
     assert await admin.choices("unprotect", "rule", rule="delete") == [made.id]
     assert "**ask** `delete_file`" in private(await admin.run("unprotect", rule=made.id))
-    assert admin.orders.own == []
+    assert admin.administration.own == []
     assert "no rule abc123" in private(await admin.run("unprotect", rule=made.id))
 
 
@@ -128,39 +128,39 @@ async def test_policy_shows_the_floor_the_rules_and_the_tools(admin: AdminRig) -
         "`roll_dice` (`sides`): runs without asking",
     ):
         assert words in text
-    admin.orders.pauses[admin.server] = Pause(admin.server, admin.actor(admin.max), NOW)
-    assert f"**Waiting** by <@{admin.max.id}>" in private(await admin.run("policy"))
+    admin.administration.pauses[admin.server] = Pause(admin.server, admin.actor(admin.max), NOW)
+    assert f"**Paused** by <@{admin.max.id}>" in private(await admin.run("policy"))
 
 
 async def test_test_says_what_would_happen(admin: AdminRig) -> None:
-    admin.orders.ruling = Ruling(
+    admin.administration.ruling = Ruling(
         Verdict.ASK, "a rule for delete_* says ask", ("manage_server&role:7", "asker"), 600.0, 2, True, 60.0, True, "Hm"
     )
     text = private(await admin.run("test", tool="delete_file", arguments='{"path": "a.txt"}'))
-    ((tool, args, place, actor),) = admin.orders.told("test")
+    ((tool, args, place, actor),) = admin.administration.told("test")
     general = str((await admin.sandbox.channel("general")).id)
     assert (tool, args, place) == ("delete_file", {"path": "a.txt"}, Place(admin.server, general, general))
     assert actor.id == str(admin.ada.id)
     for words in (
         "**asks**",
         r"a rule for delete\_\* says ask",
-        "members with Manage Server and <@&7> or whoever asked",
-        "2 people have to accept",
+        "members with Manage Server and <@&7> or the asker",
+        "2 people must accept",
         "10 minutes",
-        "not by whoever asked",
+        "the asker may not decide",
         "`Hm`",
     ):
         assert words in text
     assert "There is no tool nothing" in private(await admin.run("test", tool="nothing"))
-    assert "not JSON" in private(await admin.run("test", tool="delete_file", arguments="{'path'}"))
+    assert "not valid JSON" in private(await admin.run("test", tool="delete_file", arguments="{'path'}"))
 
 
 async def test_grants_are_listed_masked_and_revoked(admin: AdminRig) -> None:
     channel = (await admin.sandbox.channel("general")).id
-    wide = admin.grant({"path": "a.txt", "password": "hunter2hunter2"})
+    wide = admin.grant({"path": "a.txt", "password": "hunter2hunter2"}, id="wide1234")
     narrow = admin.grant({"path": "``` @everyone"}, conversation=str(channel), choice=Choice.REJECT, uses_left=1)
     old = admin.grant({}, expires=1.0)
-    admin.orders.remembered += [wide, narrow, old]
+    admin.administration.remembered += [wide, narrow, old]
     text = private(await admin.run("grants"))
     assert f"`{wide.id}`: accepts `delete_file` in every conversation of this server, by <@{admin.ada.id}>" in text
     assert f"`{narrow.id}`: rejects `delete_file` in <#{channel}>" in text
@@ -170,7 +170,7 @@ async def test_grants_are_listed_masked_and_revoked(admin: AdminRig) -> None:
     assert old.id not in text
     assert await admin.choices("revoke", "grant", grant=wide.id[:3]) == [wide.id]
     assert f"`{wide.id}`" in private(await admin.run("revoke", grant=wide.id))
-    assert wide not in admin.orders.remembered
+    assert wide not in admin.administration.remembered
     assert "no grant" in private(await admin.run("revoke", grant=wide.id))
 
 
@@ -180,30 +180,35 @@ async def test_pending_posts_the_cards_again_and_links_to_the_new_ones(admin: Ad
     first, second, third = (
         make_batch(place, asker, card_message=str(n), deadline=NOW + 900 - n) for n in (100, 200, 300)
     )
-    admin.orders.open += [first, second, third]
-    admin.orders.fails_on = {second.id: CardFailed("the channel is gone"), third.id: RuntimeError("secret words")}
+    admin.administration.open += [first, second, third]
+    admin.administration.fails_on = {
+        second.id: CardFailed("the channel is gone"),
+        third.id: RuntimeError("secret words"),
+    }
     text = private(await admin.run("pending"))
     assert f"https://discord.com/channels/{admin.server}/777/101" in text
     assert text.count("(posted again)") == 1
     assert "the channel is gone" in text
     assert "in the bot's log" in text
     assert "secret words" not in text
-    assert [what[0] for what in admin.orders.told("repost")] == [third.id, second.id, first.id]
-    admin.orders.calls.clear()
+    assert [what[0] for what in admin.administration.told("repost")] == [third.id, second.id, first.id]
+    admin.administration.calls.clear()
     assert "**3 open cards**" in private(await admin.run("pending", repost=False))
-    assert admin.orders.told("repost") == []
+    assert admin.administration.told("repost") == []
 
 
 async def test_pending_does_not_flood(admin: AdminRig) -> None:
     place = Place(admin.server, "777", "777")
-    admin.orders.open += [make_batch(place, admin.actor(admin.max), card_message=str(1000 * n)) for n in range(1, 13)]
+    admin.administration.open += [
+        make_batch(place, admin.actor(admin.max), card_message=str(1000 * n)) for n in range(1, 13)
+    ]
     text = private(await admin.run("pending"))
-    assert len(admin.orders.told("repost")) == 10
+    assert len(admin.administration.told("repost")) == 10
     assert text.count("too many at once") == 2
 
 
 async def test_pause_and_resume(admin: AdminRig) -> None:
-    admin.orders.open.append(make_batch(Place(admin.server, "777", "777"), admin.actor(admin.max)))
+    admin.administration.open.append(make_batch(Place(admin.server, "777", "777"), admin.actor(admin.max)))
     assert "1 open card cancelled" in private(await admin.run("pause"))
     assert "Resumed" in private(await admin.run("resume"))
     assert "was not paused" in private(await admin.run("resume"))
@@ -211,10 +216,10 @@ async def test_pause_and_resume(admin: AdminRig) -> None:
 
 async def test_stop_is_for_this_place_unless_told_otherwise(admin: AdminRig) -> None:
     thread = await admin.ada.open_thread("general", "work")
-    assert "lives in its thread" in private(await admin.run("stop"))
-    admin.orders.running = 2
+    assert "in the run's thread" in private(await admin.run("stop"))
+    admin.administration.running = 2
     answer = await admin.ada.run(thread, "signoff stop")
     assert "Stopped 2 runs here" in private(answer)
     assert "Stopped 2 runs in this server" in private(await admin.run("stop", everywhere=True))
     general = str((await admin.sandbox.channel("general")).id)
-    assert [what[1] for what in admin.orders.told("stop")] == [general, str(thread.id), None]
+    assert [what[1] for what in admin.administration.told("stop")] == [general, str(thread.id), None]

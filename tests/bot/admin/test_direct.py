@@ -40,7 +40,7 @@ class Direct:
         conversation = str((await by.dm("Signoff")).id)
         fields = {"server": DIRECT, "conversation": conversation, "by": by_now, **fields}
         made = self.rig.grant({"path": text}, **fields)
-        self.rig.orders.remembered.append(made)
+        self.rig.administration.remembered.append(made)
         return made
 
 
@@ -82,30 +82,30 @@ async def test_nobody_sees_or_revokes_the_decisions_of_somebody_else_or_of_a_ser
     assert of_server.id in in_server
     assert theirs.id not in in_server
     assert "no grant" in private(await rig.run("revoke", grant=theirs.id))
-    assert rig.orders.remembered == [theirs, of_server, mine]
+    assert rig.administration.remembered == [theirs, of_server, mine]
 
 
 @pytest.mark.parametrize("command", sorted(set(COMMANDS) - set(OWN)))
 async def test_everything_else_works_in_a_server_only(direct: Direct, command: str) -> None:
-    assert "server only" in private(await direct.run(command, **COMMANDS[command]))
-    assert direct.rig.orders.calls == []
+    assert "only in a server" in private(await direct.run(command, **COMMANDS[command]))
+    assert direct.rig.administration.calls == []
 
 
 @pytest.mark.parametrize("command", OWN)
 async def test_whoever_is_not_listed_is_refused(direct: Direct, command: str) -> None:
     """Also an admin of a server: a direct conversation belongs to none."""
     answer = await direct.run(command, direct.rig.ada, forged=True, **COMMANDS[command])
-    assert "server only" in private(answer)
+    assert "only in a server" in private(answer)
     where = await direct.rig.ada.dm("Signoff")
     suggested = await direct.rig.ada.suggest(where, "signoff revoke", "grant", grant="")
     assert suggested.choices == []
-    assert direct.rig.orders.calls == []
+    assert direct.rig.administration.calls == []
 
 
 async def test_in_the_server_it_still_takes_manage_server(direct: Direct) -> None:
     for command in OWN:
         assert "Manage Server" in private(await direct.rig.run(command, direct.rig.max, **COMMANDS[command]))
-    assert direct.rig.orders.calls == []
+    assert direct.rig.administration.calls == []
 
 
 @pytest.mark.parametrize("focused", ["tool", "argument"])

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from discord_sandbox.seen import Outcome, SeenMessage
-from signoff.bot.admin import answers
+from signoff.bot.admin import responses
 from signoff.bot.admin.record_pages import Filters, Spot, write_id
 from signoff.errors import StoreError
 from tests.rigs.admin import AdminRig, admin, idle, private  # noqa: F401 - fixtures
@@ -42,7 +42,7 @@ def labels(message: SeenMessage | None) -> list[str]:
 
 
 async def test_ten_thousand_rows_are_paged_there_and_back(admin: AdminRig) -> None:
-    admin.orders.rows = [admin.row(seq) for seq in range(1, 10_001)]
+    admin.administration.rows = [admin.row(seq) for seq in range(1, 10_001)]
     first = page(await admin.run("audit"))
     assert shown(first) == list(range(10_000, 9_990, -1))
     assert labels(first) == ["Older"]
@@ -59,7 +59,7 @@ async def test_ten_thousand_rows_are_paged_there_and_back(admin: AdminRig) -> No
 
 
 async def test_no_page_costs_more_than_a_few_rows(admin: AdminRig) -> None:
-    admin.orders.rows = [admin.row(seq) for seq in range(1, 10_001)]
+    admin.administration.rows = [admin.row(seq) for seq in range(1, 10_001)]
     first = page(await admin.run("audit"))
     deep = write_id(Spot(True, 5_000, Filters()))
     began = time.monotonic()
@@ -68,11 +68,11 @@ async def test_no_page_costs_more_than_a_few_rows(admin: AdminRig) -> None:
     assert answer.updated is None
     assert "Unknown" in answer.text
     assert time.monotonic() - began < 20
-    assert all(what[2] <= 100 for what in admin.orders.told("audit"))
+    assert all(what[2] <= 100 for what in admin.administration.told("audit"))
 
 
 async def test_the_last_page_has_no_older_one(admin: AdminRig) -> None:
-    admin.orders.rows = [admin.row(seq) for seq in range(1, 13)]
+    admin.administration.rows = [admin.row(seq) for seq in range(1, 13)]
     first = page(await admin.run("audit"))
     last = (await admin.ada.click(first, "Older")).updated
     assert shown(last) == [2, 1]
@@ -81,11 +81,11 @@ async def test_the_last_page_has_no_older_one(admin: AdminRig) -> None:
 
 async def test_filters_are_kept_from_page_to_page(admin: AdminRig) -> None:
     max_ = str(admin.max.id)
-    admin.orders.rows = [
+    admin.administration.rows = [
         admin.row(seq, "rejected" if seq % 2 else "approved", actor=max_ if seq % 3 else "signoff", tool="write_file")
         for seq in range(1, 200)
     ]
-    wanted = [row.seq for row in reversed(admin.orders.rows) if row.seq % 2 and row.seq % 3]
+    wanted = [row.seq for row in reversed(admin.administration.rows) if row.seq % 2 and row.seq % 3]
     first = page(await admin.run("audit", person=max_, tool="write_file", kind="rejected"))
     assert shown(first) == wanted[:10]
     second = turned(await admin.ada.click(first, "Older"))
@@ -97,17 +97,17 @@ async def test_filters_are_kept_from_page_to_page(admin: AdminRig) -> None:
 
 async def test_one_request_is_told_alone_from_page_to_page(admin: AdminRig) -> None:
     one = "00ab" * 4
-    admin.orders.rows = [admin.row(seq, subject=one if seq % 2 else "f" * 16) for seq in range(1, 60)]
+    admin.administration.rows = [admin.row(seq, subject=one if seq % 2 else "f" * 16) for seq in range(1, 60)]
     first = page(await admin.run("audit", request=one.upper()))
     assert shown(first) == list(range(59, 39, -2))
     assert f"newest first, request `{one}`" in first.text
     second = turned(await admin.ada.click(first, "Older"))
     assert shown(second) == list(range(39, 19, -2))
-    assert "as its card and the record have it" in private(await admin.run("audit", request="59"))
+    assert "as its card and the record show it" in private(await admin.run("audit", request="59"))
 
 
 async def test_buttons_work_after_a_restart(idle: AdminRig) -> None:
-    idle.orders.rows = [idle.row(seq) for seq in range(1, 40)]
+    idle.administration.rows = [idle.row(seq) for seq in range(1, 40)]
     async with idle.running():
         first = page(await idle.run("audit"))
     async with idle.running():
@@ -118,14 +118,14 @@ async def test_buttons_work_after_a_restart(idle: AdminRig) -> None:
 async def test_whoever_lost_the_right_sees_no_further_page(admin: AdminRig) -> None:
     role = await admin.sandbox.role_id("Admins")
     await admin.sandbox.grant(admin.max, role)
-    admin.orders.rows = [admin.row(seq) for seq in range(1, 40)]
+    admin.administration.rows = [admin.row(seq) for seq in range(1, 40)]
     first = page(await admin.run("audit", admin.max))
     await admin.sandbox.revoke(admin.max, role)
-    admin.orders.calls.clear()
+    admin.administration.calls.clear()
     answer = await admin.max.click(first, "Older")
     assert answer.updated is None
     assert "Manage Server" in private(answer)
-    assert admin.orders.calls == []
+    assert admin.administration.calls == []
 
 
 @pytest.mark.parametrize(
@@ -141,29 +141,29 @@ async def test_whoever_lost_the_right_sees_no_further_page(admin: AdminRig) -> N
     ],
 )
 async def test_forged_buttons_are_refused(admin: AdminRig, forged: str) -> None:
-    admin.orders.rows = [admin.row(seq) for seq in range(1, 40)]
+    admin.administration.rows = [admin.row(seq) for seq in range(1, 40)]
     first = page(await admin.run("audit"))
-    admin.orders.calls.clear()
+    admin.administration.calls.clear()
     answer = await admin.ada.click(first, forged, forged=True)
     assert "Unknown" in answer.text
     assert answer.updated is None
-    assert admin.orders.calls == []
+    assert admin.administration.calls == []
 
 
 async def test_a_page_is_always_of_the_server_of_the_click(admin: AdminRig) -> None:
-    admin.orders.rows = [admin.row(seq) for seq in range(1, 40)]
+    admin.administration.rows = [admin.row(seq) for seq in range(1, 40)]
     first = page(await admin.run("audit"))
     other = await admin.sandbox.guild_id("Other Place")
-    admin.orders.calls.clear()
+    admin.administration.calls.clear()
     await admin.ada.click(first, "Older", forged=True, guild_id=other)
-    assert {what[0] for what in admin.orders.told("audit")} <= {str(other)}
+    assert {what[0] for what in admin.administration.told("audit")} <= {str(other)}
 
 
 async def test_a_slow_page_is_given_time(admin: AdminRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    admin.orders.rows = [admin.row(seq) for seq in range(1, 40)]
+    admin.administration.rows = [admin.row(seq) for seq in range(1, 40)]
     first = page(await admin.run("audit"))
-    monkeypatch.setattr(answers, "PATIENCE", 0.05)
-    admin.orders.delay = 0.3
+    monkeypatch.setattr(responses, "PATIENCE", 0.05)
+    admin.administration.delay = 0.3
     late = await admin.answered(await admin.run("audit"), "row 30")
     assert late.callback_type == 5
     assert labels(page(late)) == ["Older"]
@@ -174,22 +174,22 @@ async def test_a_slow_page_is_given_time(admin: AdminRig, monkeypatch: pytest.Mo
 
 
 async def test_a_failing_page_says_so(admin: AdminRig, caplog: pytest.LogCaptureFixture) -> None:
-    admin.orders.rows = [admin.row(seq) for seq in range(1, 40)]
+    admin.administration.rows = [admin.row(seq) for seq in range(1, 40)]
     first = page(await admin.run("audit"))
-    admin.orders.fails_with = StoreError("secret-place")
+    admin.administration.fails_with = StoreError("secret-place")
     answer = await admin.ada.click(first, "Older")
     assert "bot's log" in private(answer)
     assert "secret-place" in caplog.text
 
 
 async def test_an_empty_record_says_so(admin: AdminRig) -> None:
-    assert "no such rows" in page(await admin.run("audit")).text
+    assert "No rows match" in page(await admin.run("audit")).text
 
 
 async def test_hostile_rows_neither_ping_nor_break_out_nor_overflow(admin: AdminRig) -> None:
     nasty = "@everyone ```\n# APPROVED <@&1> \u202e \U0001f600" * 200
-    admin.orders.texts = {"d": nasty}
-    admin.orders.rows = [
+    admin.administration.texts = {"d": nasty}
+    admin.administration.rows = [
         admin.row(
             seq,
             kind="k" + nasty if seq % 2 else "rejected",

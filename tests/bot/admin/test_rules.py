@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from signoff.approvals.errors import Refused
-from signoff.bot.admin import answers
+from signoff.bot.admin import responses
 from signoff.bot.client import SignoffClient
 from signoff.errors import StoreError
-from tests.rigs.admin import AdminRig, FakeOrders, admin, idle, private  # noqa: F401 - fixtures
+from tests.rigs.admin import AdminRig, FakeAdministration, admin, idle, private  # noqa: F401 - fixtures
 from tests.rigs.bot import until
 
 # ruff: noqa: F811 - a fixture is asked for by its name
 
-ANSWERING = ("CommandTree-invoker", "discord-ui-dynamic-item")
+ANSWERING = ("CommandTree-invoker", "discord.py: on_interaction")
 """How the library names the tasks in which a command and a press are answered."""
 COMMANDS: dict[str, dict[str, Any]] = {
     "protect": {"tool": "delete_file"},
@@ -42,7 +42,7 @@ COMMANDS: dict[str, dict[str, Any]] = {
 async def test_a_member_without_manage_server_is_refused_privately(admin: AdminRig, command: str) -> None:
     answer = await admin.run(command, admin.max, **COMMANDS[command])
     assert "Manage Server" in private(answer)
-    assert admin.orders.calls == []
+    assert admin.administration.calls == []
 
 
 async def test_discord_offers_the_commands_to_admins_in_servers_only(admin: AdminRig) -> None:
@@ -55,8 +55,8 @@ async def test_discord_offers_the_commands_to_admins_in_servers_only(admin: Admi
 async def test_a_direct_conversation_is_refused(admin: AdminRig) -> None:
     direct = await admin.ada.dm("Signoff")
     answer = await admin.ada.run(direct, "signoff policy", forged=True)
-    assert "server only" in answer.text
-    assert admin.orders.calls == []
+    assert "only in a server" in answer.text
+    assert admin.administration.calls == []
 
 
 @pytest.mark.parametrize(
@@ -73,16 +73,16 @@ async def test_a_direct_conversation_is_refused(admin: AdminRig) -> None:
 )
 async def test_suggestions_are_for_admins_only(admin: AdminRig, line: str, focused: str) -> None:
     admin.rule()
-    admin.orders.remembered.append(admin.grant({"path": "a.txt"}))
+    admin.administration.remembered.append(admin.grant({"path": "a.txt"}))
     typed: dict[str, Any] = {focused: ""}
     assert await admin.choices(line, focused, **typed)
     # Discord would still send what Max types if the server showed him the command.
     body = {"channel": "general", "line": f"signoff {line}", "options": {focused: ""}, "focused": focused}
-    admin.orders.calls.clear()
+    admin.administration.calls.clear()
     found = await admin.sandbox.call("POST", f"/people/{admin.max.id}/command", body | {"forged": True})
     assert found["state"] == "answered"
     assert found["choices"] == []
-    assert admin.orders.calls == []
+    assert admin.administration.calls == []
 
 
 # Suggestions
@@ -96,7 +96,7 @@ async def test_suggestions_of_tools_and_of_their_arguments(admin: AdminRig) -> N
 
 
 async def test_failing_or_slow_suggestions_are_empty(admin: AdminRig, caplog: pytest.LogCaptureFixture) -> None:
-    admin.orders.fails_with = StoreError("no disk")
+    admin.administration.fails_with = StoreError("no disk")
     assert await admin.choices("unprotect", "rule", rule="") == []
     assert "suggestions failed" in caplog.text
 
@@ -105,7 +105,7 @@ async def test_failing_or_slow_suggestions_are_empty(admin: AdminRig, caplog: py
 
 
 async def test_a_refusal_is_told_as_plain_text(admin: AdminRig) -> None:
-    admin.orders.fails_with = Refused("not **now** @everyone `x`")
+    admin.administration.fails_with = Refused("not **now** @everyone `x`")
     text = private(await admin.run("pause"))
     assert text == r"not \*\*now\*\* \@everyone \`x\`"
 
@@ -113,7 +113,7 @@ async def test_a_refusal_is_told_as_plain_text(admin: AdminRig) -> None:
 async def test_any_other_error_is_one_private_sentence_and_logged(
     admin: AdminRig, caplog: pytest.LogCaptureFixture
 ) -> None:
-    admin.orders.fails_with = StoreError("the disk at secret-place is full")
+    admin.administration.fails_with = StoreError("the disk at secret-place is full")
     text = private(await admin.run("pause"))
     assert "bot's log" in text
     assert "secret-place" not in text
@@ -136,12 +136,12 @@ async def test_options_that_no_client_would_send_are_refused(
     admin: AdminRig, line: str, options: dict[str, Any]
 ) -> None:
     assert private(await admin.run(line, **options))
-    assert admin.orders.calls == []
+    assert admin.administration.calls == []
 
 
 async def test_a_slow_order_is_given_time(admin: AdminRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "PATIENCE", 0.05)
-    admin.orders.delay = 0.3
+    monkeypatch.setattr(responses, "PATIENCE", 0.05)
+    admin.administration.delay = 0.3
     answer = await admin.answered(await admin.run("resume"), "not paused")
     assert answer.callback_type == 5
     assert len(answer.messages) == 1
@@ -150,20 +150,20 @@ async def test_a_slow_order_is_given_time(admin: AdminRig, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("error", [TimeoutError(), OSError("disk"), ValueError("x"), KeyError("x")])
 async def test_no_error_of_an_order_leaves_somebody_without_an_answer(admin: AdminRig, error: Exception) -> None:
-    admin.orders.fails_with = error
+    admin.administration.fails_with = error
     assert "bot's log" in private(await admin.run("resume"))
 
 
 async def test_a_slow_refusal_and_a_slow_failure_are_told_too(admin: AdminRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "PATIENCE", 0.05)
-    admin.orders.delay = 0.3
+    monkeypatch.setattr(responses, "PATIENCE", 0.05)
+    admin.administration.delay = 0.3
     for error, words in ((Refused("Not today."), "Not today."), (StoreError("x"), "bot's log")):
-        admin.orders.fails_with = error
+        admin.administration.fails_with = error
         private(await admin.answered(await admin.run("pause"), words))
 
 
 @dataclass
-class LastOrders(FakeOrders):
+class LastOrders(FakeAdministration):
     """Does as it is told, and the client is closed before anybody hears of it."""
 
     client: SignoffClient | None = None
@@ -178,7 +178,7 @@ class LastOrders(FakeOrders):
 async def test_an_order_in_the_last_instant_makes_no_noise(
     idle: AdminRig, caplog: pytest.LogCaptureFixture, what: str
 ) -> None:
-    orders = idle.orders = LastOrders(rows=[idle.row(seq) for seq in range(1, 40)])
+    orders = idle.administration = LastOrders(rows=[idle.row(seq) for seq in range(1, 40)])
     async with idle.running() as client:
         page = (await idle.run("audit")).reply
         assert page
@@ -230,7 +230,7 @@ async def test_a_refused_registration_is_one_line_and_the_bot_goes_on(
 ) -> None:
     await idle.sandbox.fault("PUT", "/commands", status=400, code=50035, message="Invalid Form Body")
     async with idle.running():
-        (line,) = [record for record in caplog.records if "did not take the /signoff commands" in record.message]
+        (line,) = [record for record in caplog.records if "refused the /signoff commands" in record.message]
         assert line.levelno == logging.ERROR
         assert "\n" not in line.getMessage()
         assert line.exc_info is None

@@ -19,13 +19,12 @@ from signoff.approvals.model import Ruling, Verdict
 from signoff.approvals.policy import Rule
 from signoff.bot.admin import listing
 from signoff.bot.admin.autocomplete import offered
-from signoff.bot.admin.call_arguments import read_arguments
-from signoff.bot.admin.protect import Asked, build_rule, remarks
+from signoff.bot.admin.options import Asked, build_rule, read_arguments, remarks
 from signoff.bot.admin.record import fitting
 from signoff.bot.admin.record_pages import Filters, Page, Spot, checked_filters, newest_page, page_at, read_id, write_id
-from signoff.bot.audit_words import KINDS, row_text, what
+from signoff.bot.admin.record_wording import KINDS, row_text, what
 from signoff.bot.split import size
-from tests.rigs.admin import FLOOR, NOW, TOOLS
+from tests.rigs.admin import NOW, OPERATOR_RULES, TOOLS
 
 
 def row(kind: str, /, *, actor: str = "1", **data: Any) -> AuditRow:
@@ -45,20 +44,20 @@ def row(kind: str, /, *, actor: str = "1", **data: Any) -> AuditRow:
         (Asked("t", pattern="a"), "pattern needs argument"),
         (Asked("t", argument="a"), "argument needs pattern"),
         (Asked("t", unless_pattern="a"), "unless_pattern needs unless_argument"),
-        (Asked("t", argument="a", pattern="a||b"), "empty part"),
+        (Asked("t", argument="a", pattern="a||b"), "empty pattern"),
         (Asked("t", argument="a", pattern="|".join("abcdefghijklmnopqrstu")), "more than 20 patterns"),
         (Asked("t", argument="a", pattern="x" * 1001), "longer than 1000"),
-        (Asked("t", timeout="0"), "timeout must be a time"),
+        (Asked("t", timeout="0"), "timeout must be a duration"),
         (Asked("t", timeout="31d"), "30 days"),
-        (Asked("t", timeout="nan"), "timeout must be a time"),
-        (Asked("t", timeout="10 parsecs"), "timeout must be a time"),
-        (Asked("t", timeout="1m", reminder="1m"), "shorter than the timeout"),
-        (Asked("t", ping=True), "ping belongs to a reminder"),
+        (Asked("t", timeout="nan"), "timeout must be a duration"),
+        (Asked("t", timeout="10 parsecs"), "timeout must be a duration"),
+        (Asked("t", timeout="1m", reminder="1m"), "shorter than timeout"),
+        (Asked("t", ping=True), "ping needs a reminder"),
         (Asked("t", quorum=0), "from 1 to 10"),
         (Asked("t", quorum=2, person="1"), "only one person"),
-        (Asked("t", verdict="deny", timeout="1m"), "takes no timeout"),
-        (Asked("t", verdict="allow", role="1", four_eyes=True), "takes no role, four_eyes"),
-        (Asked("t", verdict="allow", message="x"), "takes no message"),
+        (Asked("t", verdict="deny", timeout="1m"), "timeout can't be set"),
+        (Asked("t", verdict="allow", role="1", four_eyes=True), "role, four_eyes can't be set"),
+        (Asked("t", verdict="allow", message="x"), "message can't be set"),
         (Asked("t", message="\u202e"), "hidden character"),
     ],
 )
@@ -84,12 +83,12 @@ def test_the_message_of_a_deny_goes_to_the_model_and_that_of_an_ask_on_the_card(
 
 
 def test_remarks_only_where_there_is_something_to_say() -> None:
-    assert remarks(Rule("delete_file", Verdict.ASK, when={"path": ("*",)}), TOOLS, FLOOR) == []
-    assert "relaxable" in remarks(Rule("write_file", Verdict.ALLOW), TOOLS, FLOOR)[0]
+    assert remarks(Rule("delete_file", Verdict.ASK, when={"path": ("*",)}), TOOLS, OPERATOR_RULES) == []
+    assert "relaxable" in remarks(Rule("write_file", Verdict.ALLOW), TOOLS, OPERATOR_RULES)[0]
     both = Rule("write_file", Verdict.ASK, approvers=("role:1",))
-    assert remarks(both, TOOLS, FLOOR) == []
-    assert "both must name" in remarks(both, TOOLS, [Rule("write_*", Verdict.ASK, approvers=("role:2",))])[0]
-    assert "more time" in remarks(Rule("*", Verdict.ASK, reminder=60.0), TOOLS, FLOOR)[0]
+    assert remarks(both, TOOLS, OPERATOR_RULES) == []
+    assert "named by both" in remarks(both, TOOLS, [Rule("write_*", Verdict.ASK, approvers=("role:2",))])[0]
+    assert "more time" in remarks(Rule("*", Verdict.ASK, reminder=60.0), TOOLS, OPERATOR_RULES)[0]
 
 
 @given(st.text(), st.text(), st.text(), st.text(max_size=30), st.integers() | st.none())
@@ -138,7 +137,7 @@ def test_times_in_words(seconds: float, words: str) -> None:
     ("found", "words"),
     [
         (row("approved", who="Ada"), "**Approved** by <@1> (`Ada`)"),
-        (row("approved", remember="always"), "**Approved** by <@1>, remembered for always"),
+        (row("approved", remember="always"), "**Approved** by <@1>, always remembered"),
         (
             row("approved", actor="signoff", note="mode auto_approve"),
             "**Approved by the operator's mode** `auto_approve`",
@@ -239,7 +238,7 @@ def test_the_longest_tool_names_fit_with_every_filter() -> None:
 @pytest.mark.parametrize("wrong", ["", "0123456789abcde", "0123456789abcdefa", "0123456789abcdeg", 7])
 def test_a_request_is_named_by_its_whole_id(wrong: object) -> None:
     assert checked_filters(None, None, None, " 0123456789ABCDEF ").request == "0123456789abcdef"
-    with pytest.raises(Refused, match="as its card and the record have it"):
+    with pytest.raises(Refused, match="as its card and the record show it"):
         checked_filters(None, None, None, wrong)
 
 
@@ -309,23 +308,23 @@ def by(*approvers: str) -> Ruling:
             ASKING,
             "auto_approve",
             0,
-            "the operator's mode is auto_approve, so it is approved by itself",
+            "the operator's mode is auto_approve, so the call is approved automatically",
         ),
-        (ASKING, "auto_deny", 1, "the operator's mode is auto_deny, so it is rejected by itself"),
+        (ASKING, "auto_deny", 1, "the operator's mode is auto_deny, so the call is rejected automatically"),
         (ASKING, "interactive", 1, "Decisions about this tool are remembered"),
         (
             replace(ASKING, approvers=("user:1&user:2",)),
             "interactive",
             0,
-            "May decide: nobody: the rules together name",
+            "Approvers: nobody: no person is named by all",
         ),
         (
             replace(ASKING, approvers=("user:1&user:2", "user:3&role:7")),
             "interactive",
             0,
-            "May decide: <@3> and <@&7>\n",
+            "Approvers: <@3> and <@&7>\n",
         ),
-        (replace(ASKING, approvers=()), "interactive", 0, "May decide: nobody\n"),
+        (replace(ASKING, approvers=()), "interactive", 0, "Approvers: nobody\n"),
     ],
 )
 def test_what_would_happen_is_the_whole_of_it(ruling: Ruling, mode: str, remembered: int, words: str) -> None:

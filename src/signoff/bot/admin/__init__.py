@@ -1,2 +1,2 @@
-"""`/signoff`: what people with Manage Server order and ask. It checks who they are and words the answers; the orders
-themselves are carried out behind `turns.administration`."""
+"""`/signoff`: the commands for people with Manage Server. This package checks who they are and words the responses;
+`turns.administration` does the work."""

@@ -1,6 +1,6 @@
-"""Who may give orders here: asked anew for every command, every suggestion and every paging click.
+"""Who may use the commands: checked for every command, every suggestion and every click on a page of the record.
 
-Discord hides the commands from others, but that is only a hint which a server can change.
+Discord hides the commands from others, but a server can change that, so it is no protection.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from signoff.approvals.model import DIRECT, Actor, Place
 from signoff.bot import people
 from signoff.bot.access import Access
 
-NOT_ADMIN = "This needs the Manage Server permission in this server, and you do not have it. Nothing was done."
-NO_SERVER = "This works in a server only, not in a direct conversation."
+NOT_ADMIN = "You need the Manage Server permission in this server. Nothing was done."
+NO_SERVER = "This command works only in a server, not in direct messages."
 
 
 def admin_of(interaction: discord.Interaction[Any]) -> Actor:
-    """Who is asking, as they are at this moment. Raises Refused for everybody without Manage Server."""
+    """The admin who uses the command, with their current rights. Raises Refused without Manage Server."""
     actor = people.clicker(interaction)
     if actor is None or interaction.guild_id is None or interaction.channel_id is None:
         raise Refused(NO_SERVER)
@@ -29,8 +29,8 @@ def admin_of(interaction: discord.Interaction[Any]) -> Actor:
 
 
 def owner_of(interaction: discord.Interaction[Any], access: Access) -> Actor:
-    """Who may see and revoke what is remembered here: an admin of the server. In a direct conversation whoever is
-    listed for them, and the desk shows and revokes nothing but their own. Raises Refused."""
+    """Somebody who may see and revoke grants here: an admin of the server or, in direct messages, a person listed in
+    `dm_users`, to whom the desk shows only their own grants. Raises Refused."""
     actor = people.clicker(interaction)
     if actor is not None and actor.server == DIRECT and access.refusal(actor, frozenset()) is None:
         return actor
@@ -38,6 +38,6 @@ def owner_of(interaction: discord.Interaction[Any], access: Access) -> Actor:
 
 
 def place_of(interaction: discord.Interaction[Any], actor: Actor) -> Place:
-    """Where they are: a conversation has the id of its channel or thread."""
+    """The place of the command: a conversation has the id of its channel or thread."""
     here = str(interaction.channel_id)
     return Place(actor.server, here, here)

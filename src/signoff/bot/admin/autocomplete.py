@@ -1,6 +1,6 @@
-"""What Discord suggests while somebody types: tools, their arguments, rules and grants, to those who may use them.
+"""Suggestions while somebody types: tools, their arguments, rules and grants, for those who may use the command.
 
-A suggestion is only an offer: whatever is sent in the end is checked as if nothing had been suggested.
+A suggestion is only an offer: the commands check every option as if nothing had been suggested.
 """
 
 from __future__ import annotations
@@ -26,65 +26,65 @@ from signoff.turns.administration import Administration
 log = logging.getLogger(__name__)
 
 MOST = 25
-ROOM = 100
+SPACE = 100
 """Discord's limits, for the number of suggestions and for both sides of each."""
 PATIENCE = 2.0
 
 Offer = tuple[str, str]
-"""What is sent, and what is shown for it."""
+"""The value that is sent, and the label that is shown for it."""
 Find = Callable[[discord.Interaction[Any], str], Awaitable[Sequence[Offer]]]
 Suggest = Callable[[discord.Interaction[Any], str], Coroutine[Any, Any, list[app_commands.Choice[str]]]]
 
 
 class Suggestions:
-    """Functions as the library wants them, made per option."""
+    """Makes the autocomplete function of each option."""
 
-    def __init__(self, orders: Administration, mask: Mask, access: Access) -> None:
-        self._orders = orders
+    def __init__(self, admin: Administration, mask: Mask, access: Access) -> None:
+        self._admin = admin
         self._mask = mask
         self._access = access
 
     def tools(self) -> Suggest:
         async def find(interaction: discord.Interaction[Any], typed: str) -> Sequence[Offer]:
-            return [(tool.name, tool.name) for tool in self._orders.tools()]
+            return [(tool.name, tool.name) for tool in self._admin.tools()]
 
         return _safely(find)
 
     def arguments(self) -> Suggest:
         async def find(interaction: discord.Interaction[Any], typed: str) -> Sequence[Offer]:
             wanted: object = interaction.namespace.tool
-            rule = Rule(wanted[:ROOM] if isinstance(wanted, str) else "*", Verdict.ASK)
-            tools = [tool for tool in self._orders.tools() if rule.names(tool.name)]
+            rule = Rule(wanted[:SPACE] if isinstance(wanted, str) else "*", Verdict.ASK)
+            tools = [tool for tool in self._admin.tools() if rule.names(tool.name)]
             return [(name, name) for name in dict.fromkeys(name for tool in tools for name in tool.arguments)]
 
         return _safely(find)
 
     def rules(self) -> Suggest:
         async def find(interaction: discord.Interaction[Any], typed: str) -> Sequence[Offer]:
-            found = await self._orders.rules(admin_of(interaction).server)
-            return [(one.id, f"{one.id}: {described(one.rule)}") for one in reversed(found)]
+            rules = await self._admin.rules(admin_of(interaction).server)
+            return [(one.id, f"{one.id}: {described(one.rule)}") for one in reversed(rules)]
 
         return _safely(find)
 
     def grants(self) -> Suggest:
         async def find(interaction: discord.Interaction[Any], typed: str) -> Sequence[Offer]:
-            found = await self._orders.grants(owner_of(interaction, self._access))
-            return [(one.id, f"{one.id}: {one.tool} {masked(one.args, self._mask)}") for one in found]
+            grants = await self._admin.grants(owner_of(interaction, self._access))
+            return [(one.id, f"{one.id}: {one.tool} {masked(one.args, self._mask)}") for one in grants]
 
         return _safely(find, lambda interaction: owner_of(interaction, self._access))
 
 
-def offered(found: Iterable[Offer], typed: str) -> list[app_commands.Choice[str]]:
-    """Those that hold what was typed, those that begin with it first, within Discord's limits."""
+def offered(offers: Iterable[Offer], typed: str) -> list[app_commands.Choice[str]]:
+    """The offers that contain the typed text, those that begin with it first, within Discord's limits."""
     wanted = typed.casefold()
-    fitting = [(value, shown) for value, shown in found if wanted in shown.casefold() and 0 < size(value) <= ROOM]
+    fitting = [(value, shown) for value, shown in offers if wanted in shown.casefold() and 0 < size(value) <= SPACE]
     fitting.sort(key=lambda offer: not offer[0].casefold().startswith(wanted))
     return [app_commands.Choice(name=_label(shown), value=value) for value, shown in fitting[:MOST]]
 
 
 def _label(shown: str) -> str:
-    label = clip(shown, ROOM)[0]
-    return label if size(label) <= ROOM else clip(shown, ROOM // 2)[0]
+    label = clip(shown, SPACE)[0]
+    return label if size(label) <= SPACE else clip(shown, SPACE // 2)[0]
 
 
 def _safely(find: Find, check: Callable[[discord.Interaction[Any]], object] = admin_of) -> Suggest:

@@ -1,6 +1,6 @@
-"""The words of the commands: rules, tools, rulings, grants and open cards, as Discord markdown.
+"""The wording of the commands: rules, tools, rulings, grants and open cards, as Discord markdown.
 
-Everything that somebody else chose, from a tool's name to a pattern, is quoted as code. Pure.
+Text that somebody else chose, from a tool's name to a pattern, is quoted as code. Pure.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from signoff.approvals.grants import Grant
 from signoff.approvals.model import DIRECT, Actor, Batch, Choice, JsonObject, Pause, Ruling, Verdict
 from signoff.approvals.policy import Rule
 from signoff.approvals.server_rules import ServerRule
-from signoff.bot import audit_words, quoting
-from signoff.bot.admin.answers import inert
+from signoff.bot import quoting
+from signoff.bot.admin import record_wording
+from signoff.bot.admin.responses import inert
 from signoff.cards import wording
 from signoff.cards.model import Moment, RoleRef
 from signoff.cards.model import Person as PersonRef
@@ -23,7 +24,7 @@ from signoff.text.visible import visible
 from signoff.turns.administration import ToolFacts
 
 Mask = Callable[[JsonObject], JsonObject]
-"""What people may see of arguments."""
+"""Arguments -> arguments as people may see them."""
 
 QUOTED = 1000
 """The longest pattern that a rule of a server can have."""
@@ -33,8 +34,8 @@ _VERDICTS = {Verdict.ASK: "asks", Verdict.DENY: "is refused", Verdict.ALLOW: "ru
 _MODES = {"auto_approve": "approved", "auto_deny": "rejected"}
 
 
-def quoted(text: str, room: int = QUOTED) -> str:
-    return audit_words.quoted(text, room)
+def quoted(text: str, space: int = QUOTED) -> str:
+    return record_wording.quoted(text, space)
 
 
 def span(seconds: float) -> str:
@@ -54,11 +55,11 @@ def when(at: float) -> str:
 
 def deciders(approvers: tuple[str, ...] | None) -> str:
     if approvers is None:
-        return "those whom the operator has named for every card"
+        return "the default approvers that the operator has set"
     possible = [parts(spec) for spec in approvers if sum(part.startswith("user:") for part in parts(spec)) < 2]
     if approvers and not possible:
-        return "nobody: the rules together name nobody whom each of them names"
-    return " or ".join(" and ".join(map(_decider, found)) for found in possible) or "nobody"
+        return "nobody: no person is named by all of the rules"
+    return " or ".join(" and ".join(map(_decider, named)) for named in possible) or "nobody"
 
 
 def rule_line(rule: Rule) -> str:
@@ -68,7 +69,7 @@ def rule_line(rule: Rule) -> str:
         entries = [f"{quoted(name)} is {' or '.join(map(quoted, globs))}" for name, globs in patterns.items()]
         if entries:
             line += f" {word} {' and '.join(entries)}"
-    terms = [f"decided by {deciders(rule.approvers)}"] if rule.approvers is not None else []
+    terms = [f"approvers: {deciders(rule.approvers)}"] if rule.approvers is not None else []
     terms += _terms(rule.quorum, rule.four_eyes, rule.timeout, rule.reminder, rule.ping)
     terms += [f"says {quoted(text)}" for text in (rule.message, rule.reason) if text]
     terms += ["relaxable"] if rule.relaxable else []
@@ -78,11 +79,15 @@ def rule_line(rule: Rule) -> str:
 def effect(rule: Rule) -> str:
     match rule.verdict:
         case Verdict.ASK:
-            return f"From the next call on, every call that matches waits for {deciders(rule.approvers)}."
+            return (
+                f"Starting with the next call, every matching call waits for a decision by {deciders(rule.approvers)}."
+            )
         case Verdict.DENY:
-            return "From the next call on, every call that matches is refused, and the model is told so."
+            return "Starting with the next call, every matching call is refused, and the model is told so."
         case Verdict.ALLOW:
-            return "From the next call on, calls that match run without asking, where that may be loosened."
+            return (
+                "Starting with the next call, matching calls run without asking, where an operator rule is relaxable."
+            )
 
 
 def server_rule_line(one: ServerRule) -> str:
@@ -92,39 +97,43 @@ def server_rule_line(one: ServerRule) -> str:
 def policy_text(
     operator_rules: Sequence[Rule], own: Sequence[ServerRule], tools: Sequence[ToolFacts], pause: Pause | None
 ) -> str:
-    lines = [f"**Waiting** by {who(pause.by)} {when(pause.at)}: nothing starts here.", ""] if pause else []
-    lines += ["**The operator's rules**: this server may add to them, and loosen only what is relaxable."]
-    lines += [f"- {rule_line(rule)}" for rule in operator_rules] or ["None: each tool's own declaration counts."]
-    lines += ["", "**This server's rules**"]
+    lines = [f"**Paused** by {who(pause.by)} {when(pause.at)}: nothing starts here.", ""] if pause else []
+    lines += ["**Operator rules**: this server can add rules, and can relax only the ones marked relaxable."]
+    lines += [f"- {rule_line(rule)}" for rule in operator_rules] or ["None. Each tool's own declaration applies."]
+    lines += ["", "**Server rules**"]
     lines += [f"- {server_rule_line(one)}" for one in own] or ["None. Add one with /signoff protect."]
-    lines += ["", "**Tools**, by the operator's rules and what they declare"]
+    lines += ["", "**Tools**, according to the operator rules and their own declarations"]
     lines += [f"- {_tool_line(tool)}" for tool in tools] or ["None."]
     return "\n".join(lines)
 
 
 def ruling_text(tool: str, ruling: Ruling, pause: Pause | None, mode: str = "interactive", remembered: int = 0) -> str:
-    """What would happen to a call. `remembered`: how many decisions about this tool are remembered here."""
+    """Say what would happen to a call. `remembered`: how many decisions about this tool are remembered here."""
     lines = [f"{quoted(tool)} with these arguments **{_VERDICTS[ruling.verdict]}**.", f"Why: {inert(ruling.reason)}"]
     if ruling.verdict is Verdict.ASK:
-        people = "1 person has to accept" if ruling.quorum == 1 else f"{ruling.quorum} people have to accept"
-        time = "as long as the operator has set" if ruling.timeout is None else span(ruling.timeout)
-        lines += [f"May decide: {deciders(ruling.approvers)}", f"Needed: {people}", f"Time to decide: {time}"]
+        people = "1 person must accept" if ruling.quorum == 1 else f"{ruling.quorum} people must accept"
+        time = "the default that the operator has set" if ruling.timeout is None else span(ruling.timeout)
+        lines += [f"Approvers: {deciders(ruling.approvers)}", f"Needed: {people}", f"Time to decide: {time}"]
         more = _terms(1, ruling.four_eyes, None, ruling.reminder, ruling.ping)
         lines += [f"Also: {', '.join(more)}"] if more else []
         lines += [f"Its card says: {quoted(ruling.message)}"] if ruling.message else []
         if mode in _MODES:
-            lines.append(f"But nobody is asked: the operator's mode is {mode}, so it is {_MODES[mode]} by itself.")
+            lines.append(
+                f"But nobody is asked: the operator's mode is {mode}, so the call is {_MODES[mode]} automatically."
+            )
         elif remembered:
-            lines.append("Decisions about this tool are remembered: for exactly such a call they count first.")
+            lines.append(
+                "Decisions about this tool are remembered. If one of them is about exactly this call, it decides."
+            )
     elif ruling.verdict is Verdict.ALLOW:
-        lines.append("The tool's own code may still ask, which is known only when it runs.")
+        lines.append("The tool's own code may still ask when it runs.")
     if pause:
-        lines.append("This server is paused, so at the moment nothing starts at all.")
-    return "\n".join([*lines, "Nothing was run, asked or recorded."])
+        lines.append("This server is paused, so nothing starts at the moment.")
+    return "\n".join([*lines, "This was only a test: nothing was run, asked or recorded."])
 
 
 def masked(args: str, mask: Mask) -> str:
-    """Stored arguments as people may see them; on one line."""
+    """Stored arguments as people may see them, on one line."""
     try:
         return canonical(mask(json.loads(args)))
     except (ValueError, TypeError, AttributeError, RecursionError):
@@ -153,10 +162,10 @@ def grant_line(one: Grant) -> str:
 
 
 def pending_text(batches: Sequence[Batch], notes: dict[str, str]) -> str:
-    """The open cards, with what became of posting each of them again."""
+    """List the open cards. `notes`: batch id -> how posting its card again went."""
     if not batches:
         return "No card is open in this server."
-    lines = [f"**{len(batches)} open card{'s' if len(batches) > 1 else ''}**, the nearest deadline first"]
+    lines = [f"**{len(batches)} open card{'s' if len(batches) > 1 else ''}**, earliest deadline first"]
     for batch in batches:
         tools = ", ".join(quoted(tool, 64) for tool in dict.fromkeys(r.call.tool for r in batch.open_questions))
         place = batch.place
@@ -172,11 +181,11 @@ def pending_text(batches: Sequence[Batch], notes: dict[str, str]) -> str:
 
 
 def _terms(quorum: int, four_eyes: bool, timeout: float | None, reminder: float | None, ping: bool) -> list[str]:
-    terms = [f"{quorum} people have to accept"] if quorum > 1 else []
-    terms += ["not by whoever asked"] if four_eyes else []
+    terms = [f"{quorum} people must accept"] if quorum > 1 else []
+    terms += ["the asker may not decide"] if four_eyes else []
     terms += [f"within {span(timeout)}"] if timeout is not None else []
     if reminder is not None:
-        terms.append(f"reminder {span(reminder)} before the end{' with a ping' if ping else ''}")
+        terms.append(f"reminder {span(reminder)} before the deadline{' with a ping' if ping else ''}")
     return terms
 
 
@@ -189,7 +198,7 @@ def _decider(part: str) -> str:
     if part == MANAGE_SERVER:
         return "members with Manage Server"
     if part == ASKER:
-        return "whoever asked"
+        return "the asker"
     kind, _, identifier = part.partition(":")
     if kind == "role":
         return quoting.line((RoleRef(identifier),))

@@ -1,6 +1,6 @@
 """`/signoff audit`: the record of this server, ten rows at a time, with buttons that work after a restart.
 
-A button's id says which page; who may see it is asked at every click, and the server is always that of the click.
+A button's id says which page. Every click checks who may see it, and shows the record of the server of that click.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Sequence
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import discord
 from discord import app_commands, ui
@@ -17,7 +17,6 @@ from discord.app_commands import Range
 
 from signoff.approvals.audit import AuditRow
 from signoff.approvals.errors import DeskError, Refused
-from signoff.bot.admin.answers import in_time, inert, tell
 from signoff.bot.admin.authority import admin_of
 from signoff.bot.admin.autocomplete import Suggestions
 from signoff.bot.admin.record_pages import (
@@ -31,9 +30,10 @@ from signoff.bot.admin.record_pages import (
     read_id,
     write_id,
 )
-from signoff.bot.audit_words import ARGUMENTS_ROOM, KINDS, quoted, row_text
-from signoff.bot.card_view import CLAIMED
-from signoff.bot.interactions import redraw, show_privately
+from signoff.bot.admin.record_wording import ARGUMENTS_SPACE, KINDS, quoted, row_text
+from signoff.bot.admin.responses import in_time, inert, tell
+from signoff.bot.buttons import CLAIMED
+from signoff.bot.responses import redraw, show_privately
 from signoff.bot.sending import Failure
 from signoff.bot.split import sendable, size
 from signoff.turns.administration import Administration
@@ -42,27 +42,22 @@ log = logging.getLogger(__name__)
 
 Interaction = discord.Interaction[Any]
 MOST_TEXT = 4000
-FAILED = "This page could not be shown. The reason is in the bot's log; try again, or use /signoff audit."
-UNKNOWN_PAGE = "There is no such page. Use /signoff audit."
+FAILED = "This page could not be shown. The reason is in the bot's log. Try again, or use /signoff audit."
+UNKNOWN_PAGE = "This page does not exist. Use /signoff audit."
 CHOICES = [app_commands.Choice(name=entry.label, value=kind) for kind, entry in KINDS.items()]
 
 
-class HasRecord(Protocol):
-    @property
-    def record(self) -> Record: ...
-
-
 class Record:
-    def __init__(self, orders: Administration) -> None:
-        self._orders = orders
+    def __init__(self, admin: Administration) -> None:
+        self._admin = admin
 
     async def show(self, interaction: Interaction, filters: Filters) -> None:
-        """Answer a command with the newest page. Raises."""
+        """Respond to a command with the newest page. Raises Refused."""
         server = admin_of(interaction).server
         await show_privately(interaction, view=await in_time(interaction, self._view(server, None, filters)))
 
     async def turn(self, interaction: Interaction, spot: Spot | None) -> None:
-        """Answer a click with another page. Never raises: the library would only log it."""
+        """Respond to a click with another page. Never raises: discord.py would only log it."""
         try:
             server = admin_of(interaction).server
             if spot is None:
@@ -76,7 +71,7 @@ class Record:
 
     async def _view(self, server: str, spot: Spot | None, filters: Filters) -> RecordView:
         async def fetch(before: int | None, limit: int) -> Sequence[AuditRow]:
-            return await self._orders.audit(
+            return await self._admin.audit(
                 server,
                 before=before,
                 limit=limit,
@@ -91,7 +86,7 @@ class Record:
         return RecordView(page, texts, filters)
 
     async def _text(self, row: AuditRow) -> str | None:
-        return await self._orders.audit_text(row.text) if row.text else ""
+        return await self._admin.audit_text(row.text) if row.text else ""
 
 
 class RecordButton(ui.DynamicItem[ui.Button[Any]], template=TEMPLATE):
@@ -110,16 +105,13 @@ class RecordButton(ui.DynamicItem[ui.Button[Any]], template=TEMPLATE):
     async def from_custom_id(
         cls, interaction: Interaction, item: ui.Item[Any], match: re.Match[str], /
     ) -> RecordButton:
-        # No await before this line: the fallback for unknown components looks right after this task's first step.
-        interaction.extras[CLAIMED] = True
-        return cls(cast(ui.Button[Any], item), read_id(match.string))
-
-    async def callback(self, interaction: Interaction) -> None:
-        await cast(HasRecord, interaction.client).record.turn(interaction, self.spot)
+        # No await before this line: the interaction event is handled right after this task's first step.
+        button = interaction.extras[CLAIMED] = cls(cast(ui.Button[Any], item), read_id(match.string))
+        return button
 
 
 class RecordView(ui.LayoutView):
-    """One page. Each row is a text of its own, so that none can reach into another."""
+    """One page. Each row is a separate text, so that the markup of one cannot affect another."""
 
     def __init__(self, page: Page, texts: Sequence[str | None], filters: Filters) -> None:
         super().__init__(timeout=None)
@@ -135,14 +127,14 @@ class RecordView(ui.LayoutView):
 
 
 def fitting(page: Page, texts: Sequence[str | None], filters: Filters) -> list[str]:
-    """The page's texts within Discord's limit: arguments are cut shorter first."""
-    found: list[str] = []
-    for room in (ARGUMENTS_ROOM, ARGUMENTS_ROOM // 2, ARGUMENTS_ROOM // 4, 0):
-        rows = [row_text(row, text, room) for row, text in zip(page.rows, texts, strict=True)]
-        found = [sendable(text) for text in (_title(filters), *(rows or ["There are no such rows."]))]
-        if sum(map(size, found)) <= MOST_TEXT:
+    """The texts of the page within Discord's limit; the arguments are shortened as needed."""
+    shown: list[str] = []
+    for space in (ARGUMENTS_SPACE, ARGUMENTS_SPACE // 2, ARGUMENTS_SPACE // 4, 0):
+        rows = [row_text(row, text, space) for row, text in zip(page.rows, texts, strict=True)]
+        shown = [sendable(text) for text in (_title(filters), *(rows or ["No rows match."]))]
+        if sum(map(size, shown)) <= MOST_TEXT:
             break
-    return found
+    return shown
 
 
 def _title(filters: Filters) -> str:
@@ -150,7 +142,7 @@ def _title(filters: Filters) -> str:
     narrowed += [f"about {quoted(filters.tool, 64)}"] if filters.tool else []
     narrowed += [KINDS[filters.kind].label] if filters.kind else []
     narrowed += [f"request {quoted(filters.request, 16)}"] if filters.request else []
-    return f"**The record of this server**, newest first{''.join(f', {part}' for part in narrowed)}"
+    return f"**Record of this server**, newest first{''.join(f', {part}' for part in narrowed)}"
 
 
 async def _say(interaction: Interaction, text: str) -> None:
@@ -161,12 +153,12 @@ async def _say(interaction: Interaction, text: str) -> None:
 
 
 def add_record_command(group: app_commands.Group, record: Record, suggestions: Suggestions) -> None:
-    @group.command(description="The record: who decided what, when, and how it ended")
+    @group.command(description="Show the record: who decided what, when, and how it ended")
     @app_commands.describe(
         person="only what this person did",
         tool="only about this tool",
-        kind="only what is of this kind",
-        request="only about this request: its id, as its card shows it",
+        kind="only rows of this kind",
+        request="only about this request (the id is on its card)",
     )
     @app_commands.choices(kind=CHOICES)
     @app_commands.autocomplete(tool=suggestions.tools())

@@ -1,7 +1,7 @@
-"""Pages of the record: where a page is, written into a button's id and read back to the letter, and which rows it has.
+"""Pages of the record: the position of a page, as a button's id holds it, and the rows of the page.
 
-The store gives rows before a number only, newest first; the page of newer rows is found from that. Pure but for the
-function that fetches. Knows nothing of interactions.
+The store can only give the rows before a number, newest first; a page of newer rows is computed from that. Pure except
+for the function that fetches. Knows nothing of interactions.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 from signoff.approvals.audit import AuditRow
 from signoff.approvals.errors import Refused
-from signoff.bot.audit_words import KINDS
+from signoff.bot.admin.record_wording import KINDS
 from signoff.bot.split import size
 
 PAGE = 10
 LOOK = 100
-"""So many rows are fetched at once when newer ones are looked for."""
+"""Rows to fetch at once in the search for newer ones."""
 MOST_ID = 100
-TOOL_HINT = "tool must be a tool's name as the record has it: no blanks, at most 64 characters."
-REQUEST_HINT = "request must be a request's id as its card and the record have it: 16 digits and letters from a to f."
+TOOL_HINT = "tool must be a tool name as the record shows it: no spaces, at most 64 characters."
+REQUEST_HINT = "request must be a request id as its card and the record show it: 16 digits and letters from a to f."
 
 Fetch = Callable[[int | None, int], Awaitable[Sequence[AuditRow]]]
 """(before, limit) -> rows, newest first."""
@@ -63,12 +63,12 @@ class Page:
 
 
 def checked_filters(actor: str | None, tool: object, kind: object, request: object = None) -> Filters:
-    """Raises Refused for what no button could carry."""
+    """Raises Refused for filters that do not fit into a button's id."""
     name = tool.strip() if isinstance(tool, str) else None
     if tool is not None and not (name and re.fullmatch(_TOOL, name)):
         raise Refused(TOOL_HINT)
     if kind is not None and kind not in KINDS:
-        raise Refused("kind must be one of those that are suggested.")
+        raise Refused("kind must be one of the suggested kinds.")
     one = request.strip().lower() if isinstance(request, str) else None
     if request is not None and not (one and re.fullmatch(r"[0-9a-f]{16}", one)):
         raise Refused(REQUEST_HINT)
@@ -84,21 +84,21 @@ def write_id(spot: Spot) -> str:
     way = "o" if spot.older else "n"
     written = f"signoff:log:{way}{filters.request or ''}:{_write(spot.seq)}:{actor}:{kind}:{filters.tool or ''}"
     if size(written) > MOST_ID:
-        raise Refused("These filters are too long together: leave out the person, or the tool.")
+        raise Refused("These filters are too long together. Leave out the person or the tool.")
     return written
 
 
 def read_id(custom_id: object) -> Spot | None:
     """The page that an id names; None unless it is exactly what `write_id` writes."""
-    found = TEMPLATE.fullmatch(custom_id) if isinstance(custom_id, str) else None
-    if found is None or size(found[0]) > MOST_ID or (found["kind"] and found["kind"] not in _BY_LETTER):
+    match = TEMPLATE.fullmatch(custom_id) if isinstance(custom_id, str) else None
+    if match is None or size(match[0]) > MOST_ID or (match["kind"] and match["kind"] not in _BY_LETTER):
         return None
-    seq = int(found["seq"], 36)
-    actor = str(int(found["actor"], 36)) if found["actor"] else None
+    seq = int(match["seq"], 36)
+    actor = str(int(match["actor"], 36)) if match["actor"] else None
     if seq > _HIGHEST or (actor and int(actor) > _HIGHEST):
         return None
-    filters = Filters(actor, found["tool"] or None, _BY_LETTER.get(found["kind"]), found["request"] or None)
-    return Spot(found["way"] == "o", seq, filters)
+    filters = Filters(actor, match["tool"] or None, _BY_LETTER.get(match["kind"]), match["request"] or None)
+    return Spot(match["way"] == "o", seq, filters)
 
 
 async def newest_page(fetch: Fetch) -> Page:

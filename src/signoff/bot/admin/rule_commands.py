@@ -1,8 +1,7 @@
-"""`/signoff protect`, `unprotect`, `policy` and `test`: this server's rules, made, removed, read and tried."""
+"""`/signoff protect`, `unprotect`, `policy` and `test`: add, remove, list and try this server's rules."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import discord
@@ -11,41 +10,39 @@ from discord.app_commands import Range
 
 from signoff.approvals.errors import Refused
 from signoff.bot.admin import listing
-from signoff.bot.admin.answers import in_time, tell
 from signoff.bot.admin.authority import admin_of, place_of
 from signoff.bot.admin.autocomplete import Suggestions
-from signoff.bot.admin.call_arguments import read_arguments
-from signoff.bot.admin.protect import TOOL_ROOM, Asked, build_rule, checked_text, remarks
+from signoff.bot.admin.options import TOOL_SPACE, Asked, build_rule, checked_id, checked_text, read_arguments, remarks
+from signoff.bot.admin.responses import in_time, tell
 from signoff.turns.administration import Administration
 
 Interaction = discord.Interaction[Any]
 VERDICTS = [
-    app_commands.Choice(name="ask: a card, and nothing runs before it is accepted", value="ask"),
-    app_commands.Choice(name="deny: never runs", value="deny"),
-    app_commands.Choice(name="allow: runs without asking, where the operator permits it", value="allow"),
+    app_commands.Choice(name="ask: post a card and wait until somebody accepts", value="ask"),
+    app_commands.Choice(name="deny: never run it", value="deny"),
+    app_commands.Choice(name="allow: run without asking, where the operator permits it", value="allow"),
 ]
-_ID = re.compile(r"[0-9A-Za-z_-]{1,40}")
 
 
-def add_rule_commands(group: app_commands.Group, orders: Administration, suggestions: Suggestions) -> None:
+def add_rule_commands(group: app_commands.Group, admin: Administration, suggestions: Suggestions) -> None:
     tools, arguments, rules = suggestions.tools(), suggestions.arguments(), suggestions.rules()
 
-    @group.command(description="Add a rule of this server: which calls ask, and who may decide")
+    @group.command(description="Add a rule for this server: which calls ask, and who may decide")
     @app_commands.describe(
-        tool="the tool's name; * stands for anything",
+        tool="the tool's name; * matches anything",
         verdict="what happens to matching calls (default: ask)",
-        argument="only where this argument matches pattern",
-        pattern="what the argument looks like: * for anything, | between several",
-        unless_argument="but not where this argument matches unless_pattern",
-        unless_pattern="what that argument looks like: * for anything, | between several",
-        role="who may decide: this role",
-        person="who may decide: this person",
-        quorum="how many people have to accept (default: 1)",
-        four_eyes="whether whoever asked is kept from deciding",
-        timeout='how long a card waits: "90s", "10m", "1h"',
-        reminder='a reminder so long before the end: "1m"',
-        ping="whether the reminder pings the roles that may decide",
-        message="words for the card or, with deny, for the model",
+        argument="apply only if this argument matches pattern",
+        pattern="the values that match: * matches anything, | separates several",
+        unless_argument="do not apply if this argument matches unless_pattern",
+        unless_pattern="the values that match: * matches anything, | separates several",
+        role="members with this role may decide",
+        person="this person may decide",
+        quorum="how many people must accept (default: 1)",
+        four_eyes="do not let the asker decide",
+        timeout='how long a card stays open: "90s", "10m", "1h"',
+        reminder='post a reminder this long before the deadline: "1m"',
+        ping="ping the approvers in the reminder",
+        message="text for the card or, with deny, for the model",
     )
     @app_commands.choices(verdict=VERDICTS)
     @app_commands.autocomplete(tool=tools, argument=arguments, unless_argument=arguments)
@@ -84,8 +81,8 @@ def add_rule_commands(group: app_commands.Group, orders: Administration, suggest
             message,
         )
         rule = build_rule(asked)
-        made = await in_time(interaction, orders.protect(rule, actor))
-        notes = [f"-# {note}" for note in remarks(rule, orders.tools(), orders.operator_rules())]
+        made = await in_time(interaction, admin.protect(rule, actor))
+        notes = [f"-# {note}" for note in remarks(rule, admin.tools(), admin.operator_rules())]
         said = [f"Rule {listing.quoted(made.id)}: {listing.rule_line(made.rule)}", listing.effect(made.rule), *notes]
         await tell(interaction, "\n".join(said), name="rule")
 
@@ -94,41 +91,33 @@ def add_rule_commands(group: app_commands.Group, orders: Administration, suggest
     @app_commands.autocomplete(rule=rules)
     async def unprotect(interaction: Interaction, rule: Range[str, 1, 100]) -> None:
         actor = admin_of(interaction)
-        gone = await in_time(interaction, orders.unprotect(checked_id("rule", rule), actor))
-        said = f"Removed: rule {listing.quoted(gone.id)}, {listing.rule_line(gone.rule)}"
-        await tell(interaction, f"{said}\nIt no longer counts from the next call on.", name="rule")
+        removed = await in_time(interaction, admin.unprotect(checked_id("rule", rule), actor))
+        said = f"Removed: rule {listing.quoted(removed.id)}, {listing.rule_line(removed.rule)}"
+        await tell(interaction, f"{said}\nIt no longer applies, starting with the next call.", name="rule")
 
-    @group.command(description="All rules in force here, and what a call of each tool meets")
+    @group.command(description="Show all rules that apply here, and what happens to a call of each tool")
     async def policy(interaction: Interaction) -> None:
         actor = admin_of(interaction)
 
         async def look() -> str:
-            own, pause = await orders.rules(actor.server), await orders.paused(actor.server)
-            return listing.policy_text(orders.operator_rules(), own, orders.tools(), pause)
+            own, pause = await admin.rules(actor.server), await admin.paused(actor.server)
+            return listing.policy_text(admin.operator_rules(), own, admin.tools(), pause)
 
         await tell(interaction, await in_time(interaction, look()), name="policy")
 
-    @group.command(description="What would happen to this call? Nothing is run")
+    @group.command(description="Show what would happen to a call, without running it")
     @app_commands.describe(tool="the tool's name", arguments='its arguments as JSON, such as {"path": "a.txt"}')
     @app_commands.autocomplete(tool=tools)
     async def test(interaction: Interaction, tool: Range[str, 1, 100], arguments: Range[str, 1, 6000] = "{}") -> None:
         actor = admin_of(interaction)
-        name, args = checked_text("tool", tool, TOOL_ROOM), read_arguments(arguments)
+        name, args = checked_text("tool", tool, TOOL_SPACE), read_arguments(arguments)
 
         async def look() -> str:
-            ruling = await orders.test(name, args, place_of(interaction, actor), actor)
-            known = sum(one.tool == name for one in await orders.grants(actor))
-            return listing.ruling_text(name, ruling, await orders.paused(actor.server), orders.mode(), known)
+            ruling = await admin.test(name, args, place_of(interaction, actor), actor)
+            known = sum(one.tool == name for one in await admin.grants(actor))
+            return listing.ruling_text(name, ruling, await admin.paused(actor.server), admin.mode(), known)
 
         await tell(interaction, await in_time(interaction, look()), name="test")
-
-
-def checked_id(what: str, given: object) -> str:
-    """An id that can be one, however it was typed."""
-    found = given.strip() if isinstance(given, str) else ""
-    if not _ID.fullmatch(found):
-        raise Refused(f"That is not the id of a {what}: choose one of those that are suggested.")
-    return found
 
 
 def _role_id(interaction: Interaction, role: object) -> str | None:
@@ -137,9 +126,9 @@ def _role_id(interaction: Interaction, role: object) -> str | None:
     if not isinstance(role, discord.Role):
         raise Refused("role is not a role of this server.")
     if role.id == interaction.guild_id:
-        raise Refused("role is @everyone: then everybody could decide. Name a role that only those have who may.")
+        raise Refused("@everyone can't be an approver. Choose a role that only approvers have.")
     if role.is_bot_managed():
-        raise Refused("role belongs to a bot, and bots cannot decide.")
+        raise Refused("This role belongs to a bot, and bots can't decide.")
     return str(role.id)
 
 
@@ -147,7 +136,7 @@ def _person_id(person: object) -> str | None:
     if person is None:
         return None
     if not isinstance(person, discord.Member):
-        raise Refused("person is not a member of this server, so they could never decide.")
+        raise Refused("person is not a member of this server and could never decide.")
     if person.bot:
-        raise Refused("person is a bot, and bots cannot decide.")
+        raise Refused("person is a bot, and bots can't decide.")
     return str(person.id)

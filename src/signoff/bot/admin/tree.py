@@ -1,6 +1,6 @@
-"""The command tree: `/signoff` as Discord gets to know it, the door in front of it, and what happens to errors.
+"""The command tree: `/signoff` as Discord registers it, the check before each command, and the handling of errors.
 
-Nothing is swallowed: a refusal is told to whoever asked, anything else is logged and they get one sentence.
+No error is swallowed: the person reads the reason of a refusal, or one sentence about any other error, which is logged.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+from collections.abc import Callable
 from typing import Any
 
 import discord
@@ -15,27 +16,28 @@ from discord import app_commands
 
 from signoff.approvals.errors import DeskError
 from signoff.bot.access import Access
-from signoff.bot.admin.answers import inert, tell
 from signoff.bot.admin.authority import owner_of
 from signoff.bot.admin.autocomplete import Suggestions
 from signoff.bot.admin.listing import Mask
 from signoff.bot.admin.record import Record, add_record_command
+from signoff.bot.admin.responses import inert, tell
 from signoff.bot.admin.rule_commands import add_rule_commands
 from signoff.bot.admin.work_commands import add_work_commands
-from signoff.bot.ports import Now
 from signoff.bot.sending import Failure
 from signoff.text.secrets.masker import Masker
 from signoff.turns.administration import Administration
 
 log = logging.getLogger(__name__)
 
-FAILED = "That did not work, and I cannot say whether anything was done. The reason is in the bot's log."
-STRANGE = "I do not know this command in this form. Discord may show an old list: restart Discord and try again."
+FAILED = "The command failed, and it may or may not have taken effect. The reason is in the bot's log."
+STRANGE = "I don't recognize this command in this form. Discord may show an old list: restart Discord and try again."
 
 
-def signoff_group(orders: Administration, record: Record, mask: Mask, now: Now, access: Access) -> app_commands.Group:
-    """All of `/signoff`. Discord offers a command whole or not at all: where people may be in direct conversations with
-    us, for their grants, the rest of it says that it works in a server only."""
+def signoff_group(
+    admin: Administration, record: Record, mask: Mask, now: Callable[[], float], access: Access
+) -> app_commands.Group:
+    """All of `/signoff`. Discord shows the whole group or nothing: if people may use it in direct messages for their
+    grants, the other commands say there that they work only in a server."""
     direct = bool(access.dm_users)
     group = app_commands.Group(
         name="signoff",
@@ -45,27 +47,32 @@ def signoff_group(orders: Administration, record: Record, mask: Mask, now: Now, 
         allowed_installs=app_commands.AppInstallationType(guild=True, user=False),
         default_permissions=discord.Permissions(manage_guild=True),
     )
-    suggestions = Suggestions(orders, mask, access)
-    add_rule_commands(group, orders, suggestions)
-    add_work_commands(group, orders, suggestions, mask, now, access)
+    suggestions = Suggestions(admin, mask, access)
+    add_rule_commands(group, admin, suggestions)
+    add_work_commands(group, admin, suggestions, mask, now, access)
     add_record_command(group, record, suggestions)
     return group
 
 
 class AdminTree(app_commands.CommandTree[discord.Client]):
     def __init__(
-        self, client: discord.Client, orders: Administration, masker: Masker | None, now: Now, access: Access
+        self,
+        client: discord.Client,
+        admin: Administration,
+        masker: Masker | None,
+        now: Callable[[], float],
+        access: Access,
     ) -> None:
         super().__init__(client)
         self._access = access
-        # A key of this process only, if nobody gave us the installation's: shown secrets are masked in any case.
+        # Without the installation's masker, use a key of this process: secrets are masked in any case.
         mask = (masker or Masker(secrets.token_bytes(32))).mask_args
-        self.record = Record(orders)
-        self.add_command(signoff_group(orders, self.record, mask, now, access))
+        self.record = Record(admin)
+        self.add_command(signoff_group(admin, self.record, mask, now, access))
         self.registering: asyncio.Task[None] | None = None
 
     def register(self) -> None:
-        """Tell Discord of the commands, beside the start: a slow or refused answer holds up nothing."""
+        """Register the commands in the background: a slow or refused registration delays nothing."""
         self.registering = asyncio.create_task(self._register(), name="register-commands")
 
     async def _register(self) -> None:
@@ -74,10 +81,10 @@ class AdminTree(app_commands.CommandTree[discord.Client]):
         except Exception as error:
             if not self.client.is_closed():
                 said = " ".join(str(error).split())[:300] or type(error).__name__
-                log.error("Discord did not take the /signoff commands, those it knows stay as they are: %s", said)
+                log.error("Discord refused the /signoff commands, so it keeps the ones that it has: %s", said)
 
     async def interaction_check(self, interaction: discord.Interaction[discord.Client], /) -> bool:
-        """Before every command and every suggestion; most of them then ask for an admin."""
+        """Runs before every command and suggestion; most of them then also require an admin."""
         try:
             owner_of(interaction, self._access)
         except DeskError as refusal:
@@ -91,7 +98,7 @@ class AdminTree(app_commands.CommandTree[discord.Client]):
         await self._explain(interaction, error)
 
     async def _call(self, interaction: discord.Interaction[discord.Client]) -> None:
-        # The library hands on its own errors only; options that it cannot even read would end in silence.
+        # discord.py passes on only its own errors; options that it cannot read would get no response.
         try:
             await super()._call(interaction)  # pyright: ignore[reportPrivateUsage]
         except app_commands.AppCommandError:
@@ -105,7 +112,7 @@ class AdminTree(app_commands.CommandTree[discord.Client]):
             await _refuse(interaction, str(cause))
             return
         log.error("a command by %s failed", interaction.user.id, exc_info=cause)
-        # What the library could not even hand to a command has done nothing.
+        # If discord.py could not call the command, nothing was done.
         await _refuse(interaction, STRANGE if cause is error else FAILED)
 
 

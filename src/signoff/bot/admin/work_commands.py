@@ -1,8 +1,9 @@
-"""`/signoff grants`, `revoke`, `pending`, `pause`, `resume` and `stop`: what is remembered, what is open, what runs."""
+"""`/signoff grants`, `revoke`, `pending`, `pause`, `resume` and `stop`: grants, open cards and runs."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import discord
@@ -13,11 +14,10 @@ from signoff.approvals.errors import DeskError
 from signoff.approvals.model import Actor
 from signoff.bot.access import Access
 from signoff.bot.admin import listing
-from signoff.bot.admin.answers import in_time, inert, tell
 from signoff.bot.admin.authority import admin_of, owner_of, place_of
 from signoff.bot.admin.autocomplete import Suggestions
+from signoff.bot.admin.responses import in_time, inert, tell
 from signoff.bot.admin.rule_commands import checked_id
-from signoff.bot.ports import Now
 from signoff.errors import CardFailed
 from signoff.turns.administration import Administration
 
@@ -25,85 +25,86 @@ log = logging.getLogger(__name__)
 
 Interaction = discord.Interaction[Any]
 MOST_REPOSTED = 10
-"""So many cards are posted again at once: more would bury the channels, and Discord would slow us down."""
+"""Cards to post again at once: more would flood the channels, and Discord would limit the rate."""
 
 
 def add_work_commands(
     group: app_commands.Group,
-    orders: Administration,
+    admin: Administration,
     suggestions: Suggestions,
     mask: listing.Mask,
-    now: Now,
+    now: Callable[[], float],
     access: Access,
 ) -> None:
-    @group.command(description="Decisions that are remembered here")
+    @group.command(description="List the remembered decisions")
     async def grants(interaction: Interaction) -> None:
         actor = owner_of(interaction, access)
-        found = await in_time(interaction, orders.grants(actor))
-        standing = [one for one in found if one.stands(now())]
+        remembered = await in_time(interaction, admin.grants(actor))
+        standing = [one for one in remembered if one.stands(now())]
         await tell(interaction, listing.grants_text(standing, mask), name="grants")
 
-    @group.command(description="Forget a remembered decision: such calls ask again")
+    @group.command(description="Forget a remembered decision, so that such calls ask again")
     @app_commands.describe(grant="the grant's id, as /signoff grants shows it")
     @app_commands.autocomplete(grant=suggestions.grants())
     async def revoke(interaction: Interaction, grant: Range[str, 1, 100]) -> None:
         actor = owner_of(interaction, access)
-        gone = await in_time(interaction, orders.revoke(checked_id("grant", grant), actor))
-        said = f"Revoked: grant {listing.quoted(gone.id)} of {listing.who(gone.by)} for {listing.quoted(gone.tool)}."
-        await tell(interaction, f"{said} Such calls ask again from the next one on.")
+        revoked = await in_time(interaction, admin.revoke(checked_id("grant", grant), actor))
+        by, tool = listing.who(revoked.by), listing.quoted(revoked.tool)
+        said = f"Revoked: grant {listing.quoted(revoked.id)} of {by} for {tool}."
+        await tell(interaction, f"{said} Such calls ask again, starting with the next one.")
 
-    @group.command(description="The cards that are open in this server, posted once more")
-    @app_commands.describe(repost="whether to post them again at the end of their channels (default: True)")
+    @group.command(description="List the open cards of this server and post them again")
+    @app_commands.describe(repost="post them again at the end of their channels (default: True)")
     async def pending(interaction: Interaction, repost: bool = True) -> None:
         actor = admin_of(interaction)
-        text = await in_time(interaction, _pending(orders, actor, repost=repost is not False))
+        text = await in_time(interaction, _pending(admin, actor, repost=repost is not False))
         await tell(interaction, text, name="pending")
 
-    @group.command(description="Stop everything in this server: open cards are cancelled, nothing new starts")
+    @group.command(description="Pause this server: cancel the open cards and start nothing new")
     async def pause(interaction: Interaction) -> None:
         actor = admin_of(interaction)
-        cancelled = await in_time(interaction, orders.pause(actor))
+        cancelled = await in_time(interaction, admin.pause(actor))
         cards = "No card was open" if not cancelled else f"{cancelled} open card{_s(cancelled)} cancelled"
-        await tell(interaction, f"Waiting. {cards}; nothing new starts in this server until /signoff resume.")
+        await tell(interaction, f"Paused. {cards}. Nothing new starts in this server until /signoff resume.")
 
     @group.command(description="Let runs start again after /signoff pause")
     async def resume(interaction: Interaction) -> None:
         actor = admin_of(interaction)
-        was_paused = await in_time(interaction, orders.resume(actor))
-        said = "Resumed: new requests start again. What was cancelled stays cancelled."
+        was_paused = await in_time(interaction, admin.resume(actor))
+        said = "Resumed. New runs start again. Cancelled cards stay cancelled."
         await tell(interaction, said if was_paused else "This server was not paused. Nothing has changed.")
 
-    @group.command(description="End the runs of this channel or thread, or of the whole server")
-    @app_commands.describe(everywhere="the whole server instead of this channel or thread (default: False)")
+    @group.command(description="Stop the runs in this channel or thread, or in the whole server")
+    @app_commands.describe(everywhere="stop the runs of the whole server (default: False)")
     async def stop(interaction: Interaction, everywhere: bool = False) -> None:
         actor = admin_of(interaction)
         whole = everywhere is True
         here = None if whole else place_of(interaction, actor).conversation
-        count = await in_time(interaction, orders.stop(actor, here))
+        count = await in_time(interaction, admin.stop(actor, here))
         if count:
             said = f"Stopped {count} run{_s(count)} {'in this server' if whole else 'here'}."
         elif whole:
             said = "Nothing was running in this server."
         else:
-            said = "Nothing was running here. A run lives in its thread: use this there, or with everywhere:True."
+            said = "Nothing was running here. Use this command in the run's thread, or set everywhere:True."
         await tell(interaction, said)
 
 
-async def _pending(orders: Administration, actor: Actor, *, repost: bool) -> str:
-    batches = sorted(await orders.pending(actor.server), key=lambda batch: batch.deadline)
+async def _pending(admin: Administration, actor: Actor, *, repost: bool) -> str:
+    batches = sorted(await admin.pending(actor.server), key=lambda batch: batch.deadline)
     if not repost or not batches:
         return listing.pending_text(batches, {})
     notes = {batch.id: "not posted again: too many at once" for batch in batches[MOST_REPOSTED:]}
     for batch in batches[:MOST_REPOSTED]:
-        notes[batch.id] = await _repost(orders, batch.id, actor)
-    # A card that is posted again is another message, and some may have been decided meanwhile.
-    batches = sorted(await orders.pending(actor.server), key=lambda batch: batch.deadline)
+        notes[batch.id] = await _repost(admin, batch.id, actor)
+    # A card that was posted again is a new message, and some may have been decided meanwhile.
+    batches = sorted(await admin.pending(actor.server), key=lambda batch: batch.deadline)
     return listing.pending_text(batches, notes)
 
 
-async def _repost(orders: Administration, batch_id: str, actor: Actor) -> str:
+async def _repost(admin: Administration, batch_id: str, actor: Actor) -> str:
     try:
-        await orders.repost(batch_id, actor)
+        await admin.repost(batch_id, actor)
     except (DeskError, CardFailed) as error:
         return f"not posted again: {inert(str(error))}"
     except Exception:

@@ -1,4 +1,4 @@
-"""Private answers: seen by one person, no pings, in time, and whole however long they are. Words nothing itself."""
+"""Private responses of commands: in time, without pings, and complete however long they are."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import discord
 
-from signoff.bot import interactions, quoting
-from signoff.bot.interactions import whisper
+from signoff.bot import quoting, responses
+from signoff.bot.responses import whisper
 from signoff.bot.split import LIMIT, sendable, split
 from signoff.text.visible import visible
 
@@ -17,13 +17,13 @@ T = TypeVar("T")
 PATIENCE = 1.5
 """Seconds before Discord is asked for more time; its own limit is three, and the way there counts."""
 MOST_PARTS = 3
-"""What takes more messages than this is attached."""
-ATTACHED = "This is too long for messages, so it is attached."
+"""A response that needs more messages than this is attached as a file."""
+ATTACHED = "The response is too long for messages, so it is attached."
 SAYING = 1500
 
 
 async def in_time(interaction: discord.Interaction[Any], work: Awaitable[T]) -> T:
-    return await interactions.in_time(interaction, work, PATIENCE)
+    return await responses.in_time(interaction, work, PATIENCE)
 
 
 async def tell(interaction: discord.Interaction[Any], text: str, *, name: str = "signoff") -> None:
@@ -38,5 +38,5 @@ async def tell(interaction: discord.Interaction[Any], text: str, *, name: str = 
 
 
 def inert(text: str) -> str:
-    """Words that may hold something foreign, as plain text of bounded length."""
+    """Text that may quote somebody, as plain text of bounded length."""
     return quoting.escape(visible(text[:SAYING]).text[:SAYING])

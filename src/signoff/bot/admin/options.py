@@ -1,40 +1,43 @@
-"""From the options of `/signoff protect` to a rule: everything checked, and each problem said so that it can be mended.
+"""The options of commands, checked: the rule of `/signoff protect`, the arguments of `/signoff test`, and ids.
 
-Pure. Options may hold anything at all, whatever Discord's own client would have let through. Knows rules and tools, and
-nothing of interactions.
+Each problem is explained so that the person can fix it. Options may hold anything, because a forged command bypasses
+the checks of Discord's client. Pure: knows rules and tools, not interactions.
 """
 
 from __future__ import annotations
 
 import fnmatch
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
 from signoff.approvals.errors import Refused
-from signoff.approvals.model import Verdict
+from signoff.approvals.model import JsonObject, Verdict
 from signoff.approvals.policy import Patterns, Rule
 from signoff.config.schema import Duration
 from signoff.text.visible import visible
 from signoff.turns.administration import ToolFacts
 
-TOOL_ROOM = 100
-ARGUMENT_ROOM = 100
-PATTERN_ROOM = 1000
+TOOL_SPACE = 100
+ARGUMENT_SPACE = 100
+PATTERN_SPACE = 1000
 """For all patterns of one option together."""
-MESSAGE_ROOM = 500
+MESSAGE_SPACE = 500
 MOST_PATTERNS = 20
 MOST_PEOPLE = 10
 DURATION_HINT = 'such as "90s", "10m" or "1h", from 0.1 seconds to 30 days'
 
-RELAXABLE = "allow has effect only where the operator's own rule asks and is marked relaxable."
-NONE_RELAXABLE = "No such rule names this tool at the moment, so nothing changes."
+RELAXABLE = "allow takes effect only where an operator rule asks and is marked relaxable."
+NONE_RELAXABLE = "No such rule matches this tool at the moment, so nothing changes."
 
+_ID = re.compile(r"[0-9A-Za-z_-]{1,40}")
 _BAR = re.compile(r"(?<!\\)\|")
 _JOINED = {"\ufe0f", "\u200d"}
-"""Parts of ordinary emoji: fine in a message, and nowhere else."""
+"""Parts of ordinary emoji: allowed in a message, and nowhere else."""
 _duration: TypeAdapter[float] = TypeAdapter(Duration)
 
 
@@ -59,19 +62,21 @@ class Asked:
 
 
 def build_rule(asked: Asked) -> Rule:
-    """Raises Refused with words for whoever typed it."""
+    """Raises Refused with a text for the person who typed the command."""
     verdict = _verdict(asked.verdict)
-    tool = checked_text("tool", asked.tool, TOOL_ROOM)
+    tool = checked_text("tool", asked.tool, TOOL_SPACE)
     _compile("tool", tool)
     quorum = _quorum(asked)
     timeout, reminder = _seconds("timeout", asked.timeout), _seconds("reminder", asked.reminder)
-    message = "" if asked.message is None else checked_text("message", asked.message, MESSAGE_ROOM, allowed=_JOINED)
+    message = "" if asked.message is None else checked_text("message", asked.message, MESSAGE_SPACE, allowed=_JOINED)
     if verdict is not Verdict.ASK:
         _nobody_is_asked(asked, verdict)
     if asked.ping and reminder is None:
-        raise Refused("ping belongs to a reminder: say how long before the end with reminder, or leave ping out.")
+        raise Refused("ping needs a reminder: set reminder to a time before the deadline, or leave ping out.")
     if timeout is not None and reminder is not None and reminder >= timeout:
-        raise Refused("The reminder must be shorter than the timeout: it comes that long before the end.")
+        raise Refused(
+            "reminder must be shorter than timeout: it says how long before the deadline the reminder is posted."
+        )
     return Rule(
         tool,
         verdict,
@@ -89,14 +94,16 @@ def build_rule(asked: Asked) -> Rule:
 
 
 def remarks(rule: Rule, tools: Sequence[ToolFacts], operator_rules: Sequence[Rule]) -> list[str]:
-    """What is not wrong and yet good to know, in trusted words."""
+    """Notes about a valid rule that the person should know, as trusted text."""
     known = [tool for tool in tools if rule.names(tool.name)]
     said: list[str] = []
     if not known:
-        said.append("No tool of that name is known at the moment. The rule is kept and counts once there is one.")
+        said.append("No known tool has that name at the moment. The rule is kept and applies once there is one.")
     for name in dict.fromkeys((*rule.when, *rule.unless)) if known else ():
         if not any(name in tool.arguments for tool in known):
-            said.append("No matching tool has one of these arguments at the moment, and what is absent never matches.")
+            said.append(
+                "No matching tool has one of these arguments at the moment, and a missing argument never matches."
+            )
             break
     names = [tool.name for tool in known] or [rule.tool]
     asking = [one for one in operator_rules if one.verdict is Verdict.ASK and any(map(one.names, names))]
@@ -104,9 +111,11 @@ def remarks(rule: Rule, tools: Sequence[ToolFacts], operator_rules: Sequence[Rul
         useful = any(one.relaxable for one in asking)
         said.append(RELAXABLE if useful else f"{RELAXABLE} {NONE_RELAXABLE}")
     if rule.approvers is not None and any(one.approvers is not None for one in asking):
-        said.append("The operator's rules also say who decides about it: where both match, both must name the person.")
+        said.append(
+            "Operator rules also name approvers for this tool. Where both match, an approver must be named by both."
+        )
     if rule.reminder is not None and rule.timeout is None:
-        said.append("The reminder comes only on cards that have more time than that.")
+        said.append("The reminder is posted only for cards that have more time than that.")
     return said
 
 
@@ -117,15 +126,15 @@ def _verdict(given: object) -> Verdict:
         raise Refused("verdict must be ask, deny or allow.") from None
 
 
-def checked_text(option: str, given: object, room: int, allowed: set[str] | None = None) -> str:
+def checked_text(option: str, given: object, space: int, allowed: set[str] | None = None) -> str:
     text = given.strip() if isinstance(given, str) else ""
     if not text:
         raise Refused(f"{option} is empty.")
-    if len(text) > room:
-        raise Refused(f"{option} is longer than {room} characters.")
+    if len(text) > space:
+        raise Refused(f"{option} is longer than {space} characters.")
     bare = "".join(char for char in text if char not in (allowed or ()))
-    if found := visible(bare).findings:
-        raise Refused(f"{option} {found[0]}. Write it without.")
+    if findings := visible(bare).findings:
+        raise Refused(f"{option} {findings[0]}. Remove that and try again.")
     if "\n" in text or "\t" in text:
         raise Refused(f"{option} must be one line, without tabs.")
     return text
@@ -135,26 +144,26 @@ def _patterns(name_option: str, name: str | None, globs_option: str, globs: str 
     if name is None and globs is None:
         return {}
     if name is None:
-        raise Refused(f"{globs_option} needs {name_option}: say which argument it is about.")
+        raise Refused(f"{globs_option} needs {name_option}: name the argument that it applies to.")
     if globs is None:
-        raise Refused(f"{name_option} needs {globs_option}: say which values, or * for any.")
-    argument = checked_text(name_option, name, ARGUMENT_ROOM)
-    parts = [part.strip() for part in _BAR.split(checked_text(globs_option, globs, PATTERN_ROOM))]
+        raise Refused(f"{name_option} needs {globs_option}: give the values that match, or * for any.")
+    argument = checked_text(name_option, name, ARGUMENT_SPACE)
+    parts = [part.strip() for part in _BAR.split(checked_text(globs_option, globs, PATTERN_SPACE))]
     if not all(parts):
-        raise Refused(rf"{globs_option} has an empty part: | separates patterns. For the character itself write \|.")
+        raise Refused(rf"{globs_option} has an empty pattern: | separates patterns. Write \| for the character itself.")
     if len(parts) > MOST_PATTERNS:
-        raise Refused(f"{globs_option} has more than {MOST_PATTERNS} patterns: make several rules.")
-    found = tuple(dict.fromkeys(part.replace(r"\|", "|") for part in parts))
-    for glob in found:
+        raise Refused(f"{globs_option} has more than {MOST_PATTERNS} patterns. Make several rules instead.")
+    alternatives = tuple(dict.fromkeys(part.replace(r"\|", "|") for part in parts))
+    for glob in alternatives:
         _compile(globs_option, glob)
-    return {argument: found}
+    return {argument: alternatives}
 
 
 def _compile(option: str, glob: str) -> None:
     try:
         re.compile(fnmatch.translate(glob))
     except (re.error, OverflowError, RecursionError):
-        raise Refused(f"{option} is no pattern that can be used: check its brackets.") from None
+        raise Refused(f"{option} is not a valid pattern: check its brackets.") from None
 
 
 def _quorum(asked: Asked) -> int:
@@ -162,7 +171,7 @@ def _quorum(asked: Asked) -> int:
     if type(quorum) is not int or not 1 <= quorum <= MOST_PEOPLE:
         raise Refused(f"quorum must be a whole number from 1 to {MOST_PEOPLE}.")
     if quorum > 1 and asked.person is not None and asked.role is None:
-        raise Refused(f"{quorum} people have to accept, but only one person may decide. Name a role, or lower quorum.")
+        raise Refused(f"{quorum} people must accept, but only one person may decide. Name a role, or lower quorum.")
     return quorum
 
 
@@ -172,7 +181,7 @@ def _seconds(option: str, given: object) -> float | None:
     try:
         return _duration.validate_python(given.strip() if isinstance(given, str) else "")
     except ValidationError:
-        raise Refused(f"{option} must be a time {DURATION_HINT}.") from None
+        raise Refused(f"{option} must be a duration {DURATION_HINT}.") from None
 
 
 def _approvers(asked: Asked) -> tuple[str, ...] | None:
@@ -193,4 +202,43 @@ def _nobody_is_asked(asked: Asked, verdict: Verdict) -> None:
         "message": verdict is Verdict.ALLOW and asked.message is not None,
     }
     if set_ := [option for option, is_set in given.items() if is_set]:
-        raise Refused(f"{verdict} asks nobody, so it takes no {', '.join(set_)}: leave that out, or choose ask.")
+        raise Refused(f"{verdict} asks nobody, so {', '.join(set_)} can't be set. Leave that out, or choose ask.")
+
+
+def checked_id(what: str, given: object) -> str:
+    """The id without surrounding spaces. Raises Refused if it cannot be one."""
+    identifier = given.strip() if isinstance(given, str) else ""
+    if not _ID.fullmatch(identifier):
+        raise Refused(f"That is not a {what} id. Choose one of the suggestions.")
+    return identifier
+
+
+def read_arguments(text: str) -> JsonObject:
+    """The arguments of a call as JSON. Raises Refused."""
+    example = 'Write an object such as {"path": "a.txt"}.'
+    try:
+        arguments = json.loads(text, object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite)
+        json.dumps(arguments, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        raise Refused(f"arguments is not valid JSON: {error.msg} at character {error.pos + 1}. {example}") from None
+    except (ValueError, RecursionError, TypeError):
+        raise Refused(
+            f"arguments is nested too deeply, repeats a name, or holds a value that JSON does not allow. {example}"
+        ) from None
+    if not isinstance(arguments, dict):
+        raise Refused(f"arguments is not a JSON object. {example}")
+    return cast(JsonObject, arguments)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("a name twice")
+    return members
+
+
+def _finite(written: str) -> float:
+    value = float(written)
+    if value - value != 0:
+        raise ValueError("not a number")
+    return value

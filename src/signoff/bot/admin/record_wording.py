@@ -1,6 +1,6 @@
-"""Rows of the record in plain words: who or what did it, told apart: people, the clock, restarts, grants, modes, stops.
+"""Rows of the record, worded for people: what happened, and who or what did it (a person, a deadline, a grant, a mode).
 
-Whatever a row holds was once written by somebody, so names, notes and arguments are quoted as code and cut with a mark.
+Everything in a row was once written by somebody, so names, notes and arguments are quoted as code, and a cut is marked.
 A kind that this version does not know is still shown. Pure.
 """
 
@@ -15,47 +15,47 @@ from signoff.bot import quoting
 from signoff.bot.split import size
 from signoff.text.visible import one_line
 
-NOTE_ROOM = 80
-NAME_ROOM = 32
-TOOL_ROOM = 48
-ID_ROOM = 24
-ARGUMENTS_ROOM = 90
+NOTE_SPACE = 80
+NAME_SPACE = 32
+TOOL_SPACE = 48
+ID_SPACE = 24
+ARGUMENTS_SPACE = 90
 PRUNED_TEXT = "arguments no longer kept"
 LATEST = 8.64e12
-"""Later times are not shown by Discord."""
+"""Discord shows no later times."""
 ITSELF = "signoff"
-"""The actor of what no person did."""
+"""The actor of a row that no person caused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
     letter: str
-    """Stands for the kind in a button's id, for ever: never give a letter to another kind."""
+    """Stands for the kind in the ids of posted buttons: never give a letter to another kind."""
     label: str
-    """What it is called in a list to choose from."""
-    words: Callable[[AuditRow], str]
+    """Its name in Discord's list of choices."""
+    wording: Callable[[AuditRow], str]
 
 
-def row_text(row: AuditRow, arguments: str | None, room: int = ARGUMENTS_ROOM) -> str:
-    """One row as two lines of markdown. `arguments` is its masked text; None once that is pruned."""
-    about = [quoted(row.tool, TOOL_ROOM)] if row.tool else []
-    if row.text and room > 0:
-        about.append(PRUNED_TEXT if arguments is None else quoted(arguments, room))
+def row_text(row: AuditRow, arguments: str | None, space: int = ARGUMENTS_SPACE) -> str:
+    """One row as two lines of markdown. `arguments` is its masked text, or None after that was pruned."""
+    about = [quoted(row.tool, TOOL_SPACE)] if row.tool else []
+    if row.text and space > 0:
+        about.append(PRUNED_TEXT if arguments is None else quoted(arguments, space))
     if row.subject:
-        about.append(f"{_subject(row)} {quoted(row.subject, ID_ROOM)}")
+        about.append(f"{_subject(row)} {quoted(row.subject, ID_SPACE)}")
     return f"{_time(row.at)} {what(row)}\n-# {' · '.join([*about, f'row {row.seq}'])}"
 
 
 def what(row: AuditRow) -> str:
-    """What happened and through whom, as one clause."""
+    """Say in one clause what happened and who did it."""
     kind = KINDS.get(row.kind)
-    return kind.words(row) if kind else f"**{quoted(row.kind, NAME_ROOM)}**{_by(row)}{_note(row)}"
+    return kind.wording(row) if kind else f"**{quoted(row.kind, NAME_SPACE)}**{_by(row)}{_note(row)}"
 
 
-def quoted(text: str, room: int) -> str:
-    """Somebody else's words as inline code of about `room` characters at most, escapes included; a cut is marked."""
-    head, mark = (text, "") if len(text) <= room else (text[: room - 1], "…")
-    while size(shown := quoting.code(one_line(head) + mark)) > room + 2:
+def quoted(text: str, space: int) -> str:
+    """Text that somebody else wrote, as inline code of at most about `space` characters; a cut is marked."""
+    head, mark = (text, "") if len(text) <= space else (text[: space - 1], "…")
+    while size(shown := quoting.code(one_line(head) + mark)) > space + 2:
         head, mark = head[: len(head) * 3 // 4], "…"
     return shown
 
@@ -68,28 +68,28 @@ def _subject(row: AuditRow) -> str:
     if row.kind in ("rule_added", "rule_removed"):
         return "rule"
     if row.kind in ("started", "withdrawn", "ran", "failed") and not _detail(row, "request"):
-        return "run"  # nobody was asked about the call
+        return "run"  # the call needed no approval
     return {"revoked": "grant", "paused": "server", "resumed": "server", "stopped": "run"}.get(row.kind, "request")
 
 
 def _detail(row: AuditRow, name: str) -> str:
-    found = row.details.get(name)
-    return found if isinstance(found, str) else ""
+    detail = row.details.get(name)
+    return detail if isinstance(detail, str) else ""
 
 
 def _by(row: AuditRow, word: str = "by") -> str:
-    """` by @Ada`; empty for what no person did."""
+    """` by @Ada`; empty if no person did it."""
     if not row.actor or row.actor == ITSELF:
         return ""
     name = _detail(row, "who")
     if row.actor.isdecimal() and row.actor.isascii() and len(row.actor) <= 20:
-        return f" {word} <@{row.actor}>" + (f" ({quoted(name, NAME_ROOM)})" if name else "")
-    return f" {word} {quoted(name or row.actor, NAME_ROOM)}"
+        return f" {word} <@{row.actor}>" + (f" ({quoted(name, NAME_SPACE)})" if name else "")
+    return f" {word} {quoted(name or row.actor, NAME_SPACE)}"
 
 
 def _note(row: AuditRow, name: str = "note") -> str:
     note = _detail(row, name)
-    return f": {quoted(note, NOTE_ROOM)}" if note else ""
+    return f": {quoted(note, NOTE_SPACE)}" if note else ""
 
 
 def _asked(row: AuditRow) -> str:
@@ -99,19 +99,19 @@ def _asked(row: AuditRow) -> str:
 
 
 def _decided(verb: str) -> Callable[[AuditRow], str]:
-    def words(row: AuditRow) -> str:
+    def wording(row: AuditRow) -> str:
         choice = {"ran": "Confirmed as run", "rerun": "Run again", "skip": "Skipped"}.get(_detail(row, "choice"), verb)
         if by := _by(row):
-            scope = {"session": ", remembered for the conversation", "always": ", remembered for always"}
+            scope = {"session": ", remembered for the conversation", "always": ", always remembered"}
             return f"**{choice}**{by}{scope.get(_detail(row, 'remember'), '')}{_note(row)}"
         note = _detail(row, "note")
         if note.startswith("remembered: "):
             return f"**{choice} by a remembered decision**{_note(row)}"
         if note.startswith("mode "):
-            return f"**{choice} by the operator's mode** {quoted(note.removeprefix('mode '), NAME_ROOM)}"
+            return f"**{choice} by the operator's mode** {quoted(note.removeprefix('mode '), NAME_SPACE)}"
         return f"**{choice} automatically**{_note(row)}"
 
-    return words
+    return wording
 
 
 def _edited(row: AuditRow) -> str:
@@ -121,24 +121,26 @@ def _edited(row: AuditRow) -> str:
 
 
 def _granted(row: AuditRow) -> str:
-    scope = {"session": " for the conversation", "always": " for always"}.get(_detail(row, "scope"), "")
+    scope = {"session": " for the conversation", "always": " for all conversations"}.get(_detail(row, "scope"), "")
     grant = _detail(row, "grant")
-    return f"**Remembered**{_by(row)}{scope}" + (f": grant {quoted(grant, ID_ROOM)}" if grant else "")
+    return f"**Remembered**{_by(row)}{scope}" + (f": grant {quoted(grant, ID_SPACE)}" if grant else "")
 
 
-def _plain(words: str, note: str = "note", *, after: str = "") -> Callable[[AuditRow], str]:
-    return lambda row: f"**{words}**{_by(row)}{after}{_note(row, note)}"
+def _plain(headline: str, note: str = "note", *, after: str = "") -> Callable[[AuditRow], str]:
+    return lambda row: f"**{headline}**{_by(row)}{after}{_note(row, note)}"
 
 
 KINDS: dict[str, Kind] = {
-    "asked": Kind("a", "asked: a card was made", _asked),
-    "vote": Kind("b", "vote: accepted, more are needed", _plain("Vote to accept", after=", more are needed")),
+    "asked": Kind("a", "asked: a card was posted", _asked),
+    "vote": Kind(
+        "b", "vote: accepted, more votes are needed", _plain("Voted to accept", after=", more votes are needed")
+    ),
     "vote_void": Kind("c", "vote void: may no longer decide", _plain("Vote void", after=", who may no longer decide")),
     "edited": Kind("d", "edited before the decision", _edited),
     "approved": Kind("e", "approved", _decided("Approved")),
     "rejected": Kind("f", "rejected", _decided("Rejected")),
     "expired": Kind("g", "timed out", lambda row: f"**Timed out**: nobody decided in time{_note(row)}"),
-    "cancelled": Kind("h", "cancelled: stopped, paused or lost", _plain("Cancelled")),
+    "cancelled": Kind("h", "cancelled: stopped, paused or deleted", _plain("Cancelled")),
     "granted": Kind("i", "remembered: a grant was made", _granted),
     "revoked": Kind("j", "grant revoked", _plain("Grant revoked")),
     "rule_added": Kind("k", "rule added", _plain("Rule added", "rule")),
@@ -147,19 +149,25 @@ KINDS: dict[str, Kind] = {
     "resumed": Kind("n", "server resumed", _plain("Server resumed")),
     "stopped": Kind("o", "run stopped", _plain("Run stopped")),
     "started": Kind("p", "call started", _plain("Call started")),
-    "ran": Kind("q", "call ran to its end", _plain("Call ran to its end")),
+    "ran": Kind("q", "call completed", _plain("Call completed")),
     "failed": Kind("r", "call failed", _plain("Call failed")),
     "arguments_changed": Kind(
-        "s", "not run: arguments changed", lambda row: "**Not run**: the arguments are not those that were approved"
+        "s", "not run: arguments changed", lambda row: "**Not run**: the arguments differ from the approved ones"
     ),
     "operands_changed": Kind(
-        "t", "not run: what it would touch changed", lambda row: "**Not run**: what it would touch has changed since"
+        "t", "not run: its target changed", lambda row: "**Not run**: its target changed after the approval"
     ),
     "chain_broken": Kind(
-        "u", "record damaged", lambda row: "**Record damaged**: earlier rows were cut off or changed. Tell the operator"
+        "u", "record damaged", lambda row: "**Record damaged**: earlier rows were removed or changed. Tell the operator"
     ),
-    "texts_pruned": Kind("v", "old arguments removed", lambda row: "**Old arguments removed** from the record, as set"),
-    "approver_gone": Kind("x", "approver gone while it was open", _plain("An approver is gone", "gone")),
-    "withdrawn": Kind("w", "not started after all", lambda row: "**Not started after all**: it asks first, or waits"),
+    "texts_pruned": Kind(
+        "v", "old arguments removed", lambda row: "**Old arguments removed** from the record, as configured"
+    ),
+    "approver_gone": Kind("x", "approver missing while it was open", _plain("An approver is missing", "gone")),
+    "withdrawn": Kind(
+        "w",
+        "withdrawn: not started after all",
+        lambda row: "**Withdrawn**: the call did not start, because it asks first or waits",
+    ),
 }
-"""Every kind that is known; Discord lets people choose from 25."""
+"""Kind of row -> how it is shown. Discord's list of choices takes 25."""

@@ -1,7 +1,7 @@
-"""Where a turn came from and where it is answered: ids and thread titles. Pure; no Discord objects.
+"""The message that a turn came from, and the title of its thread. Pure; no Discord objects.
 
-A turn's id is `CHANNEL-MESSAGE`, of the message that asked. A replayed event gives the same id, and the channel is at
-hand when a crash came between storing the turn and opening its thread.
+A turn's id is `CHANNEL-MESSAGE` of the mention. A replayed event gives the same id, and the id still names the channel
+if the process ended between storing the turn and opening its thread.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ class Origin:
         return f"{self.channel}-{self.message}"
 
     def opens(self, place: Place) -> bool:
-        """Whether the place is the thread of the asking message, so that it can be opened if it is not there."""
+        """Whether the place is the thread of the mention, which can be opened if it does not exist."""
         return place.channel == self.message
 
 
 def origin(turn_id: str) -> Origin | None:
-    found = _ORIGIN.fullmatch(turn_id)
-    return Origin(found[1], found[2]) if found else None
+    match = _ORIGIN.fullmatch(turn_id)
+    return Origin(match[1], match[2]) if match else None
 
 
 def title(text: str) -> str:
-    """A thread's name from what was asked: one line, no mentions, nothing hidden, within Discord's 100 characters."""
+    """A thread title from the mention's text: one line, no mentions or hidden characters, within Discord's limit."""
     shown = "".join(" " if char.isspace() else "" if is_hidden(char) else char for char in _MARKS.sub(" ", text))
     words = shown.split()
     line = " ".join(words)

@@ -1,6 +1,6 @@
-"""The agent's answer as text with headings, lists, tables and code, in which nothing is a link and nothing is hidden.
+"""The reply as text with headings, lists, tables and code. It has no links and no hidden characters.
 
-Markdown is parsed first and made visible afterwards: only then is an entity such as `&#8238;` the character it names.
+Markdown is parsed first and made visible afterwards: parsing turns an entity such as `&#8238;` into its character.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from rich.padding import Padding
 from signoff.terminal.sanitize import Block
 from signoff.text.visible import visible
 
-SILENT = "I have finished, with nothing to say."
+SILENT = "Done. The model gave no reply text."
 INDENT = 2
-"""Only what is ours begins in the first column, so no answer can pass for a card or a prompt."""
+"""Only our own output begins in the first column, so no reply can pass for a card or a prompt."""
 
 
 class CodeBlock(TextElement):
-    """Code as it is. Choosing a highlighter by a name that the model wrote would be one more thing to trust."""
+    """Code without highlighting: the model names the language, and a highlighter would be one more thing to trust."""
 
     style_name = "markdown.code_block"
 
@@ -30,7 +30,7 @@ class CodeBlock(TextElement):
         yield Block(self.text.plain.rstrip("\n"))
 
 
-class Answer(Markdown):
+class Reply(Markdown):
     elements = {**Markdown.elements, "fence": CodeBlock, "code_block": CodeBlock}  # noqa: RUF012 - rich's own shape
 
     def __init__(self, text: str) -> None:
@@ -39,8 +39,8 @@ class Answer(Markdown):
         self.parsed = _made_visible(parser.parse(text))
 
 
-def render_answer(text: str) -> RenderableType:
-    return Padding(Answer(text.strip() or SILENT), (0, 0, 0, INDENT))
+def render_reply(text: str) -> RenderableType:
+    return Padding(Reply(text.strip() or SILENT), (0, 0, 0, INDENT))
 
 
 def _made_visible(tokens: Sequence[Token]) -> list[Token]:
@@ -49,12 +49,12 @@ def _made_visible(tokens: Sequence[Token]) -> list[Token]:
         for name, value in token.attrs.items():
             token.attrs[name] = _shown(value) if isinstance(value, str) else value
         if token.type == "image":
-            # Nothing is loaded, so the address is what there is to see.
+            # No image is loaded, so its address is shown.
             token.type, token.tag = "text", ""
             token.content = f"[image: {token.content}] ({token.attrs.get('src', '')})"
             token.children = None
         if token.type == "softbreak":
-            token.type = "hardbreak"  # models break lines where they mean it
+            token.type = "hardbreak"  # models break lines on purpose
         if token.children:
             token.children = _made_visible(token.children)
     return list(tokens)

@@ -1,0 +1,213 @@
+"""Clicks on our buttons: each leads to a decision, another page, a private panel or a form.
+
+It knows how to respond, not who may decide: the desk checks that at every click. Nothing raised here goes further:
+discord.py would only log it, and the person would see "This interaction failed" without a reason.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import discord
+
+from signoff.approvals.approvers import objection
+from signoff.approvals.desk import Click, Desk
+from signoff.approvals.edits import Editor
+from signoff.approvals.errors import UnknownRequest
+from signoff.approvals.model import ApprovalRequest, Batch, Choice, RequestState
+from signoff.bot import modals, panels
+from signoff.bot.buttons import Locator, parse, parse_form
+from signoff.bot.card_view import render
+from signoff.bot.responses import PATIENCE, Refresh, Responses, Visit, open_form, refusal, tell, visit
+from signoff.bot.sending import Failure
+from signoff.cards import wording
+from signoff.cards.actions import Offers, remember_actions
+from signoff.cards.forms import form_for
+from signoff.cards.model import Line, Verb
+
+log = logging.getLogger(__name__)
+
+NO_EDIT = "This call can't be edited: {why}."
+NO_REMEMBER: Line = ("A decision about this call can't be remembered. Nothing was decided.",)
+
+
+class Clicks:
+    """Responds to every press of our buttons and to every submitted form."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        refresh: Refresh,
+        now: Callable[[], float],
+        offers: Offers,
+        *,
+        editor: Editor | None = None,
+        patience: float = PATIENCE,
+    ) -> None:
+        self._desk = desk
+        self._editor = editor
+        self._offers = offers
+        self._now = now
+        self.responses = Responses(desk, refresh, now, self._offers, patience)
+        self._forms = modals.Forms(desk, editor, self._offers, self.responses)
+
+    async def click(self, interaction: discord.Interaction[Any], locator: Locator) -> None:
+        try:
+            visitor = visit(interaction)
+            if isinstance(visitor, Visit):
+                await self._press(interaction, visitor, locator)
+            else:
+                await tell(interaction, visitor)
+        except Failure as error:
+            log.warning("a click by %s on %s got no answer: %s", interaction.user, locator.target, error)
+        except Exception:
+            log.exception("a click on %s failed", locator.target)
+
+    async def unclaimed(self, interaction: discord.Interaction[Any]) -> None:
+        """The fallback: submitted forms, and presses of buttons that are deleted from their message, forged or old."""
+        custom_id = (interaction.data or {}).get("custom_id")
+        if interaction.type is discord.InteractionType.modal_submit:
+            if (form := parse_form(custom_id)) is not None:
+                await self._forms.submit(interaction, form)
+        elif interaction.type is discord.InteractionType.component:
+            await self._absent(interaction, parse(custom_id))
+
+    async def _absent(self, interaction: discord.Interaction[Any], locator: Locator | None) -> None:
+        """A press of a button that is not on its message. It may have been there a moment ago, so it counts; but a
+        press that would run something counts only if the card still offers exactly that."""
+        refused: Line | None = wording.UNKNOWN_REQUEST
+        visitor = visit(interaction)
+        if locator is not None and isinstance(visitor, Visit):
+            refused = await self._not_offered(visitor, locator)
+            if refused is None:
+                await self.click(interaction, locator)
+                return
+        try:
+            await tell(interaction, refused or wording.UNKNOWN_REQUEST)
+        except Failure as error:
+            log.info("an unknown component was not answered: %s", error)
+
+    async def _not_offered(self, visit: Visit, locator: Locator) -> Line | None:
+        choice = locator.verb.choice
+        if choice is None or choice.state is not RequestState.APPROVED:
+            return None
+        try:
+            batch = await self._desk.look(locator.target, visit.actor, visit.channel, visit.card)
+            is_open = any(locator.target in (batch.id, r.id) for r in batch.pending)
+            # The desk itself explains what is settled or out of date.
+            heard = not is_open or locator.revision != batch.revision or self._offered(batch, locator)
+        except Exception as error:
+            return refusal(error, visit, locator.target)
+        return None if heard else wording.LOOK_AGAIN
+
+    def _offered(self, batch: Batch, locator: Locator) -> bool:
+        if locator.verb.remember.reach:
+            requests = [r for r in batch.pending if r.id == locator.target]
+            actions = [a for r in requests for a in remember_actions(batch, r, self._offers, locator.page)]
+        else:
+            card = render(batch, self._now(), page=locator.page, offers=self._offers).card
+            # From here it cannot be seen whether the message has the files of this page.
+            actions = [] if card.files else [*card.buttons]
+        drawn = (locator.verb, locator.target, locator.revision, locator.page)
+        return any((a.verb, a.target, a.revision, a.page) == drawn for a in actions)
+
+    async def _press(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
+        choice = locator.verb.choice
+        if choice is not None:
+            await self._decide(interaction, visit, locator, choice)
+        elif locator.verb is Verb.PAGE:
+            await self._turn(interaction, visit, locator)
+        elif locator.verb is Verb.EDIT:
+            await self._open_edit(interaction, visit, locator)
+        else:
+            await self._open(interaction, visit, locator)
+
+    async def _decide(
+        self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator, choice: Choice
+    ) -> None:
+        click = Click(
+            locator.target,
+            choice,
+            visit.actor,
+            visit.channel,
+            visit.card,
+            remember=locator.verb.remember,
+            revision=locator.revision,
+            page=locator.page,
+        )
+        try:
+            outcome = await self.responses.in_time(interaction, self._desk.decide(click))
+        except Exception as error:
+            await tell(interaction, refusal(error, visit, locator.target))
+        else:
+            await self.responses.show(interaction, visit, outcome.batch, locator.target, locator.page)
+
+    async def _turn(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
+        try:
+            batch = await self.responses.in_time(interaction, self._look(visit, locator))
+        except Exception as error:
+            await tell(interaction, refusal(error, visit, locator.target))
+        else:
+            await self.responses.show(interaction, visit, batch, locator.target, locator.page)
+
+    async def _open(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
+        """Open a panel or the form for a reason. Only approvers get one, so that nobody fills it in for nothing."""
+        try:
+            batch = await self.responses.at_once(self._look(visit, locator))
+            request = _decidable(batch, locator)
+        except Exception as error:
+            await tell(interaction, refusal(error, visit, locator.target))
+            return
+        why = objection(visit.actor, request, batch)
+        if request.state is not RequestState.PENDING:
+            await tell(interaction, wording.already_settled(batch, request.id))
+        elif why is not None:
+            await tell(interaction, wording.not_allowed(batch, request.id, why))
+        elif locator.verb is Verb.REASON:
+            await open_form(interaction, modals.reason_form(request, locator.page))
+        elif locator.verb is Verb.MORE and request.held:
+            await self.responses.panel(interaction, visit, self._held_panel(batch, request, locator))
+        elif locator.verb is Verb.MORE:
+            await self.responses.panel(interaction, visit, panels.more(batch, request, self._offers, locator.page))
+        elif not self._offers.may_remember(request):
+            await tell(interaction, NO_REMEMBER)
+        else:
+            panel = panels.remember(batch, request, self._offers, locator.page, self._now())
+            await self.responses.panel(interaction, visit, panel)
+
+    def _held_panel(self, batch: Batch, request: ApprovalRequest, locator: Locator) -> panels.AnyPanel:
+        """The held calls to choose from, or the only one, or the one that was chosen."""
+        if locator.target == batch.id and sum(r.state is RequestState.PENDING for r in batch.held) > 1:
+            return panels.held_calls(batch, locator.page)
+        return panels.held_call(batch, request, self._offers, self._now())
+
+    async def _open_edit(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
+        if self._editor is None:
+            await tell(interaction, wording.UNKNOWN_REQUEST)
+            return
+        asked = self._editor.request(locator.target, visit.actor, visit.channel, visit.card)
+        try:
+            request = await self.responses.at_once(asked)
+        except Exception as error:
+            await tell(interaction, refusal(error, visit, locator.target))
+            return
+        form = form_for(request.call.args)
+        if (why := self._offers.why_no_edit(request)) or form is None:
+            await tell(interaction, (NO_EDIT.format(why=why),))
+        else:
+            await open_form(interaction, modals.edit_form(request, form, locator.page))
+
+    async def _look(self, visit: Visit, locator: Locator) -> Batch:
+        return await self._desk.look(locator.target, visit.actor, visit.channel, visit.card)
+
+
+def _decidable(batch: Batch, locator: Locator) -> ApprovalRequest:
+    """The request that a button is about. The card's own "More…" is about its held calls, the first open one."""
+    located = [r for r in batch.requests if r.id == locator.target]
+    if locator.verb is Verb.MORE and locator.target == batch.id:
+        located = sorted(batch.held, key=lambda r: r.state is not RequestState.PENDING)
+    if not located:
+        raise UnknownRequest("Unknown request.")
+    return located[0]
