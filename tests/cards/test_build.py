@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 
 from signoff.approvals.model import PAGE, Actor, Batch, Choice, RequestState
-from signoff.cards.build import fit_card
+from signoff.cards.actions import Offers
+from signoff.cards.build import build_card, fit_card
 from signoff.cards.model import Style, Tone
 from signoff.errors import CardFailed
+from signoff.text.secrets.masker import Masker
 from tests.rigs.cards import (
     ADMIN,
     FORGERY,
@@ -217,3 +219,14 @@ def test_admin_and_asker_are_people() -> None:
 def test_more_than_anyone_could_review_gives_no_card() -> None:
     with pytest.raises(CardFailed, match="too long"):
         card_of(make_batch(make_request(args={"a": "x" * 300_000}), make_request(2, {"a": "x" * 300_000})))
+
+
+def test_a_diff_that_the_tool_raised_is_shown_and_masked() -> None:
+    request = make_request(
+        metadata={"summary": "rewrites it", "diff": "-old\n+password=hunter2hunter2"}, preview="1 file"
+    )
+    card = build_card(make_batch(request), now=NOW, offers=Offers(masker=Masker(b"k" * 32)))
+    quotes = [quote for call in card.calls for quote in call.quotes]
+    (preview,) = [quote.text for quote in quotes if "-old" in quote.text]
+    assert "1 file" in preview
+    assert "hunter2" not in preview

@@ -99,6 +99,7 @@ async def execute(*command: str, folder: Path, **variables: str) -> str:
     return output
 
 
+@pytest.mark.slow
 async def test_the_discord_py_bot_runs_as_it_is_written(tmp_path: Path) -> None:
     (tmp_path / "bot.py").write_text(block("python", "class Greeting"), encoding="utf-8")
     variables = dict(re.findall(r"export (\w+)=(\S+)", block("sh", "python bot.py")))
@@ -122,6 +123,7 @@ async def test_the_discord_py_bot_runs_as_it_is_written(tmp_path: Path) -> None:
             await process.wait()
 
 
+@pytest.mark.slow
 async def test_the_pytest_example_runs_as_it_is_written(tmp_path: Path) -> None:
     (tmp_path / "bot.py").write_text(block("python", "class Greeting"), encoding="utf-8")
     (tmp_path / "conftest.py").write_text(block("python", "pytest_plugins"), encoding="utf-8")
@@ -130,6 +132,7 @@ async def test_the_pytest_example_runs_as_it_is_written(tmp_path: Path) -> None:
     assert "1 passed" in said
 
 
+@pytest.mark.slow
 async def test_the_client_example_runs_as_it_is_written(tmp_path: Path) -> None:
     (tmp_path / "example.py").write_text(block("python", "Hello everyone"), encoding="utf-8")
     assert await execute("example.py", folder=tmp_path) == "Ada Hello everyone\n"

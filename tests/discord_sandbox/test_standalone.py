@@ -26,6 +26,7 @@ def test_no_file_mentions_signoff() -> None:
     assert [file.name for file in files if re.search("signoff", file.read_text(encoding="utf-8"), re.IGNORECASE)] == []
 
 
+@pytest.mark.slow
 def test_it_starts_without_the_bots_packages() -> None:
     """In a fresh process, the command line loads no part of Signoff and no Discord library."""
     script = (
@@ -76,6 +77,7 @@ def test_signoffs_suggestions_can_be_read(tmp_path: Path) -> None:
         (json.dumps({"steps": [STEP, {"id": "x", "title": 3}]}), "step 1 needs a text for title, short, text, then"),
     ],
 )
+@pytest.mark.slow
 def test_a_file_that_cannot_be_used(tmp_path: Path, text: str | None, problem: str) -> None:
     file = tmp_path / "guide.json"
     if text is not None:

@@ -663,13 +663,13 @@ async def test_a_flood_by_one_person_is_queued_within_limits_and_others_are_serv
     await live.sandbox.join(flo)
     flood = [await live.ask(call("record", value=f"flood {n}"), who="Flo", where="ops") for n in range(12)]
     ops = (await live.sandbox.channel("ops")).id
-    await live.sees(ops, "Too much is waiting")
+    await live.sees(ops, "Too many mentions are queued")
     other = await live.ask(call("free", value="not flooded"), who="Olga", where="ops")
     await live.sees(other.id, "free not flooded")
     await live.rests()
     states = [live.state(asked) for asked in flood]
     assert [states.count(state) for state in ("waiting", "queued", "")] == [3, 5, 4]
-    told = [m for m in await flo.messages(ops) if m.author == "Signoff" and "Too much" in m.text]
+    told = [m for m in await flo.messages(ops) if m.author == "Signoff" and "Too many" in m.text]
     assert len(told) == 1
     for asked in flood[3:8]:
         await live.sees(asked.id, "Queued")
@@ -688,7 +688,7 @@ async def test_a_flood_in_one_thread_is_queued_within_limits(live: Rig) -> None:
     people = [live.people["Olga"], live.people["Ada"]]
     for n in range(9):
         await people[n % 2].say(thread, f"{live.sandbox.mention} {call('free', value=f'in line {n}')}")
-    await live.sees(asked.id, "Too much is waiting")
+    await live.sees(asked.id, "Too many mentions are queued")
     assert not [line for line in live.trace if "in line" in line]
     await settle(live, card)
     await live.sees(asked.id, "free in line 4")

@@ -126,9 +126,10 @@ async def test_three_parallel_calls_are_one_card_and_three_results(stage: Stage)
     )
     asked = await stage.ask("all three", Say(calls=calls), Say("Three done."))
     card = await stage.rig.card(asked.id)
-    assert all(words in card.text for words in ("side by side", "in parallel", "notes.txt"))
+    assert "side by side" in card.text
+    assert "needing no approval: free, guarded" in card.text
     assert "free in parallel" not in stage.rig.trace
-    await stage.rig.people["Ada"].click(card, "Accept all")
+    await stage.rig.people["Ada"].click(card, "Accept")
     await stage.rig.sees(asked.id, "Three done.")
     done = {"record side by side", "free in parallel", "guarded notes.txt"}
     assert {line: stage.rig.trace.count(line) for line in done} == dict.fromkeys(done, 1)

@@ -323,7 +323,8 @@ async def test_modes_answer_without_people_and_say_so(live: CrashingRig, audit: 
     remember = 'remember = "always"'
     await restart(remember, f'{remember}\nmode = "auto_deny"')
     asked = await live.ask('call record {"value": "auto_deny"}; call free {"value": "auto_deny"}')
-    await live.sees(asked.id, "record: rejected", "mode auto_deny")
+    # Nothing of the response was approved, so the call that needs no approval is not run either.
+    await live.sees(asked.id, "record: rejected", "mode auto_deny", "you may call it again")
     await live.ended(asked)
 
     nobody = '\n[[rules]]\ntool = "record"\nverdict = "ask"\napprovers = ["role:1"]\n'
@@ -336,7 +337,7 @@ async def test_modes_answer_without_people_and_say_so(live: CrashingRig, audit: 
     await restart(rules=nobody)
     asked = await live.ask('call record {"value": "no approver"}')
     await live.sees(asked.id, "record: rejected", "nobody may decide")
-    await live.sees(asked.id, "For the admins", r"role\:1")
+    await live.sees(asked.id, "For the admins", "role 1")
     await live.ended(asked)
 
     await restart(remember, f'{remember}\non_no_approver = "approve"', nobody)
@@ -346,7 +347,7 @@ async def test_modes_answer_without_people_and_say_so(live: CrashingRig, audit: 
     assert "nobody may decide record: approved automatically" in live.output
 
     assert [line for line in live.trace if "auto" in line or "appr" in line] == [
-        *("free auto_deny", "record auto_approve", "record approved without"),
+        *("record auto_approve", "record approved without"),
     ]
     rejected = (await order(live, "audit", tool="record", kind="rejected")).text
     assert "Rejected by the operator's mode** `auto_deny`" in rejected

@@ -145,9 +145,9 @@ async def test_two_approvers_decide_a_write_that_one_of_them_edits(live: Launche
         story = [
             r"Rule added by @Ada",
             r"Asked for @Max",
-            r"Vote to accept by @Olga",
+            r"Voted to accept by @Olga",
             r"Arguments edited by @Nina.*1 earlier vote void",
-            r"Vote to accept by @Nina",
+            r"Voted to accept by @Nina",
             r"Approved by @Olga",
             r"Call started",
             r"Call completed",

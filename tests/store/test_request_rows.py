@@ -9,9 +9,8 @@ import pytest
 from signoff.approvals.model import CallKey, Choice, Remember, RequestKind, RequestState, Settlement, Vote
 from signoff.errors import StoreError
 from signoff.store import Store
-from signoff.store.codec import dump_actor
+from signoff.store.codec import dump_actor, load_votes
 from signoff.store.store import Tx
-from signoff.store.vote_codec import load_votes
 from tests.rigs.store_samples import APPROVER, ASKER, a_batch, a_request, settled
 
 

@@ -67,7 +67,7 @@ class Offers:
 
     def may_remember(self, request: ApprovalRequest) -> bool:
         """Only what the panel can quote whole: it offers an accept of its own, whatever the card could show."""
-        if self.grants.widest is Remember.NONE or not may_be_remembered(request) or len(request.preview) > QUOTED:
+        if self.grants.widest is Remember.NONE or not may_be_remembered(request) or len(request.shown_preview) > QUOTED:
             return False
         return len(request.call.tool) <= TOOL_BUDGET and len(self.quoted(request)) <= QUOTED
 
@@ -76,7 +76,7 @@ class Offers:
         if self.masker is not None:
             request = mask_request(request, self.masker)
         args = show(json.dumps(dict(request.call.args), sort_keys=True, ensure_ascii=False, indent=2))
-        said = {TOOLS_WORDS: request.summary, PREVIEW: request.preview}
+        said = {TOOLS_WORDS: request.summary, PREVIEW: request.shown_preview}
         return "\n".join([args, *(f"{name}: {show(text)}" for name, text in said.items() if text)])
 
 

@@ -47,7 +47,7 @@ class CallContents:
             warnings += warnings_in("argument name", [name])
             warnings += warnings_in(argument_place(name), strings_in(args[name]))
         warnings += warnings_in("tool's words", [self.request.summary])
-        return (*warnings, *warnings_in("tool's preview", [self.request.preview]))
+        return (*warnings, *warnings_in("tool's preview", [self.request.shown_preview]))
 
     @cached_property
     def file(self) -> CardFile:
@@ -92,7 +92,7 @@ def _read_call(batch: Batch, request: ApprovalRequest) -> CallContents:
         tool = plain(request.call.tool, 64)
         raise CardFailed(f"The arguments of {tool} cannot be shown: they are not plain JSON.") from error
     summary = [Value(TOOLS_WORDS, request.summary)] if request.summary else []
-    preview = [Value(PREVIEW, request.preview)] if request.preview else []
+    preview = [Value(PREVIEW, request.shown_preview)] if request.shown_preview else []
     return CallContents(batch, request, (*summary, *values, *preview))
 
 

@@ -46,9 +46,9 @@ def request_file(
         lines.append(f"edited by: {_ascii(request.edit.by.name)} ({_ascii(request.edit.by.id)})")
         lines.append(f"arguments before the edit, which do not run: {_ascii(dict(request.edit.original))}")
     lines += [f"warning: {one.text}" for one in warnings]
-    if request.preview:
-        count = request.preview.count("\n") + 1
-        lines += ["", f"Preview, made by the tool, to read, {count} lines:", *_numbered(request.preview)]
+    if request.shown_preview:
+        count = request.shown_preview.count("\n") + 1
+        lines += ["", f"Preview, made by the tool, to read, {count} lines:", *_numbered(request.shown_preview)]
     for name in sorted(call.args):
         value = call.args[name]
         if isinstance(value, str) and ("\n" in value or len(value) > SHORT):

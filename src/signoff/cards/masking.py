@@ -33,13 +33,13 @@ def warnings_about_masks(request: ApprovalRequest) -> list[CardWarning]:
     """Warnings about the masks in a request that `mask_batch` made."""
     args = request.call.args
     before: JsonObject = request.edit.original if request.edit else {}
-    count = count_masks([*strings_in([args, before]), request.summary, request.preview])
+    count = count_masks([*strings_in([args, before]), request.summary, request.shown_preview])
     warnings: list[CardWarning] = []
     if count:
         values, are = ("value", "is") if count == 1 else ("values", "are")
         warnings.append(CardWarning("masks", f"{count} {values} {are} masked: length and a keyed digest are shown"))
     places = {argument_place(name): [name, *strings_in(args[name])] for name in sorted(args)}
-    places |= {"tool's words": [request.summary], "tool's preview": [request.preview]}
+    places |= {"tool's words": [request.summary], "tool's preview": [request.shown_preview]}
     places["arguments before the edit"] = list(strings_in(before))
     for where, texts in places.items():
         if _imitated(texts):
@@ -59,10 +59,10 @@ def _imitated(texts: Iterable[str]) -> bool:
 def mask_request(request: ApprovalRequest, masker: Masker) -> ApprovalRequest:
     """Where anything of it is masked, its digests are keyed; else they stay as the record has them, to be compared."""
     call, settlement, edit = request.call, request.settlement, request.edit
-    summary, preview = masker.mask_foreign(request.summary), masker.mask_foreign(request.preview)
+    summary, preview = masker.mask_foreign(request.summary), masker.mask_foreign(request.shown_preview)
     call = replace(call, args=masker.mask_args(call.args))
     edit = replace(edit, original=masker.mask_args(edit.original)) if edit else None
-    if (call, edit, summary, preview) != (request.call, request.edit, request.summary, request.preview):
+    if (call, edit, summary, preview) != (request.call, request.edit, request.summary, request.shown_preview):
         call = replace(call, digest=masker.mask_digest(call.digest))
         edit = replace(edit, original_digest=masker.mask_digest(edit.original_digest)) if edit else None
     return replace(

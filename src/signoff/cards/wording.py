@@ -172,7 +172,7 @@ def answer(batch: Batch, target: str) -> Line:
 def remember_lines(batch: Batch, request: ApprovalRequest, terms: GrantTerms, now: float) -> list[Line]:
     """The exact reach of a remembered decision. The caller quotes the tool and its arguments."""
     asked: Line = (", if ", person(batch.asker), " asks") if depends_on_asker(request) else ()
-    said = " and with what the tool says about them" if request.summary or request.preview else ""
+    said = " and with what the tool says about them" if request.summary or request.shown_preview else ""
     until: Line = (", until ", Moment(now + terms.seconds), f" and at most {terms.uses} times")
     always = "in this direct conversation" if batch.place.is_direct else "in every conversation of this server"
     lines: list[Line] = [

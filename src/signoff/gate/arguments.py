@@ -47,14 +47,16 @@ def fix(tool: ToolsetTool[Any], args: dict[str, Any], context: Any = None) -> Fi
             continue
         tried.append(text)
         shown = _in_order(tool, json.loads(text))
-        try:
-            again = tool.args_validator.validate_json(json.dumps(shown), context=context)
-        except ValidationError as error:
-            problem = f"the tool does not accept them as JSON: {first_problem(error)}"
-            continue
-        if _dump(tool, again, mode) == text:
-            return Fixed(shown, again)
-        problem = "validating them a second time gives other arguments"
+        # A default need not be of its argument's type (`name: str = None`), so it may have to be left to the tool.
+        for given in (shown, _without_defaults(shown, tool.tool_def.parameters_json_schema)):
+            try:
+                again = tool.args_validator.validate_json(json.dumps(given), context=context)
+            except ValidationError as error:
+                problem = problem or f"the tool does not accept them as JSON: {first_problem(error)}"
+                continue
+            if _is_same(_dump(tool, again, mode), text):
+                return Fixed(shown, again)
+            problem = "validating them a second time gives other arguments"
     raise ValueError(problem or "bytes that are not text")
 
 
@@ -119,6 +121,45 @@ def _in_order(tool: ToolsetTool[Any], args: dict[str, Any]) -> dict[str, Any]:
     """The tool's own order first, then the rest by name: an order that the model cannot choose."""
     own = [name for name in tool.tool_def.parameters_json_schema.get("properties", {}) if name in args]
     return {name: args[name] for name in [*own, *(name for name in args if name not in own)]}
+
+
+def _is_same(one: str | None, other: str) -> bool:
+    """Whether two texts are the same JSON: 1 and 1.0 are one number."""
+    if one is None or one == other:
+        return one == other
+    return canonical(_numbers(json.loads(one))) == canonical(_numbers(json.loads(other)))
+
+
+def _numbers(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _numbers(item) for key, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_numbers(item) for item in cast("list[Any]", value)]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _without_defaults(value: Any, schema: Any, definitions: Any = None) -> Any:
+    """The JSON without the values that the schema names as defaults, at any depth."""
+    definitions = schema.get("$defs", {}) if definitions is None else definitions
+    schema = definitions.get(str(schema.get("$ref", "")).rpartition("/")[2], schema)
+    if isinstance(value, list):
+        items = schema.get("items")
+        plain = isinstance(items, dict)
+        return [_without_defaults(item, items, definitions) if plain else item for item in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    schema = next((option for option in _options(schema, definitions) if "properties" in option), schema)
+    known: dict[str, Any] = schema.get("properties", {})
+    kept: dict[str, Any] = {}
+    for name, item in cast("dict[str, Any]", value).items():
+        field = known.get(name, {})
+        if "default" not in field or canonical(field["default"]) != canonical(item):
+            kept[name] = _without_defaults(item, field, definitions)
+    return kept
+
+
+def _options(schema: Any, definitions: Any) -> list[Any]:
+    return [definitions.get(str(one.get("$ref", "")).rpartition("/")[2], one) for one in schema.get("anyOf", ())]
 
 
 def _object(value: Mapping[Any, Any], mode: BytesMode) -> dict[str, Any]:

@@ -42,9 +42,8 @@ from signoff.gate import wording
 from signoff.gate.arguments import Fixed, fix, seal_of
 from signoff.gate.book import Ask, CallBook, Go, Replay, Settled
 from signoff.gate.declarations import declaration, is_independent, is_read_only
-from signoff.gate.order import StartOrder
 from signoff.gate.pending_call import Attempt, CallInfo, CallTool, PendingCall, Preview, preview
-from signoff.gate.tool_slots import ToolOverran, ToolSlots
+from signoff.gate.tool_slots import StartOrder, ToolOverran, ToolSlots
 from signoff.gate.toolsets import GatedToolset, Seal, source_of
 from signoff.gate.transcript import response_of, said
 from signoff.turns.model import CallState

@@ -9,9 +9,8 @@ from dataclasses import replace
 from signoff.approvals.grants import Grant
 from signoff.approvals.model import Choice, Pause
 from signoff.approvals.server_rules import ServerRule
-from signoff.store.codec import dump_actor, load_actor
+from signoff.store.codec import dump_actor, dump_rule, load_actor, load_rule
 from signoff.store.database import Database, Row
-from signoff.store.vote_codec import dump_rule, load_rule
 
 _GRANT = "id, key, server, conversation, tool, args, choice, given_by, at, expires, uses_left, revoked"
 

@@ -19,9 +19,19 @@ from signoff.approvals.model import (
     Settlement,
     ToolCall,
 )
-from signoff.store.codec import dump_actor, dump_object, dump_strings, load_actor, load_object, load_strings
+from signoff.store.codec import (
+    dump_actor,
+    dump_edit,
+    dump_object,
+    dump_strings,
+    dump_votes,
+    load_actor,
+    load_edit,
+    load_object,
+    load_strings,
+    load_votes,
+)
 from signoff.store.database import Database, Row, Value
-from signoff.store.vote_codec import dump_edit, dump_votes, load_edit, load_votes
 
 _BATCH = """id, turn, server, channel, conversation, asker_seen, opened, deadline, words, already_ran, card,
     card_final, revision, remind_at, ping"""
