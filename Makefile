@@ -1,5 +1,7 @@
 # Two commands do everything: `make run` and `make test`. Both set up .venv, and need only Python 3.11, pip and make.
 PYTHON ?= python3
+# Compiled modules are kept: without them every process of a test compiles the whole program again.
+unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv
 BIN := $(VENV)/bin
 # RUNS: .venv can run Signoff. READY: it also has the tools for the checks and the tests.
