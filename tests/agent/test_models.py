@@ -58,6 +58,7 @@ def test_a_model_needs_its_key_and_then_is_built(monkeypatch: pytest.MonkeyPatch
     assert model.model_name == name.split(":")[1]
 
 
+@pytest.mark.slow
 def test_any_server_of_the_chat_protocol_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
     model = choose_model("openai-chat:anything")

@@ -84,13 +84,17 @@ def test_the_kept_text_of_each_row_is_compared() -> None:
     assert (finding.seq, finding.what) == (1, "its kept text was changed")
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_rows() -> None:
-    def peak(count: int) -> int:
+    def once(count: int) -> int:
         tracemalloc.start()
         assert check(rows(count)).intact
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         return most
 
-    peak(10)
+    def peak(count: int) -> int:
+        """The least of several: the measuring of coverage allocates, too, when it pleases."""
+        return min(once(count) for _ in range(3))
+
     assert peak(5000) < peak(500) + 20_000

@@ -68,6 +68,7 @@ async def test_a_role_is_judged_as_it_is_at_the_click(rig: Rig) -> None:
     assert "APPROVED" in accepted.updated.text
 
 
+@pytest.mark.slow
 async def test_two_hundred_clicks_get_one_outcome_and_two_hundred_answers(rig: Rig, ada: Person) -> None:
     """Attack 11."""
     olga = await rig.sandbox.person("Olga")
@@ -158,6 +159,7 @@ async def test_a_failing_desk_is_said_and_decides_nothing(rig: Rig, ada: Person)
     assert again.updated is not None
 
 
+@pytest.mark.slow
 async def test_a_slow_desk_still_gets_its_answer_out(rig: Rig, ada: Person, max_: Person) -> None:
     batch, seen = await show(rig, make_batch(await rig.place(), await rig.asker()))
     await rig.sandbox.settings(interaction_deadline=2.0)

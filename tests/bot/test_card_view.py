@@ -94,6 +94,7 @@ HEAVY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calls", [1, 3, 8])
 @pytest.mark.parametrize("kind", list(HEAVY))
 async def test_a_heavy_card_uses_the_room_and_not_more(kind: str, calls: int) -> None:

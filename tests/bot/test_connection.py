@@ -91,6 +91,7 @@ async def test_a_gateway_that_is_not_there(pointed: None) -> None:
     assert time.monotonic() - started < 60
 
 
+@pytest.mark.slow
 async def test_a_gateway_that_is_not_a_gateway(pointed: None, webpage: int) -> None:
     point_at(None, f"ws://127.0.0.1:{webpage}")
     assert "DISCORD_GATEWAY_URL" in await failure()

@@ -145,6 +145,7 @@ def test_a_card_says_how_many_of_its_calls_may_have_run() -> None:
 # -- size -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_ten_calls_with_thirty_hostile_arguments_fit() -> None:
     args = {f"{i:02}\u202e" + "n" * 200: "\u202e\n`" * 300 for i in range(30)}
     requests = [make_request(i, args, tool="t" * 500, metadata={"summary": "s" * 5000}) for i in range(1, 11)]

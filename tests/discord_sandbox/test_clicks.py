@@ -172,6 +172,7 @@ async def test_member_in_an_interaction_has_roles_and_permissions(bot: Bot, sand
         await (await sandbox.person("Otto")).click(shown, "b")
 
 
+@pytest.mark.slow
 async def test_two_hundred_clicks_at_once_each_get_their_answer(bot: Bot, sandbox: SandboxClient) -> None:
     shown = await post(bot, sandbox, row(ui.Button(label="b", custom_id="b")), content="x")
     count = iter(range(1000))

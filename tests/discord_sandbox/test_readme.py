@@ -86,11 +86,12 @@ def test_every_public_function_and_method_has_a_docstring() -> None:
 
 
 async def execute(*command: str, folder: Path, **variables: str) -> str:
+    outside = {name: value for name, value in os.environ.items() if not name.startswith(("SLIPCOVER", "PYTEST"))}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *command,
         cwd=folder,
-        env=os.environ | variables,
+        env=outside | variables,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )

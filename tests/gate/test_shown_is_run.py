@@ -251,6 +251,7 @@ async def test_accepted_calls_start_in_the_order_of_the_card(kind: str, bench: B
     assert started == ["first", "second", "third"]
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("independent", [("first", "second"), ("first",), ("second",)])
 async def test_tools_that_are_marked_as_independent_neither_wait_nor_are_waited_for(

@@ -111,7 +111,7 @@ def test_the_version_is_written_once() -> None:
 def test_every_supported_python_is_tested_with_the_same_command() -> None:
     job = yaml.safe_load(read(".github/workflows/test.yml"))["jobs"]["test"]
     assert job["strategy"]["matrix"]["python"] == PYTHONS
-    assert [step["run"].split(" PYTHON=")[0] for step in job["steps"] if "run" in step] == ["make test"]
+    assert [step["run"].split(" PYTHON=")[0] for step in job["steps"] if "run" in step] == ["make checks", "make test"]
     named = [line.rpartition(" ")[2] for line in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", line)]
     assert named == PYTHONS
     assert PROJECT["requires-python"] == f">={PYTHONS[0]}"

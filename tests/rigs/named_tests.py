@@ -61,7 +61,7 @@ def problem(file: str, name: str, root: Path = TESTS) -> str | None:
         nested = any(isinstance(node, Function) and node.name == name for node in ast.walk(at.tree))
         return f"{file}::{name} is inside a class, a function or an if" if nested else f"{file}::{name} does not exist"
     for where, node in [*_module_parts(at), *_parts(at, at.functions[name], root, set())]:
-        if excuse := _excuse(at, node):
+        if excuse := _excuse(node):
             return f"{file}::{name} may be left out: {excuse} in {where}"
     return None
 
@@ -88,19 +88,21 @@ def _parts(at: Module, function: Function, root: Path, seen: set[tuple[Path, str
                 yield node.id, at.values[node.id]
         elif isinstance(node, ast.Call) and _last(node.func) == "usefixtures":
             names |= {str(one.value) for one in node.args if isinstance(one, ast.Constant)}
+    places = _places(at.path, root)
     if function.name.startswith("test_"):
-        names |= {name for place in _places(at, root) for name, one in place.functions.items() if _autouse(one)}
+        names |= {name for place in places for name, one in place.functions.items() if _autouse(one)}
     for name in names - {function.name}:
-        for place in _places(at, root):
+        for place in places:
             if found := _resolve(place, name):
                 yield from _parts(*found, root, seen)
                 break
 
 
-def _places(at: Module, root: Path) -> list[Module]:
+@cache
+def _places(file: Path, root: Path) -> list[Module]:
     """Where pytest looks for a fixture: the file, then every conftest.py above it."""
-    above = [folder / "conftest.py" for folder in at.path.parents if folder == root or root in folder.parents]
-    return [at, *(module(path) for path in above if path.is_file() and path != at.path)]
+    above = [folder / "conftest.py" for folder in file.parents if folder == root or root in folder.parents]
+    return [module(file), *(module(path) for path in above if path.is_file() and path != file)]
 
 
 def _resolve(at: Module, name: str) -> tuple[Module, Function] | None:
@@ -112,6 +114,7 @@ def _resolve(at: Module, name: str) -> tuple[Module, Function] | None:
     return None
 
 
+@cache
 def _autouse(function: Function) -> bool:
     return any(
         isinstance(node, ast.keyword) and node.arg == "autouse" and getattr(node.value, "value", False) is True
@@ -120,7 +123,8 @@ def _autouse(function: Function) -> bool:
     )
 
 
-def _excuse(at: Module, node: ast.AST) -> str | None:
+@cache
+def _excuse(node: ast.AST) -> str | None:
     """The first word in this piece of source that leaves a test out."""
     for part in ast.walk(node):
         if isinstance(part, ast.Attribute) and part.attr in EXCUSES and _of_pytest(part.value):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -23,6 +24,8 @@ def url(request: pytest.FixtureRequest, database: Path) -> str:
 
 
 @pytest.fixture
-async def store(url: str) -> AsyncIterator[Store]:
+async def store(url: str, database: Path, new_database: Path) -> AsyncIterator[Store]:
+    database.parent.mkdir()
+    shutil.copy(new_database, database)
     async with await Store.open(url) as store:
         yield store

@@ -67,6 +67,7 @@ async def test_rows_of_work_that_failed_leave_no_gap(store: Store) -> None:
     assert [(r.seq, r.kind) for r in await store.run(lambda tx: tx.audit_page("s1"))] == [(2, "kept"), (1, "kept")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wanted", FILTERS, ids=str)
 def test_pages_are_newest_first_without_holes_and_take_milliseconds(large: Tx, wanted: dict[str, str]) -> None:
     everything = large.audit_page("s3", limit=100_000)

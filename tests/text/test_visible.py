@@ -108,6 +108,7 @@ def test_plain_has_no_markup_and_is_bounded(text: str, budget: int) -> None:
     assert not set(shown) & set('`*~|<>@#[]\n"')
 
 
+@pytest.mark.slow
 def test_every_format_and_space_character_of_unicode_is_covered() -> None:
     for code in range(0x110000):
         char = chr(code)

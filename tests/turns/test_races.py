@@ -15,7 +15,7 @@ from signoff.errors import StoreError
 from signoff.turns.model import TurnState, Waiting
 from signoff.turns.pausing import Pausing
 from tests.conftest import ADA, SERVER, make_batch, make_call, make_request
-from tests.turns.test_driver import Office, batch_of, in_thread, office
+from tests.turns.test_driver import FINISH, Office, batch_of, in_thread, office
 from tests.turns.test_pausing import pausing
 
 __all__ = ["office", "pausing"]
@@ -109,10 +109,10 @@ async def test_the_sweeper_survives_anything(office: Office, monkeypatch: pytest
 
     monkeypatch.setattr(office.desk, "expire_due", broken)
     turn = in_thread(1)
-    batch = batch_of(turn)
+    batch = batch_of(turn, deadline=office.clock.at)
     await office.driver.recover()
-    await office.asked(turn, batch)
-    office.clock.at += 1000
+    office.runner.script(turn, Waiting(batch), FINISH)
+    await office.take(turn)
 
     async def settled() -> bool:
         return (await office.batch(batch)).settled

@@ -61,6 +61,7 @@ def swap(place: Path, target: Path, stop: threading.Event, swaps: list[int]) -> 
             aside.rename(place)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "path"), [("folder", "folder/secret.txt"), ("secret.txt", "secret.txt")])
 def test_a_link_swapped_in_at_any_moment_leads_nowhere(rig: FileRig, name: str, path: str) -> None:
     outside = rig.root.parent / "outside"

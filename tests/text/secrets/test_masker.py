@@ -327,6 +327,7 @@ TEXT = st.lists(st.sampled_from(PIECES) | st.text(max_size=12) | st.text("aA1=:\
 TEXTS = TEXT.map("".join)
 
 
+@pytest.mark.slow
 @given(TEXTS)
 @settings(deadline=None, max_examples=300)
 def test_only_runs_of_harmless_characters_ever_vanish(text: str) -> None:
@@ -338,6 +339,7 @@ def test_only_runs_of_harmless_characters_ever_vanish(text: str) -> None:
             position = text.index(part, position) + len(part)
 
 
+@pytest.mark.slow
 @given(TEXTS)
 @settings(deadline=None, max_examples=300)
 def test_masking_twice_is_masking_once(text: str) -> None:
@@ -387,6 +389,7 @@ HARD += [
 LONG = 500_000 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 100_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", HARD)
 def test_long_texts_of_anything_are_no_trouble(piece: str) -> None:
     """Ten times the text may cost forty times as much, no more: it grows in a line, not in a square."""
