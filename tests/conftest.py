@@ -24,7 +24,7 @@ from tests.rigs.no_processes import GUARD
 TESTS = Path(__file__).parent
 SLOW_FOLDERS = {"e2e", "page"}
 
-pytest_plugins = ["discord_sandbox.pytest_plugin"]
+pytest_plugins = ["discord_sandbox.pytest_plugin", "tests.rigs.driver_office", "tests.rigs.gate_bench"]
 
 SERVER = "900000000000000001"
 PLACE = Place(SERVER, "700000000000000001", "700000000000000001")

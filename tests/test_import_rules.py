@@ -1,8 +1,9 @@
-"""The import rules of pyproject.toml hold for files and packages that do not exist yet."""
+"""The import rules of pyproject.toml hold for files and packages that do not exist yet; and those of the tests hold."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,6 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LINT = Path(sys.executable).parent / "lint-imports"
-pytestmark = pytest.mark.slow
 
 NEW_FILES = {
     "signoff/cards/brand_new.py": "discord",
@@ -47,11 +47,13 @@ def lint(folder: Path, files: dict[str, str]) -> tuple[int, str]:
     return ended.returncode, ended.stdout + ended.stderr
 
 
+@pytest.mark.slow
 def test_the_source_keeps_the_rules_and_allowed_imports_pass(tmp_path: Path) -> None:
     code, output = lint(tmp_path, ALLOWED)
     assert code == 0, output
 
 
+@pytest.mark.slow
 def test_a_forbidden_import_breaks_the_rules_wherever_it_is_new(tmp_path: Path) -> None:
     code, output = lint(tmp_path, NEW_FILES)
     assert code != 0
@@ -60,8 +62,16 @@ def test_a_forbidden_import_breaks_the_rules_wherever_it_is_new(tmp_path: Path) 
         assert f"{importer} -> {imported}" in output, output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["signoff/brand_new_file.py", "signoff/brand_new_package/__init__.py"])
 def test_a_new_module_without_a_layer_breaks_the_rules(name: str, tmp_path: Path) -> None:
     code, output = lint(tmp_path, {name: "json"})
     assert code != 0
     assert "brand_new" in output
+
+
+def test_no_test_imports_from_another_test() -> None:
+    """Several tests share a helper by having it in `rigs`; otherwise nobody finds it."""
+    imports = re.compile(r"^from tests\.[\w.]*\btest_\w+ import", re.MULTILINE)
+    files = list((ROOT / "tests").rglob("*.py"))
+    assert [str(file) for file in files if imports.search(file.read_text(encoding="utf-8"))] == []

@@ -65,3 +65,12 @@ def test_a_fixture_in_a_conftest_above_is_read(tmp_path: Path) -> None:
 
 def test_a_file_that_is_lost_is_noticed(tmp_path: Path) -> None:
     assert problem("test_none.py", "test_it", tmp_path) == "test_none.py does not exist"
+
+
+def test_a_fixture_in_a_plugin_that_a_conftest_names_is_read(tmp_path: Path) -> None:
+    root = tmp_path / "tests"
+    (root / "rigs").mkdir(parents=True)
+    (root / "rigs" / "numbers.py").write_text(SKIPPING)
+    (root / "conftest.py").write_text('pytest_plugins = ["tests.rigs.numbers"]\n')
+    (root / "test_one.py").write_text("def test_it(a): ...")
+    assert problem("test_one.py", "test_it", root) is not None

@@ -9,10 +9,8 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, UserPro
 from signoff.approvals.model import Choice
 from signoff.turns.model import Finished, Step, TurnState
 from tests.conftest import PLACE, make_turn
-from tests.gate.test_gate import Bench, bench, protected
+from tests.rigs.gate_bench import Bench, protected
 from tests.rigs.scripted import calls
-
-__all__ = ["bench"]
 
 
 async def end(bench: Bench, step: Step) -> None:

@@ -12,10 +12,8 @@ from signoff.errors import TurnFailed
 from signoff.store import Store
 from signoff.turns.model import Step
 from tests.conftest import HandClock
-from tests.gate.test_gate import Bench, bench, protected
+from tests.rigs.gate_bench import Bench, protected
 from tests.rigs.scripted import calls
-
-__all__ = ["bench"]
 
 LIMIT = 3
 ROUNDS = 10

@@ -10,14 +10,11 @@ import pytest
 
 from signoff.approvals.desk import Click, Desk, Modes
 from signoff.approvals.errors import AlreadySettled, NotAllowed, UnknownRequest
-from signoff.approvals.model import Batch, Choice, Outcome, RequestKind, RequestState
+from signoff.approvals.model import Choice, Outcome, RequestKind, RequestState
 from signoff.errors import StoreError
 from signoff.store import Store
 from tests.conftest import ADA, MAX, OLGA, PLACE, HandClock, make_batch, make_request
-
-
-async def opened(desk: Desk, batch: Batch) -> asyncio.Future[Batch]:
-    return desk.watch(await desk.store.run(lambda tx: desk.open(tx, batch)))
+from tests.rigs.desk import opened
 
 
 @pytest.fixture

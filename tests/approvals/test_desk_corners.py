@@ -26,15 +26,12 @@ from signoff.approvals.model import (
 from signoff.approvals.ports import Revised
 from signoff.store import Store
 from signoff.turns.model import Finished, Waiting
-from tests.approvals.test_desk import opened
 from tests.conftest import ADA, PLACE, HandClock, make_batch, make_call, make_request
-from tests.gate.test_gate import Bench, batch_of, bench
-from tests.gate.test_revised_calls import accept, edit
+from tests.rigs.desk import opened
+from tests.rigs.driver_office import Office, in_thread
+from tests.rigs.gate_bench import Bench, accept, batch_of, edit
 from tests.rigs.people import BY_ROLE, HandDirectory, HandReviser
 from tests.rigs.scripted import calls
-from tests.turns.test_driver import Office, in_thread, office
-
-__all__ = ["bench", "office"]
 
 AFTER = {"path": "b.txt"}
 ASKS = Ruling(Verdict.ASK, "a rule")

@@ -14,8 +14,8 @@ from signoff.approvals.events import FAILED, aside
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Choice, Remember
 from signoff.store import Store
-from tests.approvals.test_desk import opened
 from tests.conftest import ADA, PLACE, HandClock, make_batch, make_call, make_request
+from tests.rigs.desk import opened
 from tests.rigs.people import BY_ROLE, HandDirectory
 
 Events = list[dict[str, Any]]

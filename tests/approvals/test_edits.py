@@ -19,8 +19,8 @@ from signoff.approvals.model import (
     Verdict,
 )
 from signoff.approvals.ports import Revised
-from tests.approvals.test_desk import opened
 from tests.conftest import ADA, MAX, OLGA, PLACE, HandClock, make_batch, make_call, make_request
+from tests.rigs.desk import opened
 from tests.rigs.people import BY_ROLE, GRACE, HandDirectory, HandReviser
 
 AFTER = {"path": "b.txt"}

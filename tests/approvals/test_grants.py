@@ -23,8 +23,8 @@ from signoff.approvals.model import (
     RequestState,
 )
 from signoff.store import Store
-from tests.approvals.test_desk import opened
 from tests.conftest import ADA, MAX, OLGA, PLACE, HandClock, make_batch, make_call, make_request
+from tests.rigs.desk import opened
 from tests.rigs.people import BY_ROLE, GRACE, HandDirectory
 
 ELSEWHERE = Place(PLACE.server, "700000000000000002", "700000000000000002")

@@ -17,8 +17,8 @@ from signoff.approvals.errors import AlreadySettled, AlreadyVoted, NotAllowed, R
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import ApprovalRequest, Batch, Choice, Remember, RequestState, Settlement
 from signoff.store import Store
-from tests.approvals.test_desk import opened
 from tests.conftest import ADA, MAX, OLGA, PLACE, HandClock, make_batch, make_call, make_request
+from tests.rigs.desk import opened
 from tests.rigs.people import GRACE, HandDirectory, HandReviser
 
 APPROVED, REJECTED, EXPIRED = RequestState.APPROVED, RequestState.REJECTED, RequestState.EXPIRED

@@ -12,8 +12,8 @@ from signoff.approvals.desk import Click, Desk, Modes
 from signoff.approvals.errors import AlreadySettled
 from signoff.approvals.model import DIRECT, Batch, Choice, Place, RequestKind, RequestState
 from signoff.store import Store
-from tests.approvals.test_desk import opened
 from tests.conftest import ADA, MAX, OLGA, PLACE, HandClock, make_batch, make_request
+from tests.rigs.desk import opened
 from tests.rigs.people import BY_ROLE, HandDirectory, kinds
 
 OTHER = ("role:800000000000000009",)

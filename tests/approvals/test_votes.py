@@ -12,8 +12,8 @@ from signoff.approvals.desk import Click, Desk, Modes
 from signoff.approvals.errors import AlreadySettled, AlreadyVoted, NotAllowed
 from signoff.approvals.model import Actor, Batch, Choice, Outcome, RequestKind, RequestState, Settlement
 from signoff.store import Store
-from tests.approvals.test_desk import opened
 from tests.conftest import ADA, MAX, OLGA, PLACE, HandClock, make_batch, make_request
+from tests.rigs.desk import opened
 from tests.rigs.people import BY_ROLE, GRACE, ROLE, HandDirectory, kinds
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import discord
@@ -11,18 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from signoff.approvals.model import Actor, Batch, Choice, Place, RequestKind
+from signoff.approvals.model import Batch, Choice, RequestKind
 from signoff.bot.buttons import CUSTOM_ID, ApprovalButton, Locator, parse
 from signoff.bot.card_view import ApprovalView, Rendered, render
-from signoff.bot.split import size
 from signoff.cards.model import Verb
-from tests.bot.test_quoting import ATTACKS
 from tests.rigs.bot_fakes import make_batch, make_request, settled
 from tests.rigs.discord_markdown import live, read, shown
-
-PLACE = Place("1", "2", "2")
-MAX = Actor("100", "Max @everyone", "1")
-ADA = Actor("200", "**Ada**\n# x", "1", manages_server=True)
+from tests.rigs.drawn_cards import ADA, MAX, PLACE, texts, within_limits
+from tests.rigs.hostile_text import ATTACKS
 
 strings = st.one_of(st.sampled_from([a + "FORGED" for a in ATTACKS]), st.text(max_size=300), st.text(max_size=9000))
 values = st.one_of(strings, st.integers(), st.none(), st.lists(strings, max_size=3))
@@ -36,34 +31,6 @@ requests = st.lists(
     min_size=1,
     max_size=8,
 )
-
-
-def components(rendered: Rendered) -> Iterator[dict[str, Any]]:
-    def walk(parts: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        for part in parts:
-            yield part
-            yield from walk(part.get("components", []))
-
-    return walk(rendered.view.to_components())
-
-
-def texts(rendered: Rendered) -> list[str]:
-    return [part["content"] for part in components(rendered) if part["type"] == 10]
-
-
-def buttons(rendered: Rendered) -> list[dict[str, Any]]:
-    return [part for part in components(rendered) if part["type"] == 2]
-
-
-def within_limits(rendered: Rendered) -> None:
-    assert sum(size(text) for text in texts(rendered)) <= 4000
-    assert rendered.view.content_length() <= 4000
-    assert all(text for text in texts(rendered))
-    assert len(list(components(rendered))) <= 40
-    assert len(rendered.card.files) <= 10
-    for button in buttons(rendered):
-        assert 1 <= len(button["label"]) <= 80
-        assert len(button["custom_id"]) <= 100
 
 
 def endings(batch: Batch) -> list[Batch]:

@@ -8,25 +8,10 @@ from dataclasses import replace
 import pytest
 
 from discord_sandbox import Person
-from discord_sandbox.seen import Outcome, SeenMessage
 from signoff.approvals.model import Choice, RequestKind, RequestState
 from tests.rigs.bot import Rig, show, until
+from tests.rigs.bot_answers import drawn, private, states
 from tests.rigs.bot_fakes import make_batch, make_request
-
-
-def private(answer: Outcome) -> str:
-    assert answer.reply is not None, answer.raw
-    assert answer.reply.ephemeral
-    return answer.reply.text
-
-
-def drawn(answer: Outcome) -> SeenMessage:
-    assert answer.updated is not None, answer.raw
-    return answer.updated
-
-
-def states(rig: Rig, batch_id: str) -> list[RequestState]:
-    return [r.state for r in rig.desk.batches[batch_id].requests]
 
 
 async def test_each_of_ten_calls_is_decided_by_itself(rig: Rig, ada: Person) -> None:

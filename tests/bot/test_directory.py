@@ -11,8 +11,8 @@ from discord_sandbox import Person
 from signoff.approvals.model import RequestState
 from signoff.bot.directory import DiscordDirectory
 from signoff.bot.people import pings
-from tests.bot.test_decisions import drawn, private
 from tests.rigs.bot import Rig, show
+from tests.rigs.bot_answers import drawn, private
 from tests.rigs.bot_fakes import make_batch, make_request
 
 

@@ -13,12 +13,9 @@ from discord_sandbox.modals import inputs
 from discord_sandbox.seen import Outcome
 from signoff.approvals.model import RequestState
 from signoff.cards.actions import Offers
-from signoff.text.secrets.masker import Masker
-from tests.bot.test_decisions import drawn, private, states
 from tests.rigs.bot import Rig, show
+from tests.rigs.bot_answers import MASKER, drawn, private, states
 from tests.rigs.bot_fakes import EchoReviser, make_batch, make_request
-
-MASKER = Masker(b"0123456789abcdef0123456789abcdef")
 
 
 def fields(answer: Outcome) -> dict[str, Any]:

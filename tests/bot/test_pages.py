@@ -14,9 +14,9 @@ from signoff.bot.buttons import parse
 from signoff.bot.card_view import render
 from signoff.cards.actions import Offers
 from signoff.cards.model import Verb
-from tests.bot.test_card_view import ADA, MAX, PLACE, buttons, components, texts, within_limits
-from tests.bot.test_quoting import ATTACKS
 from tests.rigs.bot_fakes import make_batch, make_request, settled
+from tests.rigs.drawn_cards import ADA, MAX, PLACE, buttons, components, texts, within_limits
+from tests.rigs.hostile_text import ATTACKS
 
 EVERYTHING = Offers(edit=True, grants=GrantTerms(Remember.ALWAYS))
 DIFF = "--- a.txt\n+++ a.txt\n@@ -1 +1 @@\n-old\n+new"

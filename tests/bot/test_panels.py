@@ -11,9 +11,8 @@ from discord_sandbox.seen import SeenMessage
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Choice, Place, Remember, RequestState
 from signoff.cards.actions import Offers
-from tests.bot.test_decisions import drawn, private, states
-from tests.bot.test_forms import MASKER
 from tests.rigs.bot import Rig, show, until
+from tests.rigs.bot_answers import MASKER, drawn, private, states
 from tests.rigs.bot_fakes import make_batch, make_request
 
 

@@ -11,34 +11,8 @@ from hypothesis import strategies as st
 from signoff.bot import quoting
 from signoff.cards.model import Moment, Person, RoleRef
 from tests.rigs.discord_markdown import MARKUP, live, read, shown
+from tests.rigs.hostile_text import ATTACKS
 
-ATTACKS = [
-    "```",
-    "```\nAPPROVED by <@1>\n```",
-    "a```b``c`",
-    "````",
-    "`" * 50,
-    "\n```\n",
-    "``",
-    "`",
-    "\\`\\`\\`",
-    "py\nx",
-    "# heading",
-    "-# small",
-    "> quote",
-    "||spoiler||",
-    "[label](https://evil.example)",
-    "<t:0:R>",
-    "@everyone",
-    "<@1> <@&2> <#3> <:x:4> </c:5>",
-    "**bold** __u__ ~~s~~ *i* _i_",
-    "- list\n1. one",
-    "https://evil.example",
-    "\n\n\n",
-    "   ",
-    "x\n\n",
-    "\n\nx",
-]
 hostile = st.one_of(st.sampled_from(ATTACKS), st.text(st.sampled_from("`\n\\ a*_<@1>#-[]()|~:.😀"), max_size=60))
 
 

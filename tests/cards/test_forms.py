@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from signoff.cards.forms import FIELD_BUDGET, LABEL_BUDGET, Form, NotReadable, form_for, written
 from signoff.text.visible import is_hidden
-from tests.cards.test_properties import ARGS
+from tests.rigs.any_arguments import ARGS
 
 
 def untouched(form: Form, args: Any) -> Any:

@@ -16,6 +16,7 @@ from signoff.cards.build import build_card, fit_card
 from signoff.cards.layout import cost
 from signoff.cards.model import Action, Card
 from signoff.text.visible import is_hidden
+from tests.rigs.any_arguments import ARGS, TEXT
 from tests.rigs.cards import (
     NOW,
     arguments_of_file,
@@ -28,17 +29,6 @@ from tests.rigs.cards import (
     trusted_strings,
 )
 
-ANY_CHAR = st.characters(blacklist_categories=())
-NASTY = st.sampled_from(
-    ["\u202e", "\n" * 30, "x\n" * 200, "`" * 9, "\\u{202E}", "\u0301" * 9, "@everyone", "xn--pple-43d.com"]
-)
-TEXT = st.text(ANY_CHAR, max_size=30) | st.lists(NASTY | st.text(ANY_CHAR, max_size=9), max_size=6).map("".join)
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
-    max_leaves=12,
-)
-ARGS = st.dictionaries(TEXT, JSON, max_size=8)
 BUDGET = st.sampled_from([0, 50, 300, 900, 2400, 20_000])
 OVERHEAD = {1: 4474, 2: 7395, 3: 9373, 4: 11457}
 """The most that all but the quoted parts may take, by the number of calls."""

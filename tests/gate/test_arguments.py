@@ -23,11 +23,8 @@ from signoff.approvals.policy import Policy, Rule
 from signoff.gate.arguments import as_json
 from signoff.turns.model import Finished
 from tests.conftest import ADA, PLACE
-from tests.gate.test_gate import Bench, batch_of, bench
-from tests.gate.test_revised_calls import edit
+from tests.rigs.gate_bench import Bench, batch_of, edit
 from tests.rigs.scripted import calls
-
-__all__ = ["bench"]
 
 
 class Transfer(BaseModel):

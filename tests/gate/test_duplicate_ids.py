@@ -9,10 +9,8 @@ from pydantic_ai import RunContext, Tool
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
 from signoff.turns.model import Finished
-from tests.gate.test_gate import Bench, bench  # noqa: F401 - a fixture
+from tests.rigs.gate_bench import Bench
 from tests.rigs.scripted import calls
-
-# ruff: noqa: F811 - a fixture is asked for by its name
 
 
 def repeat_the_first_id(ctx: RunContext[Any], **_: Any) -> None:

@@ -7,18 +7,11 @@ from pathlib import Path
 import pytest
 
 from signoff.agent.tools import builtin_tools
-from signoff.approvals.desk import Desk
 from signoff.approvals.model import Choice
-from signoff.store import Store
 from signoff.turns.model import Finished, Waiting
-from tests.conftest import PLACE, HandClock
-from tests.gate.test_gate import Bench, batch_of
+from tests.conftest import PLACE
+from tests.rigs.gate_bench import Bench, batch_of
 from tests.rigs.scripted import calls
-
-
-@pytest.fixture
-def bench(store: Store, clock: HandClock) -> Bench:
-    return Bench(store, clock, Desk(store, clock))
 
 
 def writing(content: str, path: str = "notes.txt") -> tuple[str, dict[str, str]]:

@@ -23,11 +23,8 @@ from signoff.errors import StoreError, TurnFailed
 from signoff.gate.tool_slots import ToolSlots
 from signoff.turns.model import Finished, TurnState
 from tests.conftest import ADA, PLACE
-from tests.gate.test_gate import Bench, batch_of, bench, protected
-from tests.gate.test_revised_calls import Shelf
+from tests.rigs.gate_bench import Bench, Shelf, batch_of, protected
 from tests.rigs.scripted import calls
-
-__all__ = ["bench"]
 
 
 async def cancelled(*args: Any, **named: Any) -> Any:

@@ -5,80 +5,28 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent, ApprovalRequired, RunContext, Tool
+from pydantic_ai import ApprovalRequired, RunContext, Tool
 from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls, NativeTool, PrepareTools
 from pydantic_ai.exceptions import CallDeferred, ModelRetry
 from pydantic_ai.native_tools import WebSearchTool
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ExternalToolset, WrapperToolset
 
-from signoff.agent.runner import AgentRunner, Limits
-from signoff.approvals.desk import Click, Desk, Modes
-from signoff.approvals.model import Batch, Choice, Remember, RequestKind, RequestState, Verdict
+from signoff.agent.runner import Limits
+from signoff.approvals.desk import Click, Modes
+from signoff.approvals.model import Choice, Remember, RequestKind, RequestState, Verdict
 from signoff.approvals.policy import Context, Policy, Rule
 from signoff.errors import StoreError, TurnFailed
 from signoff.gate.tool_slots import ToolSlots
 from signoff.store import Store
-from signoff.turns.model import CallRecord, CallState, Finished, Step, Turn, TurnState, Waiting
-from tests.conftest import ADA, PLACE, HandClock, make_turn
-from tests.rigs.scripted import Answer, Box, Script, calls
-
-
-@dataclass
-class Bench:
-    """One turn, driven by hand."""
-
-    store: Store
-    clock: HandClock
-    desk: Desk
-    box: Box = field(default_factory=Box)
-    turn: Turn = field(default_factory=make_turn)
-    script: Script = field(default_factory=lambda: Script(["done"]))
-    runner: AgentRunner | None = None
-
-    async def start(self, answers: list[Answer], tools: list[Any], **options: Any) -> Step:
-        self.script = Script(answers)
-        settings = {name: options.pop(name) for name in ("policy", "hold", "limits", "slots") if name in options}
-        agent = Agent(self.script.model(), instructions="Be brief.", tools=tools, **options)
-        self.runner = AgentRunner(agent, self.store, self.clock, **settings)
-        await self.store.run(lambda tx: tx.insert_turn(self.turn))
-        await self.store.run(lambda tx: tx.move(self.turn.id, TurnState.QUEUED, TurnState.RUNNING))
-        return await self.advance()
-
-    async def advance(self) -> Step:
-        assert self.runner
-        turn = await self.store.run(lambda tx: tx.turn(self.turn.id))
-        assert turn
-        step = await self.runner.advance(turn)
-        if isinstance(step, Waiting):
-            await self.store.run(lambda tx: self.desk.open(tx, step.batch))
-        return step
-
-    async def decide(self, step: Step, choice: Choice, target: int | None = None) -> Step:
-        assert isinstance(step, Waiting)
-        where = step.batch.id if target is None else step.batch.requests[target].id
-        shown = await self.store.run(lambda tx: tx.batch(step.batch.id))
-        assert shown
-        await self.desk.decide(Click(where, choice, ADA, PLACE.channel, revision=shown.revision))
-        return await self.advance()
-
-
-@pytest.fixture
-def bench(store: Store, clock: HandClock) -> Bench:
-    return Bench(store, clock, Desk(store, clock))
-
-
-def protected(box: Box, name: str = "danger") -> Tool:
-    return Tool(box.tool(name), requires_approval=True)
-
-
-def batch_of(step: Step) -> Batch:
-    assert isinstance(step, Waiting)
-    return step.batch
+from signoff.turns.model import CallRecord, CallState, Finished, Step, TurnState, Waiting
+from tests.conftest import ADA, PLACE, make_turn
+from tests.rigs.gate_bench import Bench, batch_of, protected
+from tests.rigs.scripted import Answer, calls
 
 
 async def test_a_protected_call_waits_and_runs_once_after_accept(bench: Bench) -> None:

@@ -19,10 +19,8 @@ from signoff.gate.dry_run import DryRun
 from signoff.store import Store
 from signoff.text.secrets.masker import Masker
 from tests.conftest import ADA, MAX, PLACE, make_batch, make_request
-from tests.gate.test_gate import Bench, batch_of, bench, protected
+from tests.rigs.gate_bench import Bench, batch_of, protected
 from tests.rigs.scripted import calls
-
-__all__ = ["bench"]
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 OTHER = "ghp_" + "Z9y8X7w6V5u4T3s2R1q0P9o8N7m6L5k4J3i2"

@@ -14,13 +14,10 @@ from signoff.gate.tool_slots import ToolSlots
 from signoff.turns.model import Finished, TurnState, Waiting
 from signoff.turns.pausing import Pausing
 from tests.conftest import ADA, PLACE, SERVER
-from tests.gate.test_gate import Bench, batch_of, bench
-from tests.gate.test_revised_calls import Shelf
+from tests.rigs.driver_office import Office, in_thread
+from tests.rigs.driver_office import batch_of as card_of
+from tests.rigs.gate_bench import Bench, Shelf, batch_of
 from tests.rigs.scripted import calls
-from tests.turns.test_driver import Office, in_thread, office
-from tests.turns.test_driver import batch_of as card_of
-
-__all__ = ["bench", "office"]
 
 ALLOWED = Ruling(Verdict.ALLOW, "nothing against it")
 

@@ -17,29 +17,16 @@ from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
 
 from signoff.agent.runner import AgentRunner
 from signoff.approvals.desk import Click
-from signoff.approvals.edits import Editor
 from signoff.approvals.errors import Refused
 from signoff.approvals.model import CallKey, Choice, RequestKind, RequestState, Verdict
 from signoff.approvals.policy import Policy, Rule
 from signoff.gate.book import Go
 from signoff.gate.dry_run import DryRun
-from signoff.gate.pending_call import CallInfo, Preview, call_info
-from signoff.turns.model import CallRecord, CallState, Finished, Step, TurnState, Waiting
+from signoff.gate.pending_call import CallInfo, Preview
+from signoff.turns.model import CallRecord, CallState, Finished, TurnState, Waiting
 from tests.conftest import ADA, MAX, PLACE, make_turn
-from tests.gate.test_gate import Bench, batch_of, bench, protected
+from tests.rigs.gate_bench import Bench, Shelf, accept, batch_of, edit, protected
 from tests.rigs.scripted import Script, calls
-
-__all__ = ["bench"]
-
-
-async def edit(bench: Bench, step: Step, args: dict[str, Any], which: int = 0) -> None:
-    assert bench.runner
-    request = batch_of(step).requests[which]
-    await Editor(bench.desk, bench.runner).edit(request.id, args, request.call.digest, ADA, PLACE.channel, None)
-
-
-async def accept(bench: Bench, step: Step) -> Step:
-    return await bench.decide(step, Choice.ACCEPT)
 
 
 async def test_an_edited_call_runs_once_with_the_edited_arguments_and_the_model_is_told(bench: Bench) -> None:
@@ -120,26 +107,6 @@ async def test_edited_arguments_that_a_layer_changes_are_not_run(bench: Bench) -
     await edit(bench, step, {"value": "y"})
     await accept(bench, step)
     assert bench.box.ran == []
-
-
-class Shelf:
-    """A thing with a state that a tool changes, previews and checks."""
-
-    def __init__(self) -> None:
-        self.state = "before"
-        self.written: list[str] = []
-        self.infos: list[CallInfo | None] = []
-
-    def tool(self) -> Tool[Any]:
-        def put(ctx: RunContext[Any], value: str) -> str:
-            self.infos.append(call_info(ctx))
-            self.written.append(value)
-            return "put"
-
-        async def preview(ctx: RunContext[Any], value: str) -> Preview:
-            return Preview(f"- {self.state}\n+ {value}", {"shelf": self.state})
-
-        return Tool(put, requires_approval=True, metadata={"preview": preview})
 
 
 async def test_a_preview_is_part_of_the_request_and_the_tool_learns_where_it_runs(bench: Bench) -> None:

@@ -40,11 +40,9 @@ from typing_extensions import TypedDict
 from signoff import ApprovalDecision, ApprovalRequest, Policy, Rule, Verdict, run_with_approval
 from signoff.approvals.digest import canonical
 from signoff.gate.arguments import _is_same, as_json  # pyright: ignore[reportPrivateUsage]
-from tests.gate.test_gate import Bench, bench
 from tests.rigs.both_gates import KINDS, one, play_both
+from tests.rigs.gate_bench import Bench
 from tests.rigs.scripted import Box, Script, calls
-
-__all__ = ["bench"]
 
 both = pytest.mark.parametrize("kind", KINDS)
 

@@ -17,11 +17,8 @@ from signoff.config.schema import parse_config
 from signoff.gate.dry_run import DryRun
 from signoff.gate.pending_call import Preview
 from tests.conftest import ADA, MAX, PLACE, make_batch, make_request
-from tests.gate.test_gate import Bench, batch_of, bench, protected
-from tests.gate.test_revised_calls import accept
+from tests.rigs.gate_bench import Bench, accept, batch_of, protected
 from tests.rigs.scripted import calls
-
-__all__ = ["bench"]
 
 STRICT = Rule("danger", Verdict.ASK, approvers=("role:5",), timeout=60.0, quorum=2, four_eyes=True, message="Slowly.")
 

@@ -13,7 +13,7 @@ from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Choice, Remember
 from signoff.turns.model import Waiting
 from tests.conftest import ADA, PLACE
-from tests.gate.test_gate import Bench
+from tests.rigs.gate_bench import Bench
 from tests.rigs.scripted import Script, calls
 
 KINDS = ("bot", "library")

@@ -100,9 +100,13 @@ def _parts(at: Module, function: Function, root: Path, seen: set[tuple[Path, str
 
 @cache
 def _places(file: Path, root: Path) -> list[Module]:
-    """Where pytest looks for a fixture: the file, then every conftest.py above it."""
+    """Where pytest looks for a fixture: the file, then every conftest.py above it, then the plugins that those name."""
     above = [folder / "conftest.py" for folder in file.parents if folder == root or root in folder.parents]
-    return [module(file), *(module(path) for path in above if path.is_file() and path != file)]
+    found = [module(file), *(module(path) for path in above if path.is_file() and path != file)]
+    named = [one.values["pytest_plugins"] for one in found if "pytest_plugins" in one.values]
+    names = [str(node.value) for value in named for node in ast.walk(value) if isinstance(node, ast.Constant)]
+    plugins = [root.parent.joinpath(*name.split(".")).with_suffix(".py") for name in names]
+    return [*found, *(module(path) for path in plugins if path.is_file())]
 
 
 def _resolve(at: Module, name: str) -> tuple[Module, Function] | None:

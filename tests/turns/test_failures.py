@@ -22,11 +22,8 @@ from signoff.turns import messages
 from signoff.turns.model import HistoryEntry, Turn, TurnState, Waiting
 from signoff.turns.pausing import Pausing
 from tests.conftest import ADA, HandClock
+from tests.rigs.driver_office import Office, batch_of, in_thread
 from tests.rigs.scripted import Box, Script, calls
-from tests.turns.test_driver import Office, batch_of, hurry, in_thread, office
-from tests.turns.test_pausing import pausing
-
-__all__ = ["hurry", "office", "pausing"]
 
 LOCKED = StoreError("The database failed and nothing of this step was kept: another program holds the database.")
 

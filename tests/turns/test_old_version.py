@@ -20,8 +20,8 @@ from signoff.store.audit_file import open_audit_file
 from signoff.turns.driver import Driver
 from signoff.turns.model import Turn, TurnState
 from signoff.turns.pausing import Pausing
+from tests.rigs.driver_office import RecordingFrontEnd
 from tests.rigs.old_version import unpack
-from tests.turns.test_driver import RecordingFrontEnd
 
 LAB = "1572009570723692551"
 OTHER = "1572009570723692559"

@@ -14,18 +14,7 @@ from signoff.store import Store
 from signoff.turns.model import Turn, TurnState, Waiting
 from signoff.turns.pausing import Pausing
 from tests.conftest import ADA, MAX, SERVER, HandClock, make_turn
-from tests.turns.test_driver import FINISH, Office, batch_of, in_thread, office
-
-__all__ = ["office"]
-
-
-def halts_of(office: Office) -> Pausing:
-    return Pausing(office.store, office.desk, office.runner, office.driver, office.clock)
-
-
-@pytest.fixture
-def pausing(office: Office) -> Pausing:
-    return halts_of(office)
+from tests.rigs.driver_office import FINISH, Office, batch_of, halts_of, in_thread
 
 
 async def test_a_pause_cancels_open_cards_and_holds_their_runs_until_resumed(office: Office, pausing: Pausing) -> None:

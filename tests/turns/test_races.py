@@ -15,10 +15,7 @@ from signoff.errors import StoreError
 from signoff.turns.model import TurnState, Waiting
 from signoff.turns.pausing import Pausing
 from tests.conftest import ADA, SERVER, make_batch, make_call, make_request
-from tests.turns.test_driver import FINISH, Office, batch_of, in_thread, office
-from tests.turns.test_pausing import pausing
-
-__all__ = ["office", "pausing"]
+from tests.rigs.driver_office import FINISH, Office, batch_of, in_thread
 
 
 async def test_a_pause_that_crosses_a_resume_holds(office: Office, pausing: Pausing) -> None:

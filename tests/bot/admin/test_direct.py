@@ -13,8 +13,8 @@ from discord_sandbox.seen import Outcome
 from signoff.approvals.grants import Grant
 from signoff.approvals.model import DIRECT, Actor
 from signoff.bot.access import Access
-from tests.bot.admin.test_rules import COMMANDS
 from tests.rigs.admin import AdminRig, idle, private  # noqa: F401 - fixtures
+from tests.rigs.admin_commands import COMMANDS
 
 # ruff: noqa: F811 - a fixture is asked for by its name
 

@@ -14,27 +14,13 @@ from signoff.bot.admin import responses
 from signoff.bot.client import SignoffClient
 from signoff.errors import StoreError
 from tests.rigs.admin import AdminRig, FakeAdministration, admin, idle, private  # noqa: F401 - fixtures
+from tests.rigs.admin_commands import COMMANDS
 from tests.rigs.bot import until
 
 # ruff: noqa: F811 - a fixture is asked for by its name
 
 ANSWERING = ("CommandTree-invoker", "discord.py: on_interaction")
 """How the library names the tasks in which a command and a press are answered."""
-COMMANDS: dict[str, dict[str, Any]] = {
-    "protect": {"tool": "delete_file"},
-    "unprotect": {"rule": "abc123"},
-    "policy": {},
-    "test": {"tool": "delete_file"},
-    "grants": {},
-    "revoke": {"grant": "abc123"},
-    "pending": {},
-    "audit": {},
-    "pause": {},
-    "resume": {},
-    "stop": {},
-}
-
-
 # Who may
 
 
