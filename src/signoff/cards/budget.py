@@ -17,7 +17,7 @@ BUDGET = 2400
 REASON_BUDGET = 240
 """Characters for all reasons together that people gave for their decisions. The record holds the full text."""
 LABEL_BUDGET = 28
-"""The longest label of ours."""
+"""Characters of our longest label."""
 DIGEST_BUDGET = 12
 ID_BUDGET = 16
 PEOPLE_BUDGET = VOTERS * (NAME_BUDGET + 5) + 10
