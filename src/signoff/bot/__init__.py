@@ -1,1 +1,1 @@
-"""Signoff in Discord: the only room that imports discord."""
+"""Signoff in Discord: the only package that imports discord."""

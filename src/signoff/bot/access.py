@@ -1,4 +1,4 @@
-"""Who may ask: a pure decision on plain ids. It knows no Discord objects, and not who may decide."""
+"""Who may ask: a pure decision on plain ids. This module knows neither Discord objects nor who may decide."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Access:
     dm_users: frozenset[str] = frozenset()
 
     def refusal(self, actor: Actor, channels: frozenset[str]) -> str | None:
-        """The reason why this person may not ask here, worded for them; None if they may.
+        """Say why this person may not ask here; None if they may.
 
         `channels` holds the ids of this place: the channel, and for a thread its parent too.
         """

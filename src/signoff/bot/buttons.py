@@ -1,10 +1,10 @@
-"""Our buttons, and the ids of buttons and forms. An id is a locator: it says where, and it gives nobody any right.
+"""Our buttons, and the ids of buttons and forms. An id only locates a request or a batch; it gives nobody any right.
 
 A button's id is `signoff:VERB:TARGET:REVISION:PAGE`: the choice, the request or batch, and the
 revision and page that the card showed. An id that does not match exactly is not ours. A form's id names the request,
 and for an edit the digest of its arguments, so that a process can handle a form that an earlier process opened.
 
-All buttons are DynamicItems, which work after a restart. A view that mixed them with plain items would lose that.
+All buttons are DynamicItems, which work after a restart. A view that also held plain items would not.
 """
 
 from __future__ import annotations

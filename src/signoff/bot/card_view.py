@@ -1,6 +1,6 @@
 """ApprovalView: a Card as a Components V2 message, with buttons that work after a restart.
 
-It has no wording of its own and decides nothing: the desk checks at the click who may press a button.
+The view has no wording of its own and decides nothing: the desk checks at the click who may press a button.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Rendered:
 def render(
     batch: Batch, now: float, *, can_attach: bool = True, page: int = 0, offers: Offers | None = None
 ) -> Rendered:
-    """Render a page of the card within Discord's limits. Text that does not fit is in a file, never cut here."""
+    """Render a page of the card within Discord's limits. Nothing is cut here: text that does not fit is in a file."""
     card = fit_card(batch, now=now, limit=MAX_TEXT, size=_measure, can_attach=can_attach, page=page, offers=offers)
     try:
         view = ApprovalView(card)
@@ -84,7 +84,7 @@ def render(
 
 
 def _measure(card: Card) -> int:
-    """The size as Discord counts it: text with all its markup."""
+    """Measure the card as Discord counts it: the text with all its markup."""
     calls = (_call(call) for call in card.calls)
     return sum(size(text) for text in (_head(card), *calls, _words(card), *_tail(card)))
 

@@ -1,6 +1,6 @@
 """Clicks on our buttons: each leads to a decision, another page, a private panel or a form.
 
-It knows how to respond, not who may decide: the desk checks that at every click. Nothing raised here goes further:
+This module knows how to respond, not who may decide: the desk checks that at every click. It lets no error escape:
 discord.py would only log it, and the person would see "This interaction failed" without a reason.
 """
 
@@ -66,7 +66,7 @@ class Clicks:
             log.exception("a click on %s failed", locator.target)
 
     async def unclaimed(self, interaction: discord.Interaction[Any]) -> None:
-        """The fallback: submitted forms, and presses of buttons that are deleted from their message, forged or old."""
+        """Handle submitted forms, and presses of buttons that are no longer on their message, because old or forged."""
         custom_id = (interaction.data or {}).get("custom_id")
         if interaction.type is discord.InteractionType.modal_submit:
             if (form := parse_form(custom_id)) is not None:
@@ -75,8 +75,11 @@ class Clicks:
             await self._absent(interaction, parse(custom_id))
 
     async def _absent(self, interaction: discord.Interaction[Any], locator: Locator | None) -> None:
-        """A press of a button that is not on its message. It may have been there a moment ago, so it counts; but a
-        press that would run something counts only if the card still offers exactly that."""
+        """Handle a press of a button that is not on its message.
+
+        The button may have been there a moment ago, so the press counts. But a press that would run something counts
+        only if the card still offers exactly that.
+        """
         refused: Line | None = wording.UNKNOWN_REQUEST
         visitor = visit(interaction)
         if locator is not None and isinstance(visitor, Visit):
@@ -96,7 +99,7 @@ class Clicks:
         try:
             batch = await self._desk.look(locator.target, visit.actor, visit.channel, visit.card)
             is_open = any(locator.target in (batch.id, r.id) for r in batch.pending)
-            # The desk itself explains what is settled or out of date.
+            # If the request is settled or out of date, the desk refuses the press and explains why.
             heard = not is_open or locator.revision != batch.revision or self._offered(batch, locator)
         except Exception as error:
             return refusal(error, visit, locator.target)
@@ -108,7 +111,7 @@ class Clicks:
             actions = [a for r in requests for a in remember_actions(batch, r, self._offers, locator.page)]
         else:
             card = render(batch, self._now(), page=locator.page, offers=self._offers).card
-            # From here it cannot be seen whether the message has the files of this page.
+            # This code cannot tell whether the message has the files of this page.
             actions = [] if card.files else [*card.buttons]
         drawn = (locator.verb, locator.target, locator.revision, locator.page)
         return any((a.verb, a.target, a.revision, a.page) == drawn for a in actions)
@@ -178,7 +181,7 @@ class Clicks:
             await self.responses.panel(interaction, visit, panel)
 
     def _held_panel(self, batch: Batch, request: ApprovalRequest, locator: Locator) -> panels.AnyPanel:
-        """The held calls to choose from, or the only one, or the one that was chosen."""
+        """Return the list of held calls to choose from, or the panel of the only one or the chosen one."""
         if locator.target == batch.id and sum(r.state is RequestState.PENDING for r in batch.held) > 1:
             return panels.held_calls(batch, locator.page)
         return panels.held_call(batch, request, self._offers, self._now())
@@ -204,7 +207,7 @@ class Clicks:
 
 
 def _decidable(batch: Batch, locator: Locator) -> ApprovalRequest:
-    """The request that a button is about. The card's own "More…" is about its held calls, the first open one."""
+    """Return the request that a button is about. For the card's own "More…" it is the first open held call."""
     located = [r for r in batch.requests if r.id == locator.target]
     if locator.verb is Verb.MORE and locator.target == batch.id:
         located = sorted(batch.held, key=lambda r: r.state is not RequestState.PENDING)

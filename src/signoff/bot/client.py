@@ -100,7 +100,7 @@ class Bot:
         await run_client(self.client, token, self._prepare)
 
     async def _prepare(self) -> None:
-        """Between login and connection: buttons are known before the first click, and stored work is recovered."""
+        """Register the buttons before the first click, and recover stored work. Runs between login and connection."""
         self.client.add_dynamic_items(ApprovalButton)
         if self.tree is not None:
             self.client.add_dynamic_items(RecordButton)
@@ -116,7 +116,7 @@ class Bot:
         await self.mentions.hear(message)
 
     async def on_interaction(self, interaction: discord.Interaction[Any]) -> None:
-        """A button that is on its message has claimed the press by now; see `ApprovalButton.from_custom_id`."""
+        """Handle a press. A button on its message has already claimed it; see `ApprovalButton.from_custom_id`."""
         button = interaction.extras.get(CLAIMED)
         if isinstance(button, ApprovalButton):
             await self.clicks.click(interaction, button.locator)

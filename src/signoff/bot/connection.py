@@ -1,4 +1,4 @@
-"""Logging in and staying connected. Each failure is one line that says what to do. Knows only discord.py's client.
+"""Log in and stay connected. Each failure is one line that says what to do. Knows only discord.py's client.
 
 A gateway connection that drops later is not a failure: discord.py resumes or reconnects by itself.
 """

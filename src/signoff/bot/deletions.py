@@ -1,7 +1,7 @@
 """Deletions in Discord: of cards, of their threads and channels, and of roles that may decide.
 
-Open requests of a deleted card are cancelled, and a missing approver is named on the card; people are told of both.
-Only the desk knows which message is a card, what is open, and who may decide, so everything here asks the desk.
+Open requests of a deleted card are cancelled, and a missing approver is named on the card. A notice reports both.
+Only the desk knows which message is a card, which requests are open, and who may decide, so this module asks the desk.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GOES_ON = "Calls that were already accepted still run."
 
 
 def said(batch: Batch, what: str) -> str:
-    """The notice. Calls accepted before the deletion still run, and the person who deleted the card must know that."""
+    """Word the notice. It warns the person who deleted the card that calls accepted before the deletion still run."""
     accepted = any(request.state is RequestState.APPROVED for request in batch.requests)
     return " ".join([SAID.format(what=what), *([GOES_ON] if accepted else [])])
 
@@ -111,7 +111,7 @@ class DeletedCards:
 
 
 class MissingApprovers:
-    """Roles and people who may decide, and no longer exist while a card is open: the card says so, and a notice too.
+    """Reports approvers that go missing while a card is open, on the card and in a notice.
 
     Without a privileged intent, Discord does not report people who leave. The desk notices them at the start, or when
     their vote is counted.
@@ -130,7 +130,7 @@ class MissingApprovers:
         try:
             changed = await self._desk.recheck_approvers(naming)
         except Exception:
-            # This lets nobody decide: a missing approver cannot click, and the deadline ends the rest.
+            # This is safe: a missing approver cannot click, and the deadline ends requests that nobody can decide.
             log.exception("could not check for missing approvers")
             return
         for batch in changed:

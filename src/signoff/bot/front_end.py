@@ -1,6 +1,7 @@
 """How the driver reaches people in Discord: cards, replies, notices, typing. Implements `turns.ports.FrontEnd`.
 
-Each method needs only ids, works before the gateway is connected, and may be repeated. It decides nothing about turns.
+Each method needs only ids, works before the gateway is connected, and may be repeated. The front end decides nothing
+about turns.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class DiscordFrontEnd:
         self._client = client
         self._now = now
         self.offers = offers
-        """What cards offer beyond accept and reject."""
+        """The actions that cards offer beyond accept and reject."""
         self.deleted = DeletedChannels()
         """Channels and threads that a reply must not open again."""
 
@@ -54,11 +55,11 @@ class DiscordFrontEnd:
         return await self._post(batch, nonce("card", batch.turn, batch.id))
 
     async def repost_card(self, batch: Batch) -> str:
-        """A repetition for the same old card posts nothing new."""
+        """Post the card as a new message. Repeating this for the same old message posts nothing new."""
         return await self._post(batch, nonce("card", batch.turn, batch.id, "instead of", batch.card_message))
 
     async def remind(self, batch: Batch) -> None:
-        """A reminder that cannot be posted is only logged: nothing depends on it."""
+        """Post a reminder. A reminder that cannot be posted is only logged: nothing depends on it."""
         whom = pings(batch) if batch.ping else ()
         text = " ".join([quoting.line(reminder(batch)) + ".", *(quoting.line((one,)) for one in whom)])
         mentions = discord.AllowedMentions(
@@ -94,11 +95,11 @@ class DiscordFrontEnd:
         await self._change(batch, lambda card: self._draw(batch, card, page))
 
     async def retire_card(self, batch: Batch) -> None:
-        """The old message stays, without content or buttons: deleting it would cancel the card's requests."""
+        """Replace the card in the old message with one line. Deleting the message would cancel the card's requests."""
         await self._change(batch, lambda card: self._edit(batch, card, panels.said(MOVED), []))
 
     async def reply(self, turn: Turn, text: str) -> None:
-        """Raises NotDelivered if the reply reached nobody; the driver then posts it later."""
+        """Post the reply. Raises NotDelivered if it reached nobody; the driver then posts it later."""
         key = ("reply", turn.id, turn.rounds)
         if turn.state in (TurnState.FAILED, TurnState.STOPPED):
             text = sending.inert(text)
@@ -111,7 +112,7 @@ class DiscordFrontEnd:
             await self._to_asker(turn, text, sending.reason(error))
 
     async def notice(self, turn: Turn, text: str) -> None:
-        """A notice that cannot be posted is only logged: nothing depends on it."""
+        """Post a notice. A notice that cannot be posted is only logged: nothing depends on it."""
         key, said = ("notice", turn.id, turn.rounds, text), sending.inert(text)
         try:
             await self._in_place(turn.place, turn.id, title(turn.text), lambda: self._say(turn, said, key))
@@ -196,7 +197,7 @@ class DiscordFrontEnd:
             except discord.HTTPException as error:
                 if error.code != ARCHIVED:
                     raise
-                # Nothing can be edited in an archived thread. After this edit the thread archives itself again in time.
+                # Messages in an archived thread cannot be edited. The thread archives itself again later.
                 await sending.unarchive(self._client, batch.place.channel)
                 await edit(batch.card_message)
         except discord.HTTPException as error:

@@ -1,7 +1,7 @@
 """Posts every decision to a log channel, if the operator named one in this server.
 
-It subscribes to the desk and can change nothing. A line that cannot be posted is logged and dropped. The arguments are
-masked already.
+It subscribes to the desk and can change nothing. A line that cannot be posted is logged and dropped. The desk's events
+already have masked arguments.
 """
 
 from __future__ import annotations

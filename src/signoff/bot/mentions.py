@@ -56,6 +56,7 @@ class Mentions:
         self._access = access
         self._now = now
         self._refused: OrderedDict[tuple[int, int], float] = OrderedDict()
+        """(author id, channel id) -> the monotonic time until which no other refusal is sent."""
 
     async def hear(self, message: discord.Message) -> None:
         """Handle a message from the gateway. Never raises, except that a closed client ends the task."""
@@ -118,7 +119,7 @@ class Mentions:
             if admission.kind == "queued":
                 await self._say_queued(message, place, admission)
         except Exception:
-            # It still starts, or it would block its conversation; the reply tries to open the thread again.
+            # Start the turn anyway, or it would block its conversation. The reply tries to open the thread again.
             log.exception("turn %s has neither its thread nor another place", turn.id)
         try:
             await self._driver.go(turn.id)
@@ -166,7 +167,7 @@ class Mentions:
             log.info("could not say that %s is queued: %s", message.id, error)
 
     async def _refuse(self, message: discord.Message, text: str, every: float) -> None:
-        """Tell somebody why they may not ask, but not for every message of a flood."""
+        """Tell somebody why they may not ask, but not again for each message of a flood."""
         who, now = (message.author.id, message.channel.id), time.monotonic()
         if now < self._refused.get(who, now):
             return

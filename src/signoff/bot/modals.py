@@ -1,7 +1,7 @@
-"""Forms: new arguments for a call, and a reason for a rejection. They are made here, and handled when submitted.
+"""Forms for new arguments of a call and for the reason of a rejection: build them, and handle them when submitted.
 
-A form that was opened before a restart must work after it, so its id says what it is about and nothing else is kept.
-The desk or the editor decides; the text of a refused form is given back, so that nothing typed is lost.
+A form that was opened before a restart must work after it, so everything needed is in its id, and nothing is kept in
+memory. The desk or the editor decides. If a form is refused, the typed text is returned, so that nothing is lost.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def typed_in(data: object) -> dict[str, str]:
 
 
 def given_back(text: str, typed: str) -> tuple[str, discord.File | None]:
-    """A response with the text that the person typed, unchanged: in the message, or as a file."""
+    """Return a response with the text that the person typed, unchanged: in the message, or as a file."""
     if not typed:
         return text, None
     block, changed = quoting.block(typed)

@@ -1,4 +1,4 @@
-"""Private panels, seen by one person: more options for one call, and what exactly would be remembered.
+"""Private panels, which one person sees: more options for a call, held calls, and what exactly would be remembered.
 
 Their buttons are of the same class as a card's, so they work after a restart, and the desk checks each press.
 """
@@ -48,7 +48,7 @@ AnyPanel = Panel | ApprovalView
 
 
 def said(line: Line) -> Panel:
-    """The end of a panel: a line without buttons."""
+    """Build a panel with one line and no buttons, which replaces a panel that is done."""
     return Panel([quoting.line(line)])
 
 
@@ -64,13 +64,13 @@ def more(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> P
 
 
 def held_calls(batch: Batch, page: int) -> Panel:
-    """A button for each held call of the card that is still open."""
+    """Build a panel with a button for each held call of the card that is still open."""
     lines = ["### Calls that need no approval", "Choose one to see its arguments or to reject it."]
     return Panel(["\n".join(lines)], look_actions(batch, page)[:MOST_HELD])
 
 
 def held_call(batch: Batch, request: ApprovalRequest, offers: Offers, now: float) -> AnyPanel:
-    """The arguments of one held call, and a button that rejects it."""
+    """Build a panel with the arguments of one held call and a button that rejects it."""
     try:
         for budget in (HELD_BUDGET, HELD_BUDGET // 2, HELD_BUDGET // 4, 0):
             view = ApprovalView(build_held_call(batch, request, now=now, budget=budget, offers=offers))

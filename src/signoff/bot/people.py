@@ -1,4 +1,4 @@
-"""People between Discord and the desk: users become Actors, and reminders name the approvers to ping.
+"""Turn Discord users into Actors for the desk, and choose the approvers that a reminder pings.
 
 If Discord sent less about a person than usual, they get less authority, never more.
 """
@@ -15,21 +15,21 @@ from signoff.approvals.model import DIRECT, Actor, ApprovalRequest, Batch
 from signoff.cards.model import Person, RoleRef
 
 MOST_PINGS = 20
-"""Roles and people in one reminder."""
+"""The most roles and people that one reminder pings."""
 
 
 def asker(message: discord.Message, server: str) -> Actor:
-    """The author of a message. Without member data: no roles and no rights."""
+    """Return the author of a message. Without member data, the author has no roles and no rights."""
     author = message.author
     is_bot = author.bot or message.webhook_id is not None
-    # In a server that is not cached yet, the author is a Member without a guild, whatever the type says.
+    # In a server that is not cached yet, the author is a Member without a guild, although the type rules that out.
     if server == DIRECT or message.guild is None or not isinstance(author, discord.Member):
         return Actor(id=str(author.id), name=author.display_name, server=server, is_bot=is_bot)
     return replace(member(author), server=server, is_bot=is_bot)
 
 
 def member(user: discord.Member) -> Actor:
-    """A member, with the rights that their roles give them."""
+    """Return a member as an Actor, with the rights that their roles give them."""
     rights = user.guild_permissions
     return Actor(
         id=str(user.id),
@@ -42,7 +42,7 @@ def member(user: discord.Member) -> Actor:
 
 
 def clicker(interaction: discord.Interaction[Any]) -> Actor | None:
-    """Who clicked, with the roles and permissions that Discord sent along with the click."""
+    """Return the person who clicked, with the roles and permissions that Discord sent along with the click."""
     user: object = interaction.user
     if isinstance(user, discord.Member) and interaction.guild_id is not None:
         return Actor(
@@ -64,7 +64,7 @@ def _roles(member: discord.Member) -> frozenset[str]:
 
 
 def pings(batch: Batch) -> tuple[Person | RoleRef, ...]:
-    """The roles and people to ping: the named approvers of open requests, without missing approvers.
+    """Return the roles and people to ping: the named approvers of open requests, without missing approvers.
 
     Manage Server names nobody to ping.
     """
@@ -85,4 +85,4 @@ def _named(spec: str, request: ApprovalRequest, batch: Batch) -> list[Person | R
             named.append(RoleRef(identifier))
         elif kind == "user" and not (request.four_eyes and identifier == batch.asker.id):
             named.append(Person(identifier, identifier))
-    return named[-1:]  # of several joined with `&`, one is enough: it reaches everybody whom all of them name
+    return named[-1:]  # parts joined with `&` must all hold, so a ping for one part reaches everybody who qualifies

@@ -1,14 +1,14 @@
-"""Text for Discord's markdown: ours is escaped down to bold, everybody else's goes into code that it cannot leave.
+"""Text for Discord's markdown: our own text is escaped except for bold; other text goes into code it cannot break.
 
-What Discord's client does, and what follows from it here:
+Discord's client behaves as follows, with these consequences:
 - Only ``` fences a block, however many backticks follow, and the next ``` ends it. So a run of three or more backticks
-  in quoted text is broken up with a visible escape, and a note says so. An invisible character would do too, but hidden
-  characters are what the card fights.
+  in quoted text is broken up with a visible escape, and a note says so. An invisible character would work too, but a
+  card must not contain hidden characters.
 - Letters right behind the fence are a language, so a line break always follows it.
-- Line breaks at both ends of a block are dropped, and a block of nothing else swallows its own closing fence. So they
-  are said in words.
+- Line breaks at both ends of a block are dropped, and a block of nothing else swallows its own closing fence. So words
+  take their place.
 - A backslash makes any punctuation plain.
-Knows nothing of cards' wording and nothing of components.
+This module knows neither the wording of cards nor components.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _ID = re.compile(r"[0-9]{1,20}")
 
 
 def escape(text: str) -> str:
-    """The text as it stands: no markup, mention, link, heading or list in it takes effect."""
+    """Escape the text, so that no markup, mention, link, heading or list in it takes effect."""
     plain = _MARKUP.sub(r"\\\g<0>", text)
     return _LIST.sub(lambda match: match[1] + match[2][:-1] + "\\" + match[2][-1], plain)
 
 
 def trusted(text: str) -> str:
-    """Words of ours on one line: bold stays bold, the rest is escaped."""
+    """Write our own text on one line. Bold stays bold; everything else is escaped."""
     flat = " ".join(text.splitlines())
     parts: list[str] = []
     end = 0
@@ -62,14 +62,17 @@ def _inline(part: Inline) -> str:
 
 
 def code(text: str) -> str:
-    """A short quoted text as inline code, on one line."""
+    """Quote a short text as inline code, on one line."""
     flat = re.sub(r"[\x00-\x1f\x7f\u0085\u2028\u2029`]", lambda match: f"\\u{{{ord(match[0]):04X}}}", text)
-    # Inline code of blanks only is not shown as code.
+    # Discord does not show blanks alone as inline code.
     return f"`{flat}`" if flat.strip() else "`(blank)`"
 
 
 def block(text: str, language: str = "") -> tuple[str, str]:
-    """A quoted text as a code block, and what must be said about it, if anything. The language is a word of ours."""
+    """Quote a text as a code block. Return the block and a note about it, empty if none is needed.
+
+    `language` is our own text.
+    """
     if not text:
         return "*(empty)*", ""
     body = text.strip("\n")

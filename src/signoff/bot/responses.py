@@ -1,7 +1,7 @@
 """Interaction responses: within Discord's three seconds, privately or on the message that was pressed, in order.
 
-It decides nothing, and nothing pings. Each function checks whether its response is the first one, because slow work
-uses the first one to ask for more time. The cards of one batch are drawn one after the other, each time from the store:
+This module decides nothing and pings nobody. Each function checks whether its response is the first one, because slow
+work uses the first one to ask for more time. The card of a batch is drawn by one task at a time, always from the store:
 otherwise two people who decide two calls at the same moment would overwrite each other's card.
 """
 
@@ -31,14 +31,14 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 PATIENCE = 2.0
-"""Seconds to wait for the desk before asking Discord for more time; its own limit is three."""
+"""Seconds to wait for the desk before asking Discord for more time. Discord's limit is three seconds."""
 BOTS: Line = ("Bots cannot decide.",)
 REFUSED_SPACE = 800
 """Characters for the reason of a refusal."""
 
 
 class Refresh(Protocol):
-    """Makes the posted card show this page of the batch, by a plain edit."""
+    """Edits the posted card so that it shows this page of the batch."""
 
     def __call__(self, batch: Batch, page: int = 0) -> Awaitable[None]: ...
 
@@ -106,7 +106,7 @@ async def whisper(interaction: discord.Interaction[Any], text: str, file: discor
 
 
 async def show_privately(interaction: discord.Interaction[Any], **what: Any) -> None:
-    """A message that only this person can see: a text or a view, as the library takes them."""
+    """Send a message that only this person can see. `what`: keyword arguments for discord.py, such as `view`."""
 
     async def send() -> None:
         post = interaction.followup.send if interaction.response.is_done() else interaction.response.send_message
@@ -140,19 +140,20 @@ class Responses:
         self._offers = offers
         self.patience = patience
         self._drawing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """Batch id -> the lock to hold while drawing its card."""
 
     async def in_time(self, interaction: discord.Interaction[Any], work: Coroutine[Any, Any, T]) -> T:
         return await in_time(interaction, work, self.patience)
 
     async def at_once(self, work: Coroutine[Any, Any, T]) -> T:
-        """For work that leads to a form, which must be the first response. Raises Slow."""
+        """Await work that leads to a form, which must be the first response. Raises Slow if it takes too long."""
         try:
             return await asyncio.wait_for(work, self.patience)
         except TimeoutError as error:
             raise Slow from error
 
     async def panel(self, interaction: discord.Interaction[Any], visit: Visit, panel: panels.AnyPanel) -> None:
-        """Show a private panel: a new one, or in place of the one that was pressed."""
+        """Show a private panel: a new one, or in place of the panel that was pressed."""
         if visit.private:
             await redraw(interaction, panel)
         else:
@@ -161,7 +162,7 @@ class Responses:
     async def show(
         self, interaction: discord.Interaction[Any], visit: Visit, batch: Batch, target: str, page: int
     ) -> None:
-        """Respond to a decision that counted: draw the card again, and close the panel that it came from."""
+        """Respond to a decision that counted: draw the card again, and close the panel if it came from one."""
         if visit.private:
             await self._end_panel(interaction, wording.answer(batch, target))
         drawing = self._drawing.setdefault(batch.id, asyncio.Lock())
@@ -173,7 +174,7 @@ class Responses:
                 else:
                     await self._draw(interaction, latest, page)
             except SignoffError as error:
-                # The decision stands. The driver draws a settled card again, and the next click an open one.
+                # The decision stands. The driver draws a settled card again; the next click redraws an open card.
                 log.warning("the card of %s does not show the latest: %s", batch.id, error)
                 return
         if latest.settled and not latest.card_final:
@@ -201,7 +202,7 @@ class Responses:
 
     async def _edit(self, interaction: discord.Interaction[Any], batch: Batch, page: int) -> None:
         rendered = render(batch, self._now(), page=page, offers=self._offers)
-        # Files are sent again: a component can only show a file of the same response, and files of another page must
+        # Send the files again: a component can only show a file of the same response, and files of another page must
         # be removed.
         await redraw(interaction, rendered.view, attachments=rendered.files())
 

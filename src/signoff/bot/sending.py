@@ -1,7 +1,7 @@
 """Sending to a channel: nonces, threads, plain text, errors worded for people, and sending while the client closes.
 
-It knows neither cards nor turns. Everything works with ids and partial channels, because recovery runs before the
-gateway reports any channel.
+This module knows neither cards nor turns. Everything works with ids and partial channels, because recovery runs before
+the gateway reports any channel.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 NOBODY = discord.AllowedMentions.none()
-"""Nothing that the bot sends or edits pings anybody, unless it says otherwise."""
+"""The default for everything that the bot sends or edits: no message pings anybody."""
 
 UNKNOWN_CHANNEL = 10003
 UNKNOWN_MESSAGE = 10008
 ARCHIVED = 50083
 THREAD_EXISTS = 160004
 _NO_REPLY = {50035, 160002}
-"""Discord cannot show a reply to that message: post without the reference."""
+"""Codes for a message that cannot be replied to: post again without the reference."""
 _MODERATED = {200000, 200001}
 _PERMISSIONS = {50001, 50013, 160002, 160007}
 
@@ -40,21 +40,21 @@ Failure = (discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError)
 
 
 class NotDelivered(SignoffError):
-    """The message reached nobody; it may be tried again later. The text says why."""
+    """The message reached nobody; sending it may be tried again later. The text says why."""
 
 
 def nonce(*key: object) -> str:
-    """The same 24 characters for the same key: Discord does not post a repeated nonce again."""
+    """Return 24 characters that are the same for the same key. Discord does not post a message with a used nonce."""
     return hashlib.sha256("\x1f".join(map(str, key)).encode()).hexdigest()[:24]
 
 
 def inert(text: str) -> str:
-    """Plain text that may quote people: no markup or link takes effect, and hidden characters become visible."""
+    """Escape text that may quote people: no markup or link takes effect, and hidden characters become visible."""
     return quoting.escape(visible(text).text)
 
 
 def reason(error: BaseException) -> str:
-    """A Discord error, worded for people."""
+    """Word a Discord error for people."""
     code = getattr(error, "code", 0)
     if code == UNKNOWN_CHANNEL:
         return "the channel or thread no longer exists"
@@ -88,7 +88,8 @@ async def while_open(client: discord.Client, sending: Awaitable[T]) -> T:
     """Send. If the client is closed meanwhile, end the sending task as if it were cancelled.
 
     A send that fails because the bot stops must not be retried, reported or taken for a refusal: the next start finds
-    everything in the store. discord.py has no error for it, only a broken connection and then a RuntimeError.
+    everything in the store. discord.py has no error class for this: it reports a broken connection, then a
+    RuntimeError.
     """
     try:
         return await sending

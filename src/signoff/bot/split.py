@@ -1,7 +1,7 @@
-"""Cuts a long reply into messages without breaking its code blocks. Pure text; knows no Discord objects.
+"""Split a long reply into messages without breaking its code blocks. Pure text; knows no Discord objects.
 
 Discord's API counts code points, its clients count UTF-16 units. Parts are measured in UTF-16, which is never less.
-Discord takes three backticks for a fence wherever they stand, so fences are found anywhere, not only at line starts.
+Discord takes three backticks for a fence anywhere in a line, so this module looks for fences anywhere too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def size(text: str) -> int:
 
 
 def sendable(text: str) -> str:
-    """The text without what JSON or Discord would refuse: lone surrogates and control characters."""
+    """Remove lone surrogates and control characters, which JSON or Discord would refuse."""
     whole = text.replace("\r\n", "\n").encode("utf-8", "replace").decode("utf-8")
     return _CONTROLS.sub("", whole)
 
@@ -36,11 +36,11 @@ class Fence:
     start: int
     end: int
     language: str | None
-    """None: this fence closes a block."""
+    """None if this fence closes a block."""
 
 
 def split(text: str, limit: int = LIMIT) -> list[str]:
-    """Parts of at most `limit` units, none of them empty, with the fences of each part balanced."""
+    """Split the text into parts of at most `limit` units. No part is empty, and each part's fences are balanced."""
     if limit < 100:
         raise ValueError("too small a limit to close and reopen code blocks")
     parts: list[str] = []
@@ -57,7 +57,7 @@ class _Cut:
     part: str
     rest: str
     language: str | None
-    """The code block that the rest begins in, if any."""
+    """The language of the code block that the rest begins in; None if it begins outside a block."""
 
 
 def _take(text: str, language: str | None, limit: int) -> _Cut:
@@ -72,7 +72,7 @@ def _take(text: str, language: str | None, limit: int) -> _Cut:
     inside = _language_at(end, fences, language)
     chunk, rest = text[:end], text[end:]
     if inside is None:
-        # Discord trims a message's ends anyway; indentation of the next line survives where it can.
+        # Discord trims both ends of a message anyway. Remove at most one space, to keep the next line's indentation.
         return _Cut(opening + chunk.rstrip(), rest.lstrip("\n").removeprefix(" "), None)
     rest = rest.removeprefix("\n")
     closed = re.match(rf"\n*{FENCE}", rest)
@@ -112,7 +112,7 @@ def _closing(language: str | None, fences: list[Fence]) -> str:
 
 
 def _fit(text: str, space: int) -> int:
-    """How many characters from the start measure at most `space`."""
+    """Return how many characters from the start take at most `space` units."""
     used = 0
     for index, char in enumerate(text[: space + 1]):
         used += 2 if ord(char) > 0xFFFF else 1
@@ -122,13 +122,13 @@ def _fit(text: str, space: int) -> int:
 
 
 def _boundary(text: str, most: int, fences: list[Fence], language: str | None) -> int:
-    """Where to cut at or before `most`: between paragraphs, then lines, sentences, words, else anywhere allowed."""
+    """Return where to cut, at or before `most`: between paragraphs, lines, sentences or words, else where allowed."""
 
     def allowed(index: int) -> bool:
         return index > 0 and not any(fence.start < index <= _opened(fence) for fence in fences)
 
     def _opened(fence: Fence) -> int:
-        # Neither inside a fence nor right behind one that opens a block: that would leave an empty block.
+        # Do not cut inside a fence, nor right behind one that opens a block: that would leave an empty block.
         if fence.language is None:
             return fence.end - 1
         end = fence.end

@@ -1,1 +1,1 @@
-"""From a request to a card of trusted and quoted parts."""
+"""Turn requests into cards, which consist of trusted and quoted parts."""

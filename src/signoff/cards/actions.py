@@ -1,6 +1,7 @@
-"""Which buttons a card and its private panels have: nothing is offered that could not be carried out or was not shown.
+"""Choose the buttons of a card and its private panels.
 
-Pure data about requests. Who may press a button is no business of this module: the desk judges that at the click.
+No button offers something that cannot be done, and none approves a call that was not shown whole. Pure functions. This
+module does not know who may press a button: the desk checks that at the click.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from signoff.text.visible import plain
 
 TOOL_BUDGET = 64
 QUOTED = 2400
-"""Longer arguments are not remembered: the panel that says what is covered could not quote them."""
+"""Decisions about longer arguments cannot be remembered, because the Remember panel could not quote them."""
 TOOLS_WORDS = "Tool's words"
 PREVIEW = "Tool's preview"
 HIDDEN = "parts of the arguments are masked"
@@ -45,16 +46,16 @@ _REMEMBERED = (
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """What can be done beyond accept and reject. Without anything said: nothing."""
+    """The actions beyond accept and reject. By default there are none."""
 
     edit: bool = False
     grants: GrantTerms = field(default_factory=lambda: GrantTerms(Remember.NONE))
-    """What the operator permits to be remembered."""
+    """How far decisions may be remembered, as set by the operator."""
     masker: Masker | None = None
-    """What is masked on the card cannot be edited by those who see the mask."""
+    """Masks secrets on the card. A call with masked arguments cannot be edited, because people see only the masks."""
 
     def why_no_edit(self, request: ApprovalRequest) -> str:
-        """Why this call cannot be edited; empty if it can."""
+        """Return why this call cannot be edited; empty if it can."""
         if request.kind is not RequestKind.CALL:
             return MAY_HAVE_RUN
         if request.held:
@@ -66,13 +67,16 @@ class Offers:
         return "" if form_for(request.call.args) is not None else TOO_LONG
 
     def may_remember(self, request: ApprovalRequest) -> bool:
-        """Only what the panel can quote whole: it offers an accept of its own, whatever the card could show."""
+        """Whether a decision about this call may be remembered.
+
+        The panel must be able to quote the whole call: it has its own accept button, no matter what the card showed.
+        """
         if self.grants.widest is Remember.NONE or not may_be_remembered(request) or len(request.shown_preview) > QUOTED:
             return False
         return len(request.call.tool) <= TOOL_BUDGET and len(self.quoted(request)) <= QUOTED
 
     def quoted(self, request: ApprovalRequest) -> str:
-        """The arguments as people may see them, and what the tool says of them, as one text."""
+        """Return one text with the masked arguments and the tool's own text about them."""
         if self.masker is not None:
             request = mask_request(request, self.masker)
         args = show(json.dumps(dict(request.call.args), sort_keys=True, ensure_ascii=False, indent=2))
@@ -83,7 +87,10 @@ class Offers:
 def card_actions(
     batch: Batch, page: int, offers: Offers, shown: Collection[str]
 ) -> tuple[list[Action], dict[str, list[Action]]]:
-    """The card's own buttons, and those of each call by request id. `shown`: requests of which nothing is left out."""
+    """Return the card's own buttons, and a dict of request id -> that call's buttons.
+
+    `shown`: ids of the requests that are shown whole, on the card or in an attached file.
+    """
     pending = [r for r in batch.page(page) if r.state is RequestState.PENDING]
     if len(batch.questions) == 1:
         return [*(a for r in pending for a in _alone(batch, r, offers, shown)), *_for_held(batch, page)], {}
@@ -92,7 +99,7 @@ def card_actions(
 
 
 def further_actions(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> list[Action]:
-    """What can be done with one call beyond accept and reject."""
+    """Return the buttons for one call beyond accept and reject."""
     if request.held:
         return held_actions(batch, request, page)
     if request.kind is not RequestKind.CALL:
@@ -115,14 +122,14 @@ def remember_actions(batch: Batch, request: ApprovalRequest, offers: Offers, pag
 
 
 def turning(batch: Batch, page: int) -> list[Action]:
-    """The way to the other pages; it stays when everything is settled."""
+    """Return the buttons that turn pages. They stay after everything is settled."""
     if batch.pages == 1:
         return []
     here = f"Page {page + 1} of {batch.pages}"
     turns = [(page - 1, "◀", False), (page, here, True), (page + 1, "▶", False)]
     possible = [turn for turn in turns if 0 <= turn[0] < batch.pages]
     if len(possible) == len(turns) and _for_held(batch, page):
-        # The row has five buttons at most, and the card's lead says which calls these are.
+        # A row holds at most five buttons, so the page number goes: the card's lead says which calls are shown.
         possible.remove(turns[1])
     return [
         Action(Verb.PAGE, batch.id, label, Style.PLAIN, batch.revision, to, disabled)
@@ -131,14 +138,14 @@ def turning(batch: Batch, page: int) -> list[Action]:
 
 
 def held_actions(batch: Batch, request: ApprovalRequest, page: int) -> list[Action]:
-    """A held call can be rejected. It is never accepted by a person, so nothing else is offered."""
+    """Return the Reject button of a held call. People never accept a held call, so there is no other button."""
     if request.state is not RequestState.PENDING:
         return []
     return [Action(Verb.REJECT, request.id, "Reject", Style.BAD, batch.revision, page)]
 
 
 def look_actions(batch: Batch, page: int) -> list[Action]:
-    """One button for each open held call, which leads to its arguments."""
+    """Return one button for each open held call. It leads to the call's arguments."""
     return [
         Action(Verb.MORE, r.id, plain(r.call.tool, TOOL_BUDGET), Style.PLAIN, batch.revision, page)
         for r in batch.held
@@ -147,7 +154,7 @@ def look_actions(batch: Batch, page: int) -> list[Action]:
 
 
 def _for_held(batch: Batch, page: int) -> list[Action]:
-    """The way to the held calls that are still open."""
+    """Return the button that leads to the open held calls."""
     if batch.settled or not look_actions(batch, page):
         return []
     return [Action(Verb.MORE, batch.id, "More…", Style.PLAIN, batch.revision, page)]
@@ -170,7 +177,7 @@ def _among_others(batch: Batch, request: ApprovalRequest, page: int, shown: Coll
 
 
 def _for_all(batch: Batch, page: int, pending: Sequence[ApprovalRequest], shown: Collection[str]) -> list[Action]:
-    """For the calls that wait: accept covers those of this page only, because nobody accepts what they do not see."""
+    """Return the buttons for all open calls. Accept covers only this page: nobody may accept calls they do not see."""
     here = [r for r in pending if r.kind is RequestKind.CALL]
     everywhere = [r for r in batch.open_questions if r.kind is RequestKind.CALL]
     actions: list[Action] = []
@@ -183,6 +190,6 @@ def _for_all(batch: Batch, page: int, pending: Sequence[ApprovalRequest], shown:
 
 
 def _shown_only(actions: Sequence[Action], shown: bool) -> list[Action]:
-    """Nothing is offered that would run, or remember, what could not be shown."""
+    """Drop the buttons that would run or remember a call that is not shown whole."""
     hidden = (Verb.ACCEPT, Verb.RERUN, Verb.REMEMBER)
     return [a for a in actions if shown or a.verb not in hidden]

@@ -1,6 +1,6 @@
 """People and approvers on a card: who a person is, who may decide a call, and which approvers are missing.
 
-Lines of trusted text in which people and roles are data. Knows batches, and nothing of any medium.
+Every line is trusted text in which people and roles are data. This module knows batches, but no medium.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from signoff.cards.model import Inline, Line, Person, RoleRef
 from signoff.text.visible import clip, plain
 
 NAME_BUDGET = 32
-"""Discord's own limit for names; longer ones are cut, which is harmless: the id is what counts."""
+"""Discord's own limit for names. Cutting a longer name is harmless, because the id identifies the person."""
 NAMED_APPROVERS = 4
-"""The number of people and roles that a line names."""
+"""The most people and roles that a line names."""
 CONDITIONS = 3
-"""The number of conditions that are named for one approver, where several must hold."""
+"""The most conditions that are named for one approver, if several must hold."""
 VOTERS = 4
-"""The number of voters that a line names."""
+"""The most voters that a line names."""
 
 NOBODY: Line = ("nobody",)
 
@@ -29,7 +29,7 @@ def person(actor: Actor) -> Person:
 
 
 def people(actors: Iterable[Actor]) -> Line:
-    """Ada, Grace and Max."""
+    """List people as in "Ada, Grace and Max"."""
     persons = [person(actor) for actor in actors]
     more = len(persons) - VOTERS
     named: list[Line] = [(one,) for one in persons[:VOTERS]]
@@ -37,7 +37,7 @@ def people(actors: Iterable[Actor]) -> Line:
 
 
 def name_approvers(approvers: tuple[str, ...], batch: Batch, *, named_at_most: int = NAMED_APPROVERS) -> Line:
-    """The people and roles that these specifications name, or NOBODY. An entry that cannot be read names nobody."""
+    """List the people and roles that these specifications name, or NOBODY. An unreadable entry names nobody."""
     named = [line for spec in dict.fromkeys(approvers) if (line := _named_by(spec, batch))]
     if not named:
         return NOBODY
@@ -46,7 +46,7 @@ def name_approvers(approvers: tuple[str, ...], batch: Batch, *, named_at_most: i
 
 
 def may_decide_line(batch: Batch) -> Line:
-    """The approvers of the whole card, or that they differ from call to call."""
+    """Name the approvers of the whole card, or say that they differ by call."""
     if differ_by_call(batch):
         return ("Who may decide differs by call",)
     who = may_decide(batch.questions[0], batch)
@@ -60,7 +60,7 @@ def differ_by_call(batch: Batch) -> bool:
 
 
 def may_decide(request: ApprovalRequest, batch: Batch, *, named_at_most: int = NAMED_APPROVERS) -> Line:
-    """Who may decide this call, how many of them it takes, and whether the asker is one of them."""
+    """Say who may decide this call, how many people must accept, and whether the asker is excluded."""
     who = name_approvers(remaining_specs(request), batch, named_at_most=named_at_most)
     if who == NOBODY:
         return who
@@ -70,7 +70,7 @@ def may_decide(request: ApprovalRequest, batch: Batch, *, named_at_most: int = N
 
 
 def missing_line(request: ApprovalRequest) -> Line:
-    """Which approvers are missing; empty if none is."""
+    """Name the missing approvers; empty if there are none."""
     missing = [part for part in request.missing if ":" in part]
     if not request.missing:
         return ()
@@ -96,7 +96,7 @@ def _listed(items: Sequence[Line], last: str) -> Line:
 
 
 def _named_by(spec: str, batch: Batch) -> Line:
-    """The people that one specification names; empty if nobody. Parts joined with & must all hold."""
+    """Name the people of one specification; empty if it names nobody. Parts joined with & must all hold."""
     named = [_named(part, batch) for part in parts(spec)]
     if None in named:
         return ()

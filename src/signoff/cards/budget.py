@@ -1,7 +1,7 @@
-"""How large a card may become: the bounds of its trusted text, and what is kept free for decisions.
+"""How large a card may become: the bounds of its trusted text, and the space reserved for decisions.
 
-Sizes count code points. Quoted parts are bounded by the `budget` that the front end gives; everything else by these
-bounds, whatever the model, the tools and the people write. Knows nothing of cards or any medium.
+Sizes count code points. The front end's `budget` bounds the quoted parts. The bounds here hold for everything else,
+no matter what the model, the tools and the people write. This module knows neither cards nor any medium.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from signoff.cards.layout import NOTE_BUDGET
 from signoff.cards.wording import CANCEL_BUDGET
 
 BUDGET = 2400
-"""Quoted text on a card, unless the front end says otherwise."""
+"""Characters of quoted text on a card, unless the front end sets another budget."""
 REASON_BUDGET = 240
-"""The reasons that people gave for their decisions, all together; the audit record has them whole."""
+"""Characters for all reasons together that people gave for their decisions. The record holds the full text."""
 LABEL_BUDGET = 28
-"""The longest label of ours."""
+"""Characters of our longest label."""
 DIGEST_BUDGET = 12
 ID_BUDGET = 16
 PEOPLE_BUDGET = VOTERS * (NAME_BUDGET + 5) + 10
 OUTCOME_BUDGET = 60
-"""The text about how one call ended, beside the people who decided it."""
+"""Characters for how one call ended, without the names of the people who decided it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What each of `calls` calls on a page may take of trusted text: the more calls, the shorter."""
+    """The space for the trusted text of each call on a page with `calls` calls: the more calls, the less space."""
 
     calls: int
     tight: bool = False
-    """Little of everything, for pages on which the trusted text alone would not fit."""
+    """Use the smallest sizes, for a page whose trusted text alone would not fit."""
 
     @property
     def tool(self) -> int:
@@ -43,7 +43,7 @@ class Sizes:
 
     @property
     def message(self) -> int:
-        """For the message of the rule."""
+        """Characters for the rule's message."""
         return 40 if self.tight else min(300, 480 // max(1, self.calls))
 
     @property
@@ -65,12 +65,12 @@ class Sizes:
 
     @property
     def reason(self) -> int:
-        """For one reason that holds for all calls."""
+        """Characters for one reason that applies to all calls."""
         return REASON_BUDGET
 
     @property
     def own_reason(self) -> int:
-        """For the reason of one call among others."""
+        """Characters for the reason of one call among several."""
         return REASON_BUDGET // max(1, self.calls)
 
     @property
@@ -79,7 +79,7 @@ class Sizes:
 
 
 def settled_overhead(calls: int) -> int:
-    """What decisions can add to a page: votes, the status or the outcome of each call, and the reasons."""
+    """The most characters that decisions add to a page: votes, the status or each call's outcome, and the reasons."""
     outcome = OUTCOME_BUDGET + PEOPLE_BUDGET
     alike = 12 + CANCEL_BUDGET + outcome + REASON_BUDGET + LABEL_BUDGET + NOTE_BUDGET
     apart = len("DECIDED") + calls * (outcome + LABEL_BUDGET + 24) + REASON_BUDGET
@@ -87,5 +87,5 @@ def settled_overhead(calls: int) -> int:
 
 
 def reserve(calls: int) -> int:
-    """What is kept free for decisions on an open page. Ordinary names are short, so it is less than the bound."""
+    """Characters reserved for decisions on an open page. Most names are short, so this is below the upper bound."""
     return settled_overhead(1) // 2 + (calls - 1) * 90

@@ -1,7 +1,8 @@
-"""From a batch to its card: a pure function, so that a card rebuilt from the database looks the same.
+"""Build the card of a batch with pure functions, so that a card rebuilt from the database looks the same.
 
-Divides the budget among the calls, decides what is attached and which buttons there are, and fits the whole to a front
-end's limit. `contents` knows the calls, `frame` the parts around them. Knows no medium: it neither fences nor escapes.
+Divide the budget among the calls, decide what is attached and which buttons there are, and fit the card to a front
+end's limit. `contents` reads the calls, `frame` writes the parts around them. This module knows no medium: it neither
+fences nor escapes text.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ def build_card(
     page: int = 0,
     offers: Offers | None = None,
 ) -> Card:
-    """A page of the card for this batch as it stands.
+    """Build a page of the card for this batch in its current state.
 
     `budget` counts the characters of the quoted parts of the page, with their labels and notes; `Sizes` bounds the
-    rest. Raises CardFailed if there is nothing to show, or it is not JSON.
+    rest. Raises CardFailed if there is no call to show, or if the calls are too long or not JSON.
     """
     offers = offers or Offers()
     batch = _as_shown(batch, offers)
@@ -54,10 +55,10 @@ def fit_card(
     page: int = 0,
     offers: Offers | None = None,
 ) -> Card:
-    """The page with the most quoted text, up to `budget`, that stays within `limit` by the front end's own count.
+    """Build the page with as much quoted text, up to `budget`, as stays within the front end's `limit`.
 
-    `size` renders a card and measures it, markup included. The budget is found for the open card, with a reserve for
-    what decisions add, so the settled card shows the same text and the same files.
+    `size` renders a card and measures it, markup included. The budget is chosen for the open card, with a reserve for
+    the text that decisions add, so the settled card shows the same text and the same files.
     """
     offers = offers or Offers()
     batch = _as_shown(batch, offers)
@@ -69,7 +70,7 @@ def fit_card(
         if shape is generous and size(_compose(asked, shape, batch.opened, 0)) > limit - kept:
             continue
         fitting = _fitting(asked, shape, batch.opened, min(budget, limit), limit - kept, size)
-        # The reserve knows nothing of markup. Should it not be enough, a card with less text is better than none.
+        # The reserve does not count markup. If it is too small, show less text rather than no card.
         fitting = _fitting(batch, shape, now, fitting, limit, size)
         card = _compose(batch, shape, now, fitting)
         if size(card) <= limit:
@@ -80,17 +81,17 @@ def fit_card(
 def build_held_call(
     batch: Batch, request: ApprovalRequest, *, now: float, budget: int = BUDGET, offers: Offers
 ) -> Card:
-    """A card for one held call alone: its arguments, and a way to reject it. No file is attached."""
+    """Build a card for one held call alone: its arguments and a Reject button. No file is attached."""
     alone = replace(batch, requests=(replace(request, held=False),), model_text="", already_ran=())
     card = build_card(alone, now=now, budget=budget, can_attach=False, offers=offers)
     return replace(card, title=HELD_TITLE, lead=(HELD_LEAD,), actions=tuple(held_actions(batch, request, 0)))
 
 
 def _as_shown(batch: Batch, offers: Offers) -> Batch:
-    """With its secrets masked. From here on nothing else is known of them, so nothing can leak."""
+    """Mask the secrets of the batch. All later steps see only the masked batch, so they cannot leak a secret."""
     if offers.masker is None:
         return batch
-    read_calls(batch)  # refuses what is too long or no JSON
+    read_calls(batch)  # raises CardFailed if the calls are too long or not JSON
     try:
         return mask_batch(batch, offers.masker)
     except (ValueError, RecursionError) as error:
@@ -102,7 +103,7 @@ def _as_asked(request: ApprovalRequest) -> ApprovalRequest:
 
 
 def _fitting(batch: Batch, page: Page, now: float, budget: int, limit: int, size: Callable[[Card], int]) -> int:
-    """The budget, at most `budget`, with which this card stays within `limit`; 0 if none does."""
+    """Return a budget, at most `budget`, with which this card stays within `limit`; 0 if there is none."""
     while budget > 0:
         card = _compose(batch, page, now, budget)
         excess = size(card) - limit
@@ -124,7 +125,7 @@ def _compose(batch: Batch, page: Page, now: float, budget: int) -> Card:
     shown: set[str] = set()
     current = {r.id: r for r in batch.requests}
     for index, (contents, parts) in enumerate(zip(page.calls, quoted, strict=True)):
-        # The first file also answers for the model's text, which every file holds.
+        # Every file holds the model's text, so the first call's file is attached if that text is cut.
         whole = text_is_whole or index > 0
         call, file = _call(batch, current[contents.request.id], contents, parts, page, whole=whole)
         calls.append(call)
@@ -153,10 +154,10 @@ def _compose(batch: Batch, page: Page, now: float, budget: int) -> Card:
 def _call(
     batch: Batch, request: ApprovalRequest, contents: CallContents, parts: Quoted, page: Page, *, whole: bool
 ) -> tuple[CardCall, CardFile | None]:
-    """One call, and the file it needs if anything of it is not on the card."""
+    """Build one call, and the file for it if the card does not show the whole call."""
     sizes = page.sizes
     tool, tool_cut = clip(request.call.tool, sizes.tool)
-    # The reason is our text, so nobody can forge the mark of a cut. It does not run, so it needs no file.
+    # The reason is our own text, so nobody can forge the mark of a cut. It does not run, so a cut needs no file.
     reason, _ = clip(f"Why: {request.why or 'it needs approval'}", sizes.why)
     warnings, more = fit_warnings(contents.warnings, sizes.warnings)
     file = None
@@ -178,7 +179,7 @@ def _facts(request: ApprovalRequest, sizes: Sizes) -> list[Line]:
     facts: list[Line] = []
     if request.message:
         facts.append((clip(f"Note: {request.message}", sizes.message)[0],))
-    # Once approved, the outcome names those who voted.
+    # The outcome of an approved call names the voters.
     votes = (votes_line(request), void_line(request)) if request.state is not RequestState.APPROVED else ()
     return [*facts, *(line for line in (missing_line(request), *edit_lines(request), *votes) if line)]
 

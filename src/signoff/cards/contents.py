@@ -1,7 +1,8 @@
 """The contents of a card's calls before the budget is divided: their values in order, their warnings, their files.
 
-Settling a call changes none of it, so a settled card shows what the open one showed. Refuses calls that nobody could
-review and arguments that are not JSON. Knows nothing of how much will be shown, nor of the parts around the calls.
+Settling a call changes none of this, so a settled card shows the same as the open one. Calls that are too long to
+review and arguments that are not JSON are refused. This module knows neither how much of a call will be shown nor the
+parts around the calls.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from signoff.errors import CardFailed
 from signoff.text.visible import plain
 
 ORIGINAL, EDITED, REMOVED, ADDED = " (original, does not run)", " (edited)", " (original, removed)", " (added)"
-"""An argument's name is one word or in quotation marks, so none can end like this."""
+"""Label endings for edited arguments. A name is one word or in quotation marks, so no name can imitate them."""
 
 MOST = 500_000
-"""More characters than this, in all calls together, are not put to people: nobody could review them."""
+"""The most characters in all calls of a card together. More than this is refused: nobody could review it."""
 
 
 @dataclass(frozen=True)
 class CallContents:
-    """The contents of one call. Settling the call changes none of it."""
+    """The contents of one call, which do not change when the call is settled."""
 
     batch: Batch
     request: ApprovalRequest
@@ -74,7 +75,7 @@ def read_page(batch: Batch, number: int, can_attach: bool, offers: Offers) -> Pa
 
 
 def read_calls(batch: Batch) -> list[CallContents]:
-    """Held calls are not among them: nobody has to review those, so they take no space."""
+    """Read the questions of a batch. Held calls are left out: nobody has to review them, so they take no space."""
     if not batch.questions:
         raise CardFailed("There is no call on this card.")
     calls = [_read_call(batch, request) for request in batch.questions]
@@ -97,9 +98,10 @@ def _read_call(batch: Batch, request: ApprovalRequest) -> CallContents:
 
 
 def _arguments(request: ApprovalRequest) -> list[Value]:
-    """Short ones first, so that a long one cannot push them away; then by name, whatever order the store keeps.
+    """Return the arguments in reading order: short ones first, so that a long one cannot push them off the card.
 
-    What a person edited stands beside what it was before; what is the same stands once.
+    Short and long ones are each sorted by name, so the order in the store does not matter. The original value of an
+    edited argument comes right before its new value; an argument that the edit did not change appears once.
     """
     now = request.call.args
     before = request.edit.original if request.edit else now

@@ -1,7 +1,7 @@
-"""The file that holds a whole request: what the card could not show, and what a reader may want to check.
+"""The file that holds a whole request, with everything that the card could not show.
 
-The same request always gives the same bytes, open or settled. Untrusted text stands either in a JSON string of plain
-ASCII or behind a line number, so it cannot pass for a line of ours. Knows requests, and nothing of any medium.
+The same request always gives the same bytes, open or settled. Untrusted text is either in a JSON string of plain ASCII
+or behind a line number, so it cannot pass for a line of ours. This module knows requests, but no medium.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from signoff.text.secrets.masker import count_masks
 from signoff.text.visible import visible
 
 ARGUMENTS = "Arguments, exactly as they will run (JSON; all but plain ASCII is written as \\uXXXX):"
-"""The last line of ours: what follows, to the end of the file, is one JSON object."""
+"""Our last line in the file. The rest of the file is one JSON object."""
 MASKED_ARGUMENTS = "Arguments as they will run, but for masks (JSON; all but plain ASCII is written as \\uXXXX):"
-"""The same where secrets are masked."""
+"""Takes the place of ARGUMENTS if secrets are masked."""
 
 
 def request_file(
     batch: Batch, request: ApprovalRequest, warnings: Sequence[CardWarning], *, masked: bool = False
 ) -> CardFile:
-    """`masked`: the request was made by `masking.mask_batch`."""
+    """Build the file of a request. `masked`: the request comes from `masking.mask_batch`."""
     call = request.call
     lines = [
         "Signoff: one complete request",
@@ -60,7 +60,7 @@ def request_file(
 
 
 def file_name(batch: Batch, request: ApprovalRequest) -> str:
-    """`request-<short id>.txt`; numbered in the rare case that two requests of a card share the short id."""
+    """Return `request-<short id>.txt`, with a number in the rare case that two requests of a card share a short id."""
     short = short_id(request.id)
     twins = [r.id for r in batch.requests if short_id(r.id) == short]
     number = f"-{twins.index(request.id) + 1}" if len(twins) > 1 else ""

@@ -1,7 +1,8 @@
-"""Arguments as a form to fill in, and back: one field each where they are few and simple, else their JSON in one field.
+"""Turn arguments into a form, and the submitted form back into arguments.
 
-A value that a text field would change, such as hidden characters or blanks at an end, is shown as JSON, where it is
-written as an escape. Pure; knows limits, and nothing of modals.
+Few and simple arguments get one field each; otherwise one field holds their JSON. A text field would change hidden
+characters, or blanks at either end of a value. Such values go into the JSON, where hidden characters are escapes. Pure
+functions: this module knows limits, but no modals.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class NotReadable(Exception):
 @dataclass(frozen=True, slots=True)
 class Field:
     key: str
-    """Made of our own letters; the argument is found by its place, so its name need not travel."""
+    """Our own text, without the argument's name: the field's position identifies the argument."""
     label: str
     text: str
     hint: str = ""
@@ -39,10 +40,10 @@ class Field:
 class Form:
     fields: tuple[Field, ...]
     names: tuple[str, ...]
-    """The arguments in the order of the fields; empty where one field holds them all."""
+    """The arguments in the order of the fields; empty if one field holds them all."""
 
     def read(self, typed: Mapping[str, str], before: JsonObject) -> JsonObject:
-        """The arguments as they were typed. Raises NotReadable."""
+        """Return the arguments that were typed. Raises NotReadable."""
         if set(typed) != {field.key for field in self.fields}:
             raise NotReadable("The form does not fit the call.")
         if not self.names:
@@ -54,7 +55,7 @@ class Form:
 
 
 def form_for(args: JsonObject) -> Form | None:
-    """None if the arguments are too long for any form."""
+    """Build the form for these arguments; None if they are too long for any form."""
     names = tuple(sorted(args))
     if 0 < len(names) <= FIELDS and all(_simple(name, args[name]) for name in names):
         fields = [_field(f"{WHOLE}-{number}", name, args[name]) for number, name in enumerate(names)]
@@ -63,14 +64,14 @@ def form_for(args: JsonObject) -> Form | None:
         text = _json_text(args)
     except (TypeError, ValueError, RecursionError):
         return None
-    # What is too long already is not looked at letter by letter: escapes only make it longer.
+    # Check the length before escaping, which is slow and only makes the text longer.
     if len(text) > FIELD_BUDGET or not _fits(text := _escaped(text), FIELD_BUDGET):
         return None
     return Form((Field(WHOLE, "Arguments", text, "All arguments, as one JSON object", long=True),), ())
 
 
 def written(args: JsonObject) -> str:
-    """Their JSON, in which everything hidden is an escape: so it comes out of a field or an editor as it went in."""
+    """Return the arguments as JSON with hidden characters escaped, so that a field or an editor does not change it."""
     return _escaped(_json_text(args))
 
 
@@ -81,7 +82,7 @@ def _field(key: str, name: str, value: Any) -> Field:
 
 
 def _simple(name: str, value: Any) -> bool:
-    """Whether it comes out of a text field as it went in."""
+    """Whether a text field returns this argument unchanged."""
     if (
         not name.strip()
         or name != name.strip()
@@ -149,5 +150,5 @@ def _escaped(text: str) -> str:
 
 
 def _fits(text: str, budget: int) -> bool:
-    """In the units of which Discord's clients count: code points beyond the first plane are two."""
+    """Whether the text fits, counted as Discord's clients do: a code point above U+FFFF counts as two."""
     return len(text) <= budget and len(text) + sum(1 for char in text if ord(char) > 0xFFFF) <= budget

@@ -1,7 +1,7 @@
 """The parts around a card's calls: title, lead, the model's text, how each call ended, and the footer.
 
-Trusted text, bounded by `budget.Sizes`, and two kinds of quote: the model's text and the reasons that people gave.
-Knows the page's calls by number and id. Must not know their values, and nothing of fitting or any medium.
+They are trusted text, bounded by `budget.Sizes`, and two kinds of quote: the model's text and the reasons that people
+gave. This module knows the page's calls by number and id. It knows neither their values nor fitting nor any medium.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def quote_model_text(batch: Batch, page: Page, budget: int) -> tuple[Quote | Non
 
 
 def add_endings(batch: Batch, page: Page, calls: Sequence[CardCall], *, apart: bool) -> list[CardCall]:
-    """Add each call's outcome where they may differ, and the reasons that people gave."""
+    """Add each call's outcome if outcomes may differ (`apart`), and the reasons that people gave."""
     notes = {r.id: _given_reason(r) for r in batch.questions}
     sizes = page.sizes
     if not apart and len(set(notes.values())) == 1:
@@ -100,7 +100,7 @@ def add_endings(batch: Batch, page: Page, calls: Sequence[CardCall], *, apart: b
 
 
 def _given_reason(request: ApprovalRequest) -> str:
-    """The reason that a person gave. Where nobody decided, the outcome itself says why."""
+    """Return the reason that a person gave. If nobody decided, the outcome itself says why."""
     end = request.settlement
     return end.note if end and end.by and request.state is not RequestState.CANCELLED else ""
 
@@ -111,7 +111,7 @@ def _reason(label: str, note: str, budget: int) -> Quote:
 
 
 def write_footer(batch: Batch, page: Page) -> Line:
-    """The ids as the record has them: with one, `/signoff audit` tells the rest of the story."""
+    """Write the request ids and digests as the record has them. `/signoff audit` finds a request by its id."""
     shown = batch.page(page.number)
     ids = [plain(r.id, ID_BUDGET) for r in shown]
     digests = [plain(r.call.digest[:DIGEST_BUDGET], DIGEST_BUDGET) or "none" for r in shown]

@@ -1,8 +1,8 @@
-"""Values as a reader meets them, and as quotes: what a value is called, its exact text, and what of it fits.
+"""Lay out values as quotes: the label, the exact text, and the part of the text that fits.
 
-Everything that is said about a text, such as its length or that lines are left out, stands in a quote's note. It never
-stands in the quoted text, where the text itself could say it. A cut is two quotes, a beginning and an end, each with a
-note that says which part of the whole it is. Knows JSON and sizes, and nothing of batches or any medium.
+Every remark about a text, such as its length or that lines are left out, is in the quote's note. It is never in the
+quoted text, where the text itself could forge it. A cut text becomes two quotes, its beginning and its end, each with
+a note that says which part of the whole it is. This module knows JSON and sizes, but neither batches nor any medium.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ LABEL_BUDGET = 40
 NOTE_BUDGET = 104
 """No note is longer."""
 SHORT = 200
-"""Up to here a value on one line is shown without counts, and before the long ones."""
+"""A value on one line with at most this many characters is shown without counts, and before longer values."""
 LINES = 100
-"""More lines than this are not shown in full, however short they are."""
+"""A value with more lines than this is not shown in full, however short the lines are."""
 MOST = 100_000
-"""No medium shows so many characters of one value; what is longer is not even tried."""
+"""No medium shows this many characters of one value, so a longer value is always cut."""
 RUN = 10
-"""So many equal or blank lines in a row are shown once."""
+"""If more equal or blank lines than this follow each other, only the first is shown."""
 RUNS = 3
 _BLANK = " \t\r"
 _NAME = re.compile(r"[\w.$-]+")
@@ -38,9 +38,9 @@ _NAME = re.compile(r"[\w.$-]+")
 class Quoted:
     quotes: tuple[Quote, ...]
     cut: int = 0
-    """Values of which a part is missing."""
+    """The number of values that are shown only in part."""
     missing: int = 0
-    """Values that are not there at all."""
+    """The number of values that are not shown at all."""
 
     @property
     def complete(self) -> bool:
@@ -49,10 +49,10 @@ class Quoted:
 
 @dataclass(frozen=True)
 class Value:
-    """Something to be quoted. A card may be built several times until it fits, so the costly parts are kept."""
+    """A value to be quoted. A card may be built several times until it fits, so the costly parts are cached."""
 
     label: str
-    """Trusted, or made visible and short."""
+    """Our own text, or an argument's name with hidden characters made visible, cut if it is long."""
     text: str
     kind: str = ""
     """Empty for text; else `number`, `null`, `list of 3` and so on, which tells 5 from "5"."""
@@ -68,7 +68,7 @@ class Value:
 
     @property
     def wants(self) -> int:
-        """The budget it takes in its natural form."""
+        """The budget that `natural` needs."""
         return cost(self.natural.quotes) if self.natural else MOST
 
     @cached_property
@@ -89,7 +89,7 @@ class Value:
 
     @cached_property
     def natural(self) -> Quoted | None:
-        """As it is shown where there is budget, long runs collapsed; None if it is too much for any budget."""
+        """The value as shown if the budget suffices, with long runs collapsed; None if it is too long for any."""
         if not self.runs:
             if len(self.lines) > LINES or len(self.text) > MOST:
                 return None
@@ -97,7 +97,7 @@ class Value:
         quotes: list[Quote] = []
         start, kept, total = 0, 0, len(self.lines)
         for first, end in [*self.runs, (total, total)]:
-            # The first line of a run stays, so that the reader sees what is repeated.
+            # The first line of a run stays, so that the reader sees the repeated line.
             stop = min(first + 1, total)
             text = "\n".join(self.lines[start:stop])
             kept += max(0, stop - start)
@@ -129,12 +129,18 @@ def argument(name: str, value: Any) -> Value:
 
 
 def argument_label(name: str) -> tuple[str, bool]:
-    """An argument's name; in quotation marks unless it is one word, so that it never reads like a label of ours."""
+    """Return an argument's name and whether it was cut.
+
+    A name that is not one word is put in quotation marks, so that it never reads like a label of ours.
+    """
     return clip(name if _NAME.fullmatch(name) else json.dumps(name, ensure_ascii=False), LABEL_BUDGET)
 
 
 def strings_in(value: Any) -> Iterator[str]:
-    """Every string in a JSON value, keys included: JSON writes some hidden characters as escapes of its own."""
+    """Yield every string in a JSON value, keys included.
+
+    Check these strings, not the JSON text: JSON writes some hidden characters as escapes.
+    """
     stack = [value]
     while stack:
         item = stack.pop()
@@ -180,12 +186,12 @@ def _reads_as_json(text: str) -> bool:
 
 
 CUT_LINES = 40
-"""A beginning or an end has no more lines."""
+"""The most lines in the beginning or the end of a cut text."""
 _LEAST = 16
 
 
 def quote_values(values: Sequence[Value], budget: int) -> Quoted:
-    """As many values as fit, whole where possible. Never costs more than `budget`."""
+    """Quote as many values as fit, whole if possible. The quotes never cost more than `budget`."""
     shown: list[tuple[Value, int]] = []
     left = budget
     for value in values:
@@ -205,7 +211,7 @@ def quote_values(values: Sequence[Value], budget: int) -> Quoted:
 
 
 def cut(value: Value, budget: int) -> Quoted:
-    """Beginning and end, each in a quote of its own whose note says which part of the whole it is."""
+    """Quote the beginning and the end separately. Each note says which part of the whole the quote is."""
     half = (budget - 2 * (len(value.label) + NOTE_BUDGET)) // 2
     text, total = value.text, len(value.text)
     head_stop, (tail_start, end) = _edges(value)
@@ -218,13 +224,13 @@ def cut(value: Value, budget: int) -> Quoted:
 
 
 def beginning(value: Value, budget: int) -> tuple[str, bool]:
-    """For text that explains and does not run: as much of the beginning as fits, and whether that is all."""
+    """Return as much of the beginning as fits, and whether that is all. For text that explains and does not run."""
     head = longest_head(value.text[: _edges(value)[0]], budget, show)
     return show(value.text[:head]), head == len(value.text)
 
 
 def share(wants: Sequence[int], budget: int) -> list[int]:
-    """Divide the budget fairly: who wants less than an equal part gets what it wants, the others divide the rest."""
+    """Divide the budget fairly: wants below an equal part are met in full, the others divide the rest."""
     given = [0] * len(wants)
     left = budget
     for rank, index in enumerate(sorted(range(len(wants)), key=lambda i: wants[i])):
@@ -234,7 +240,10 @@ def share(wants: Sequence[int], budget: int) -> list[int]:
 
 
 def _edges(value: Value) -> tuple[int, tuple[int, int]]:
-    """Where a beginning must stop, and the span of an end: few lines each, and no long run of equal lines in them."""
+    """Return where the beginning must stop, and the span of the end.
+
+    Both have at most CUT_LINES lines and contain no long run of equal lines.
+    """
     lines, runs = value.lines, value.runs
     head = min([CUT_LINES, *(first + 1 for first, _ in runs)])
     stop = runs[-1][0] + 1 if runs and runs[-1][1] == len(lines) else len(lines)

@@ -1,6 +1,6 @@
-"""A batch as people may see it: every untrusted text in it masked, once, before anything is quoted, cut or attached.
+"""Mask every untrusted text of a batch once, before anything is quoted, cut or attached.
 
-The result is for showing only. What runs, and what a decision is bound to, is the batch that it was made from.
+The masked batch is for display only. The original batch is the one that runs and that decisions are bound to.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from signoff.cards.warnings import CardWarning, argument_place
 from signoff.text.secrets.masker import Masker, count_masks
 
 _IMITATED = re.compile(r"(?i)\\u\{2039\}\s{0,8}masked")
-"""How the masker writes the beginning of what only looks like a mask."""
+"""The escaped beginning that the masker writes for text that imitates a mask."""
 
 
 def mask_batch(batch: Batch, masker: Masker) -> Batch:
-    """Raises ValueError if arguments could not be told apart once masked."""
+    """Mask a batch. Raises ValueError if masking would make two arguments indistinguishable."""
     requests = tuple(_bare(r) if r.held else mask_request(r, masker) for r in batch.requests)
     return replace(batch, requests=requests, model_text=masker.mask_foreign(batch.model_text))
 
 
 def _bare(request: ApprovalRequest) -> ApprovalRequest:
-    """A held call without its arguments: the card shows only its tool's name."""
+    """Remove the arguments of a held call: the card shows only its tool's name."""
     return replace(request, call=replace(request.call, args={}), metadata={}, preview="")
 
 
 def warnings_about_masks(request: ApprovalRequest) -> list[CardWarning]:
-    """Warnings about the masks in a request that `mask_batch` made."""
+    """Return warnings about the masks in a request that `mask_batch` returned."""
     args = request.call.args
     before: JsonObject = request.edit.original if request.edit else {}
     count = count_masks([*strings_in([args, before]), request.summary, request.shown_preview])
@@ -48,7 +48,7 @@ def warnings_about_masks(request: ApprovalRequest) -> list[CardWarning]:
 
 
 def note_on_masks(model_text: str) -> str:
-    """For the note beside the model's text."""
+    """Return the part of the note on the model's text that says it is masked; empty if it is not."""
     return "masked in part" if count_masks([model_text]) else ""
 
 
@@ -57,7 +57,10 @@ def _imitated(texts: Iterable[str]) -> bool:
 
 
 def mask_request(request: ApprovalRequest, masker: Masker) -> ApprovalRequest:
-    """Where anything of it is masked, its digests are keyed; else they stay as the record has them, to be compared."""
+    """Mask a request. If anything in it is masked, its digests become keyed digests.
+
+    Otherwise the digests stay as the record has them, so that people can compare the two.
+    """
     call, settlement, edit = request.call, request.settlement, request.edit
     summary, preview = masker.mask_foreign(request.summary), masker.mask_foreign(request.shown_preview)
     call = replace(call, args=masker.mask_args(call.args))

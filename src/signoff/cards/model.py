@@ -1,7 +1,7 @@
-"""A card as data: trusted lines and quoted parts, apart. A front end writes neither; it only quotes the quoted parts.
+"""A card as data, with trusted lines and quoted parts kept apart. A front end adds no text; it only quotes the quotes.
 
-Trusted text is ours. A `Quote` holds what the model, a tool or a person wrote: its text has already had hidden
-characters made visible, but may still contain any printable character, so the front end must fence or escape it.
+Trusted text is ours. A `Quote` holds text that the model, a tool or a person wrote. Its hidden characters are already
+visible, but it may still contain any printable character, so the front end must fence or escape it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from signoff.approvals.model import Choice, Remember
 class Person:
     id: str
     name: str
-    """Made visible like a quote: names are chosen by their owners."""
+    """Hidden characters are made visible, as in a quote, because people choose their own names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,10 @@ Line = tuple[Inline, ...]
 @dataclass(frozen=True, slots=True)
 class Quote:
     label: str
-    """Trusted for words of ours, already visible and short where it is an argument's name."""
+    """Our own trusted text, or an argument's name with hidden characters made visible, cut if it is long."""
     text: str
     note: str = ""
-    """Trusted words about the text, such as how much of it is shown and where the rest is."""
+    """Trusted text about the quoted text, such as how much of it is shown and where the rest is."""
     diff: bool = False
     """The text is a diff, which a medium may colour."""
 
@@ -56,18 +56,18 @@ class CardCall:
     why: Line
     quotes: tuple[Quote, ...]
     warnings: tuple[str, ...] = ()
-    """Trusted words about hidden characters, look-alike letters and the like."""
+    """Trusted text about hidden characters, look-alike letters and so on."""
     outcome: Line | None = None
-    """How this call was settled, where that differs from the card's status."""
+    """How this call was settled, if the card's status does not say it."""
     facts: tuple[Line, ...] = ()
     """Trusted: the rule's message, who has accepted, who edited, whose vote is void, which approver is missing."""
     actions: tuple[Action, ...] = ()
-    """This call's own buttons, where the card has several calls."""
+    """This call's own buttons, if the card has several calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class CardFile:
-    """What does not fit, whole."""
+    """One whole request as a file, attached if the card cannot show all of it."""
 
     name: str
     data: bytes
@@ -90,7 +90,7 @@ class Style(StrEnum):
 
 
 class Verb(StrEnum):
-    """What a button asks for: a choice, a remembered choice, or a way to something else."""
+    """The effect of a button: a choice, a remembered choice, or a step to a form, a panel or a page."""
 
     ACCEPT = "accept"
     REJECT = "reject"
@@ -109,7 +109,7 @@ class Verb(StrEnum):
 
     @property
     def choice(self) -> Choice | None:
-        """None for what decides nothing by itself."""
+        """The choice that this verb makes; None if it decides nothing by itself."""
         word = self.value.partition("_")[0]
         return Choice(word) if word in set(Choice) else None
 
@@ -121,16 +121,16 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A button: what it says, which request or batch it locates, and what was shown. It grants nothing by itself."""
+    """A button: its label, the request or batch it is about, and the state that was shown. It gives nobody a right."""
 
     verb: Verb
     target: str
     label: str
     style: Style
     revision: int = 0
-    """How often the calls had been edited when this was drawn."""
+    """The number of edits to the calls when this button was drawn."""
     page: int = 0
-    """The page that this was drawn on; for `page`, the one to turn to."""
+    """The page that this button was drawn on; for the verb `page`, the page to turn to."""
     disabled: bool = False
 
 
@@ -141,14 +141,14 @@ class Card:
     lead: tuple[Line, ...]
     calls: tuple[CardCall, ...]
     model_text: Quote | None
-    """The text that the model wrote beside its calls, marked as the model's."""
+    """The text that the model wrote along with its calls, labelled as the model's."""
     files: tuple[CardFile, ...]
     status: Line | None
     """APPROVED by ..., REJECTED by ..., TIMEOUT - Request expired; None while open."""
     footer: Line
     """Short id and digest."""
     actions: tuple[Action, ...]
-    """The buttons for the whole card; those of one call among several are with the call."""
+    """The buttons of the whole card. If there are several calls, each call has its own buttons."""
     page: int = 0
     pages: int = 1
 

@@ -1,6 +1,6 @@
-"""Warnings about one call, gathered from every untrusted text in it, and kept short.
+"""Short warnings about one call, collected from every untrusted text in it.
 
-The warnings are trusted; they name the argument they speak of in plain ASCII. Knows nothing of batches or any medium.
+The warnings are trusted text; they name the argument in plain ASCII. This module knows neither batches nor any medium.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from signoff.text.lookalikes import lookalikes
 from signoff.text.visible import plain, visible
 
 PADDING = 40
-"""Spaces or tabs in a row that may push the rest of a line out of sight."""
+"""A run of this many spaces or tabs may push the rest of a line out of sight."""
 SUMMARY_BUDGET = 72
 _RUN_OF_SPACES = re.compile(rf"[ \t]{{{PADDING},}}")
 _NAME_BUDGET = 32
@@ -22,12 +22,12 @@ _NAME_BUDGET = 32
 @dataclass(frozen=True, slots=True)
 class CardWarning:
     kind: str
-    """A short name, which still fits when the warning itself does not."""
+    """A short name, which still fits if the warning itself does not."""
     text: str
 
 
 def warnings_in(where: str, texts: Iterable[str]) -> list[CardWarning]:
-    """Everything that is odd about these texts, which the reader knows as `where`. Each thing is said once."""
+    """Return the warnings about these texts, each once. `where` names the texts for the reader."""
     warnings: dict[CardWarning, None] = {}
     for text in texts:
         for warning in visible(text).findings:
@@ -45,7 +45,7 @@ def argument_place(name: str) -> str:
 
 
 def fit_warnings(warnings: Sequence[CardWarning], budget: int) -> tuple[tuple[str, ...], bool]:
-    """The warnings that fit, a summary of the others, and whether there are others."""
+    """Return the warnings that fit, followed by a summary of the others, and whether there are others."""
     if sum(len(f.text) for f in warnings) <= budget:
         return tuple(f.text for f in warnings), False
     shown: list[str] = []

@@ -1,7 +1,7 @@
 """The wording that every front end shares: how a call ended, votes, held calls, and private responses to a click.
 
-Lines of trusted text in which people, roles and times are data. Knows batches and the desk's errors, and nothing of
-any medium. Approvers are named in `approver_names`.
+Every line is trusted text in which people, roles and times are data. This module knows batches and the desk's errors,
+but no medium. The wording about approvers is in `approver_names`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ SLOW: Line = ("I am slow right now. Nothing was changed; try again.",)
 
 
 def votes_line(request: ApprovalRequest) -> Line:
-    """Who has accepted so far, where one is not enough; empty otherwise."""
+    """Say who has accepted so far, if the call needs several votes; empty otherwise."""
     if request.quorum <= 1:
         return ()
     count = f"Accepted by {len(request.votes)} of {request.quorum}"
@@ -62,7 +62,7 @@ def votes_line(request: ApprovalRequest) -> Line:
 
 
 def void_line(request: ApprovalRequest) -> Line:
-    """The people whose accept no longer counts; empty if all do."""
+    """Name the people whose votes no longer count; empty if all votes count."""
     if not request.void:
         return ()
     votes, count = ("The vote of ", "counts") if len(request.void) == 1 else ("The votes of ", "count")
@@ -78,7 +78,7 @@ def edit_lines(request: ApprovalRequest) -> list[Line]:
 
 
 def outcome(request: ApprovalRequest, *, cancel_budget: int = CANCEL_BUDGET) -> Line:
-    """How this request ended, as the card says it; empty while it is open."""
+    """Say how this request ended; empty while it is open."""
     settlement = request.settlement
     match request.state:
         case RequestState.PENDING:
@@ -102,7 +102,7 @@ def outcome(request: ApprovalRequest, *, cancel_budget: int = CANCEL_BUDGET) -> 
 
 
 def status(batch: Batch) -> tuple[Tone, Line | None]:
-    """The card's tone and closing line: one outcome for all, or DECIDED where the calls differ."""
+    """Return the card's tone and closing line: one outcome for all calls, or DECIDED if their outcomes differ."""
     if not batch.settled:
         return Tone.OPEN, None
     questions = batch.questions
@@ -113,9 +113,10 @@ def status(batch: Batch) -> tuple[Tone, Line | None]:
 
 
 def already_settled(batch: Batch, target: str | None = None) -> Line:
-    """The private response to a click that came second; `target` is what the click located, if not the whole batch.
+    """The private response to a click that came too late. `target` is the clicked request, or None for the whole batch.
 
-    Nothing of it may be settled yet: after the deadline it is too late, even if nobody has swept up.
+    It is possible that no request is settled yet: after the deadline a click is too late, even if the expired requests
+    are still pending in the store.
     """
     settled = [r for r in _located(batch, target) if r.settlement]
     if not settled:
@@ -135,7 +136,7 @@ def already_settled(batch: Batch, target: str | None = None) -> Line:
 
 
 def not_allowed(batch: Batch, target: str | None = None, why: str = "") -> Line:
-    """The private response to the wrong person: who may decide what they clicked on, or what keeps them from it."""
+    """The private response to somebody who may not decide: who may, or `why` this person may not."""
     if why:
         return (f"You may not decide this: {why}.",)
     # An approver of any question may reject a held call.
@@ -170,7 +171,7 @@ def answer(batch: Batch, target: str) -> Line:
 
 
 def remember_lines(batch: Batch, request: ApprovalRequest, terms: GrantTerms, now: float) -> list[Line]:
-    """The exact reach of a remembered decision. The caller quotes the tool and its arguments."""
+    """Say exactly what a remembered decision covers. The caller quotes the tool and its arguments."""
     asked: Line = (", if ", person(batch.asker), " asks") if depends_on_asker(request) else ()
     said = " and with what the tool says about them" if request.summary or request.shown_preview else ""
     until: Line = (", until ", Moment(now + terms.seconds), f" and at most {terms.uses} times")
@@ -186,7 +187,7 @@ def remember_lines(batch: Batch, request: ApprovalRequest, terms: GrantTerms, no
 
 
 def reminder(batch: Batch) -> Line:
-    """The questions that are still open, and until when."""
+    """Name the questions that are still open, and their deadline."""
     tools = [plain(r.call.tool, NAME_BUDGET) for r in batch.open_questions]
     named = ", ".join(list(dict.fromkeys(tools))[:CONDITIONS])
     calls = f"{named}" if len(tools) == 1 else f"{len(tools)} calls ({named})"
@@ -194,7 +195,7 @@ def reminder(batch: Batch) -> Line:
 
 
 def held_lines(batch: Batch, named_at_most: int) -> list[Line]:
-    """The held calls of a card: those that run with the questions, those that did not run, those that were rejected."""
+    """Name the held calls of a card: those that run with the questions, those not run, and those that were rejected."""
     rejected = [r for r in batch.held if r.settlement and r.settlement.by]
     others = [r for r in batch.held if r not in rejected]
     not_run = [r for r in others if r.state not in (RequestState.PENDING, RequestState.APPROVED)]
@@ -215,19 +216,22 @@ def held_lines(batch: Batch, named_at_most: int) -> list[Line]:
 
 
 def list_tools(tools: Sequence[str], named_at_most: int) -> str:
-    """The tools of these calls, as trusted text."""
+    """List tool names as trusted text."""
     names = ", ".join(plain(tool, NAME_BUDGET) for tool in tools[:named_at_most])
     more = len(tools) - named_at_most
     return names + (f" and {more} more" if more > 0 else "")
 
 
 def _located(batch: Batch, target: str | None) -> Sequence[ApprovalRequest]:
-    """The requests that a click on this target is about: all questions, or one request."""
+    """Return the requests that a click on this target is about: all questions, or one request."""
     return batch.questions if target in (None, batch.id) else [r for r in batch.requests if r.id == target]
 
 
 def explain_refusal(error: Exception, target: str, budget: int | None = None) -> Line | None:
-    """The line for this error, or None if it is not the desk's. `budget` bounds a text that others may have written."""
+    """Return the line for an error of the desk; None for any other error.
+
+    `budget` bounds the text of a refusal, which others may have written.
+    """
     match error:
         case AlreadySettled():
             return already_settled(error.batch, target)
@@ -238,7 +242,7 @@ def explain_refusal(error: Exception, target: str, budget: int | None = None) ->
         case NotAllowed():
             return not_allowed(error.batch, target, error.why)
         case Refused():
-            # It may repeat what a tool said about somebody's arguments.
+            # The text may repeat what a tool said about the arguments.
             return (visible(str(error)).text[:budget],)
         case UnknownRequest():
             return UNKNOWN_REQUEST

@@ -1,4 +1,4 @@
-"""An open card from its first question to its end: shows it, asks about each call, and gives the choice to the desk.
+"""Handle an open card until it is settled: show it, ask about each call, and give the choice to the desk.
 
 The desk decides whether the choice counts; a refusal is printed, and the question is asked again. If the card is
 settled in another way, for example by its deadline, the question ends at once. If the person leaves, nothing is decided
@@ -53,7 +53,7 @@ class CardSession:
     _serving: frozenset[str] = frozenset()
 
     def heard(self, event: Mapping[str, Any]) -> None:
-        """Subscribes to the desk: a request was settled, by a person or by a deadline."""
+        """Handle an event of the desk: a person or a deadline settled a request."""
         if event.get("request") in self._serving:
             self._changed.set()
 
@@ -90,14 +90,14 @@ class CardSession:
         return replace(card, calls=tuple(calls))
 
     def _hindrance(self, request: ApprovalRequest, batch: Batch) -> str:
-        """A note for the card if this person alone cannot decide the request; empty otherwise."""
+        """Return a note for the card if this person alone cannot decide the request; empty otherwise."""
         why = objection(self.actor, request, batch)
         if why is not None:
             return NOT_YOU.format(f" ({why})" if why else "")
         return ALONE.format(request.quorum) if request.quorum > 1 else ""
 
     def _first(self, batch: Batch) -> ApprovalRequest | None:
-        """The first open request that this person may decide."""
+        """Return the first open request that this person may decide."""
         return next((r for r in batch.open_questions if objection(self.actor, r, batch) is None), None)
 
     async def _ask(self, batch: Batch, card: Card, mine: ApprovalRequest | None, seen: set[str]) -> None:
@@ -165,14 +165,14 @@ class CardSession:
                     action.page,
                 )
             )
-            if action.target in {r.id for r in batch.held}:  # the card is not drawn again for it
+            if action.target in {r.id for r in batch.held}:  # rejecting a held call does not draw the card again
                 self.device.show(write(wording.answer(outcome.batch, action.target), self.now()))
         except Exception as error:
             self.device.show(write(refusal(error, action.target), self.now(), "yellow"))
 
 
 def refusal(error: Exception, target: str) -> Line:
-    """The line for a person whose choice did not count."""
+    """Return the line for a person whose choice did not count."""
     if said := explain_refusal(error, target):
         return said
     log.error("the desk failed on %s", target, exc_info=error)
@@ -180,7 +180,7 @@ def refusal(error: Exception, target: str) -> Line:
 
 
 def _possible(actions: Sequence[Action], requests: Sequence[ApprovalRequest]) -> list[Action]:
-    """The actions that one person alone can complete."""
+    """Return the actions that one person alone can complete."""
     if all(request.quorum <= 1 for request in requests):
         return list(actions)
     return [action for action in actions if action.verb in (Verb.REJECT, Verb.REASON, Verb.SKIP, Verb.RAN)]

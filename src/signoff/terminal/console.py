@@ -1,9 +1,9 @@
 """The console: the screen, the keyboard, and the device that joins them to ask questions and perform dialogues.
 
-Everything that is printed goes through the screen, which makes it inert. The keyboard reads only while somebody waits
-for a line, without blocking the event loop and without a thread: an editor that is started in between has the terminal
-to itself. A question can be withdrawn by an event, such as the deadline of the card that it is about. Knows neither
-cards nor turns.
+Everything that is printed goes through the screen, which makes it inert. The keyboard reads only while a caller waits
+for a line, without blocking the event loop and without a thread, so an editor that is started in between has the
+terminal to itself. An event, such as the deadline of its card, can withdraw a question. This module knows neither cards
+nor turns.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from signoff.text.visible import one_line
 NEW_ARGUMENTS = "These are the arguments. Type new ones as one JSON object, or an empty line to change nothing."
 JSON = "json> "
 PATIENCE = 1.0
-"""Seconds for an editor to exit by itself and restore the terminal when the session ends."""
+"""Seconds that an editor has to exit by itself and restore the terminal when the session ends."""
 CHUNK = 65536
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 TURN = 0.1
@@ -46,7 +46,7 @@ class Screen:
     def __init__(self, console: Console, *, typed: bool) -> None:
         self._console = console
         self._typed = typed
-        """Whether a person types, and so sees the typed lines. Lines from a script are printed instead."""
+        """Whether a person types, and sees the lines while typing. If a script sends the lines, they are printed."""
         self._prompt = ""
         self._at_work = 0
         self._spinner: asyncio.Task[None] | None = None
@@ -80,7 +80,7 @@ class Screen:
             self._flush()
 
     def answered(self, line: str) -> None:
-        """The prompt got its line."""
+        """End the prompt, which got its line."""
         asked, self._prompt = self._prompt, ""
         if not self._typed:
             self._console.print(Inert(Text.assemble((asked, "bold"), one_line(line))))
@@ -95,7 +95,7 @@ class Screen:
 
     @contextmanager
     def working(self) -> Generator[None]:
-        """Show the spinner while work is under way. Several may be under way at once."""
+        """Show the spinner while work is under way. Several tasks may do this at once."""
         self._at_work += 1
         self._spin()
         try:
@@ -142,7 +142,10 @@ class Keyboard:
         self.is_terminal = os.isatty(descriptor)
 
     async def line(self) -> str:
-        """The next line, without its line break. Raises Ended. Cancelling it loses nothing that a pipe has sent."""
+        """Return the next line, without its line break. Raises Ended.
+
+        If this is cancelled, input from a pipe is not lost.
+        """
         while b"\n" not in self._read and not self._ended:
             data = await self._more()
             # On a terminal this is Ctrl-D on an empty line, which ends the session too.
@@ -154,7 +157,7 @@ class Keyboard:
         return line.decode("utf-8", "replace").removesuffix("\r")
 
     def forget(self) -> None:
-        """Drop keystrokes that were typed ahead, so that no key answers the wrong question. A pipe's lines stay."""
+        """Drop keystrokes that were typed ahead, so that no key answers the wrong question. Keep lines from a pipe."""
         if not self.is_terminal:
             return
         self._read = b""
@@ -169,7 +172,7 @@ class Keyboard:
         ready: asyncio.Future[None] = loop.create_future()
         try:
             loop.add_reader(self._descriptor, lambda: ready.done() or ready.set_result(None))
-        except PermissionError:  # a regular file cannot be waited for, and does not need to be
+        except PermissionError:  # a regular file cannot be waited for, but can be read at once
             await asyncio.sleep(0)
             return os.read(self._descriptor, CHUNK)
         try:
@@ -195,7 +198,7 @@ class Device:
         self.screen = screen
         self._keyboard = keyboard
         self.editing = False
-        """An editor has the terminal, so an interrupt is meant for the editor."""
+        """Whether an editor has the terminal. An interrupt is then meant for the editor."""
 
     def show(self, *parts: RenderableType) -> None:
         self.screen.show(*parts)
@@ -204,7 +207,7 @@ class Device:
         self._keyboard.forget()
 
     async def ask(self, prompt: str, until: asyncio.Event | None = None) -> str:
-        """Raises Ended, or Withdrawn once the event is set."""
+        """Ask for a line. Raises Ended if the input ends, or Withdrawn once the event is set."""
         if until is not None and until.is_set():
             raise Withdrawn
         self.screen.prompt(prompt)
@@ -274,7 +277,7 @@ class Device:
 
 
 async def _run(*command: str) -> int:
-    """Run a program. Cancelling this ends the program, because nobody would read what it writes."""
+    """Run a program and return its exit code. Cancelling this ends the program, because nobody would use its result."""
     process = await asyncio.create_subprocess_exec(*command)
     try:
         return await process.wait()

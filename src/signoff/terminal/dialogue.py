@@ -1,7 +1,8 @@
-"""The questions about one call, without input or output: steps go out, typed lines come in, and a choice ends it.
+"""The questions about one call, as a generator without input or output.
 
-It is a generator, so that the chat, which waits for keys and the deadline at once, and a plain program, which blocks,
-ask the same questions. It decides nothing: the desk or the calling program does.
+The generator yields steps, receives typed lines, and returns the choice. So two callers can ask the same questions: the
+chat, which waits for keys and the deadline at once, and a plain program, which blocks. The generator decides nothing:
+the desk or the calling program does.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ WHICH = "number of the call to look at, or Enter to go back> "
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Answered with the line that was typed."""
+    """A prompt for a line. The result is the typed line."""
 
     prompt: str = ""
-    """Empty: the usual prompt of the code that performs the dialogue."""
+    """If empty, the code that performs the dialogue uses its own prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +42,14 @@ class Show:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Text to be paged. Answered with a non-empty string if the reader reached its end."""
+    """Text to be paged. The result is a non-empty string if the reader reached the end."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Answered with the changed text; empty if nothing was changed."""
+    """Text to be edited. The result is the changed text; empty if nothing was changed."""
 
     text: str
 
@@ -61,7 +62,7 @@ class Chosen:
     action: Action
     note: str = ""
     args: JsonObject | None = None
-    """The other arguments, where the action is an edit."""
+    """The new arguments, if the action is an edit."""
 
 
 Dialogue = Generator[Step, str, Chosen]
@@ -72,14 +73,14 @@ class HeldCall:
     """A call that needs no approval: the person may look at it and reject it."""
 
     tool: str
-    """Visible text."""
+    """Text with hidden characters made visible."""
     card: RenderableType
     actions: Sequence[Action]
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One open request, and what can be done with it."""
+    """One open request, and the possible actions."""
 
     args: JsonObject
     actions: Sequence[Action]
@@ -88,7 +89,7 @@ class Subject:
     file: CardFile | None = None
     """The whole call, if the card shows only a part of it."""
     files: Sequence[CardFile] = ()
-    """Those of all calls that `for_all` would accept."""
+    """The files of all calls that `for_all` would accept."""
     remember: Sequence[Action] = ()
     covered: Sequence[RenderableType] = ()
     """The lines that say exactly what would be remembered."""
@@ -142,7 +143,7 @@ def choose(subject: Subject) -> Dialogue:
 
 
 def _look_at_held(calls: Sequence[HeldCall]) -> Generator[Step, str, Chosen | None]:
-    """Show one held call, and reject it if the person wants that. None if nothing was chosen."""
+    """Show one held call, and let the person reject it. Return None if nothing was chosen."""
     for number, call in enumerate(calls, start=1):
         yield Show(Text.assemble(f"{number}. ", (call.tool, "bold")))
     typed = (yield Ask(WHICH)).strip()

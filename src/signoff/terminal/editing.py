@@ -1,4 +1,4 @@
-"""Arguments as JSON text to edit: in the person's editor, in a file that only they can read, or on one line."""
+"""Edit arguments as JSON text: in the person's editor, with a file that only they can read, or on one line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from signoff.cards.forms import written
 
 
 def on_one_line(text: str) -> str:
-    """The same JSON on one line; text that is not JSON stays as it is."""
+    """Return the same JSON on one line. Text that is not JSON stays unchanged."""
     try:
         return " ".join(line.strip() for line in written(json.loads(text)).split("\n"))
     except (ValueError, TypeError):
@@ -21,7 +21,7 @@ def on_one_line(text: str) -> str:
 
 
 def editor_command() -> list[str]:
-    """The person's editor, or an empty list if none is set or installed."""
+    """Return the command of the person's editor, or an empty list if none is set or installed."""
     for name in ("VISUAL", "EDITOR"):
         try:
             command = shlex.split(os.environ.get(name, ""))
@@ -33,7 +33,7 @@ def editor_command() -> list[str]:
 
 
 class Draft:
-    """A file with the text, in a folder of its own, for as long as the editor is open."""
+    """A file with the text, in its own folder. It exists only while the editor is open."""
 
     def __init__(self, text: str) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="signoff-")
@@ -47,7 +47,7 @@ class Draft:
         self._folder.cleanup()
 
     def read(self) -> str:
-        """The text in the file now; empty if the file was deleted or is not text."""
+        """Return the current text of the file; empty if the file was deleted or is not text."""
         try:
             return self.path.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError):

@@ -1,6 +1,7 @@
-"""How the driver reaches the person at the terminal. Implements `turns.ports.FrontEnd`: prints, and tells the session.
+"""How the driver reaches the person at the terminal. Implements `turns.ports.FrontEnd`.
 
-The front end asks no questions: the session asks one at a time, and only the session reads keys.
+The front end prints and passes news to the session. It asks no questions: the session asks one at a time, and only the
+session reads keys.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ PERSON = "terminal"
 """The id of the person at the terminal. It never changes, so the next session finds the same workspace and grants."""
 MOST_ENDED = 1000
 CARD_SPACE = 8000
-"""Characters of quoted text on a card: a terminal scrolls, but a person should not have to."""
+"""Characters of quoted text on a card. A terminal could scroll further, but people should not have to scroll."""
 
 
 class TerminalFrontEnd:
@@ -39,10 +40,10 @@ class TerminalFrontEnd:
         """Open cards, and the ids of turns that have ended or cannot go on in this process."""
         self._broken: set[str] = set()
         self._ended: dict[str | tuple[str, int], None] = {}
-        """Cards and turns whose end was printed, the oldest first."""
+        """Batch id or (turn id, number of rounds) of each end that was printed, oldest first -> None."""
 
     async def post_card(self, batch: Batch) -> str:
-        # Raises CardFailed while the driver can still say so.
+        # Build the card once now, so that CardFailed is raised while the driver can still report it.
         build_card(batch, now=self._now(), budget=CARD_SPACE, offers=self._offers)
         self.news.put_nowait(batch)
         return card_id(batch)
@@ -55,10 +56,10 @@ class TerminalFrontEnd:
             self.close(batch)
 
     async def retire_card(self, batch: Batch) -> None:
-        """A printed card stays as it is. Both postings have the same id, so the driver never calls this."""
+        """Do nothing: a printed card stays. Both postings have the same id, so the driver never calls this."""
 
     def close(self, batch: Batch) -> None:
-        """Print how the card ended, once, for the first caller."""
+        """Print how the card ended. Only the first call for a card prints."""
         if not self._is_first(batch.id):
             return
         now, offers = self._now(), self._offers
@@ -81,7 +82,7 @@ class TerminalFrontEnd:
             self.news.put_nowait(turn.id)
 
     def _is_first(self, end: str | tuple[str, int]) -> bool:
-        """Whether this end was not printed before. Only the latest are kept, because a session may last for weeks."""
+        """Note this end, and return whether it is new. Only the latest are kept: a session may last for weeks."""
         if end in self._ended:
             return False
         self._ended[end] = None
@@ -107,7 +108,7 @@ class TerminalFrontEnd:
 
 
 def card_id(batch: Batch) -> str:
-    """The same id for every posting of the card."""
+    """Return the card's id, which is the same for every posting."""
     return f"terminal:{batch.id}"
 
 

@@ -1,4 +1,4 @@
-"""Which key stands for which button, and how the keys are named in a line. Pure."""
+"""The key for each button, and the line that names the keys. Pure functions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Option:
         return match[1] if match else ""
 
     def takes(self, typed: str) -> bool:
-        """Accept the key itself or the whole label, which scripts may prefer."""
+        """Whether the typed text is the key itself or the whole label, which scripts may prefer."""
         return typed == self.key or typed == _KEY.sub(r"\1", self.label)
 
 
@@ -53,7 +53,7 @@ def for_call(actions: Iterable[Action]) -> list[Option]:
 
 
 def for_all(actions: Iterable[Action]) -> list[Option]:
-    """Options for all calls at once. Accept covers only what the button says."""
+    """Return the options for all calls at once. Accept covers only the calls that the button names."""
     labels = {Verb.ACCEPT: "[A]{}", Verb.REJECT: "[X] {}"}
     labelled = [(action, action.label[:1].lower() + action.label[1:]) for action in actions if action.verb in labels]
     return [

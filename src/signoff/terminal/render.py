@@ -1,6 +1,6 @@
 """A Card as a panel: trusted lines unchanged, quoted parts behind a gutter, deadlines as the time that is left.
 
-It has no wording of its own and offers no actions. Rich's markup is never parsed: everything is a `Text`.
+This module has no wording of its own and offers no actions. Rich's markup is never parsed: everything is a `Text`.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ def draw_card(card: Card, now: float) -> RenderableType:
 
 
 def draw_ending(card: Card, now: float) -> RenderableType:
-    """How a card ended: one line, or one line for each call if they differ."""
+    """Show how a card ended: one line, or one line for each call if they differ."""
     status = write(card.status or (), now, f"bold {COLOURS[card.tone]}")
     apart = [Text.assemble((call.tool, "bold"), ": ", write(call.outcome, now)) for call in card.calls if call.outcome]
     if not apart:
         status = Text.assemble(status, ": ", Text(", ".join(call.tool for call in card.calls), "bold"))
-    # An argument of that name would be in quotation marks.
+    # No argument can match: its label would be in quotation marks, because this name has a space.
     reasons = [quote for call in card.calls for quote in call.quotes if quote.label.startswith("Reason given")]
     return Group(status, *apart, *map(draw_quote, reasons))
 
@@ -65,7 +65,7 @@ def write(line: Line, now: float, style: str = "") -> Text:
 
 
 def left(seconds: float) -> str:
-    """4:59, or 1:02:03."""
+    """Format a duration as 4:59 or 1:02:03."""
     whole = max(0, int(seconds))
     hours, minutes = divmod(whole // 60, 60)
     return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
@@ -105,7 +105,7 @@ def _inline(part: Inline, now: float) -> Text:
 
 
 def _trusted(text: str) -> Text:
-    """Our own text: bold stays bold."""
+    """Write our own text, in which `**` marks bold."""
     written = Text()
     end = 0
     for bold in _BOLD.finditer(text):
@@ -126,7 +126,7 @@ def covered_lines(batch: Batch, request: ApprovalRequest, offers: Offers, now: f
 
 
 def covered_call(request: ApprovalRequest, offers: Offers) -> Sequence[RenderableType]:
-    """The tool and the arguments, masked as they are on the card."""
+    """Show the tool and the arguments, masked as on the card."""
     try:
         text = offers.quoted(request)
     except (ValueError, TypeError, RecursionError):

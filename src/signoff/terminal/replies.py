@@ -1,6 +1,7 @@
-"""The reply as text with headings, lists, tables and code. It has no links and no hidden characters.
+"""Render the reply as text with headings, lists, tables and code, but without links and hidden characters.
 
-Markdown is parsed first and made visible afterwards: parsing turns an entity such as `&#8238;` into its character.
+Hidden characters are made visible only after the markdown is parsed, because parsing turns an entity such as `&#8238;`
+into its character.
 """
 
 from __future__ import annotations

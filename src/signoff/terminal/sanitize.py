@@ -1,8 +1,8 @@
 """Text that cannot control a terminal: the last check before the screen, and blocks of quoted text with a gutter.
 
 Text from others arrives here with its hidden characters already visible. `Inert` checks every piece again before it is
-written, so that no escape sequence, carriage return or bidi control gets through if some code forgot to check.
-Knows nothing of cards.
+written, so that no escape sequence, carriage return or bidi control gets through if some code forgot to check. This
+module does not know cards.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ class Block:
 
     text: str
     diff: bool = False
-    """Its lines are coloured by their first characters."""
+    """Whether the text is a diff, whose lines are coloured by their first characters."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield from self.rows(options.max_width)
 
     def rows(self, width: int) -> Iterator[Text]:
-        """The rows on a screen of this width."""
+        """Yield the rows for a screen of this width."""
         width = max(width - len(GUTTER), 8)
         for line in self.text.split("\n"):
             style = _diff_style(line) if self.diff else Style.null()
@@ -62,7 +62,10 @@ class Block:
 
 
 def chop(line: str, width: int) -> Iterator[str]:
-    """Cut the line into pieces that surely fit: terminals disagree about the width of characters beyond ASCII."""
+    """Cut the line into pieces that fit on every terminal.
+
+    Terminals disagree about the width of characters beyond ASCII, so each of these counts as two cells.
+    """
     start = used = 0
     for index, char in enumerate(line):
         cells = 1 if char.isascii() else 2

@@ -1,6 +1,6 @@
 """One session at the terminal: each line becomes a turn, and the next line is read when that turn has ended.
 
-Unfinished turns of an earlier process come first. Knows neither the agent nor the store.
+Unfinished turns of an earlier process come first. This module knows neither the agent nor the store.
 """
 
 from __future__ import annotations

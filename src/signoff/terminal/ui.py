@@ -1,4 +1,4 @@
-"""TerminalUI: the same questions for your own program, as the `ui` of `run_with_approval`.
+"""TerminalUI asks the questions of `dialogue` in your own program, as the `ui` of `run_with_approval`.
 
 It blocks while it asks, as a synchronous UI may. It has no desk and no store: it returns the decision to the caller.
 """
@@ -83,7 +83,7 @@ class TerminalUI:
             override = chosen.args
             before = request.call.args
             edit = Edit(before, request.call.digest, batch.asker, time.time())
-            # The tool's own text was about the earlier arguments.
+            # Drop the tool's own text, which is about the earlier arguments.
             shown = replace(shown, call=replace(shown.call, args=override), edit=edit, preview="", metadata={})
 
     def _subject(self, batch: Batch, card: Card, seen: set[str]) -> Subject:
@@ -139,7 +139,7 @@ class TerminalUI:
 
 
 def _batch(request: ApprovalRequest) -> Batch:
-    """A batch of one request without a real deadline. The person who runs the program is the asker."""
+    """Build a batch of one request without a real deadline. The person who runs the program is the asker."""
     now = time.time()
     return Batch(request.id, "", _HERE, person_at_terminal(_HERE.server), (request,), now, now + GrantTerms().seconds)
 

@@ -19,7 +19,7 @@ NO_SERVER = "This command works only in a server, not in direct messages."
 
 
 def admin_of(interaction: discord.Interaction[Any]) -> Actor:
-    """The admin who uses the command, with their current rights. Raises Refused without Manage Server."""
+    """Return the admin who uses the command, with their current rights. Raises Refused without Manage Server."""
     actor = people.clicker(interaction)
     if actor is None or interaction.guild_id is None or interaction.channel_id is None:
         raise Refused(NO_SERVER)
@@ -29,8 +29,11 @@ def admin_of(interaction: discord.Interaction[Any]) -> Actor:
 
 
 def owner_of(interaction: discord.Interaction[Any], access: Access) -> Actor:
-    """Somebody who may see and revoke grants here: an admin of the server or, in direct messages, a person listed in
-    `dm_users`, to whom the desk shows only their own grants. Raises Refused."""
+    """Return the person, if they may see and revoke grants here. Raises Refused otherwise.
+
+    That is an admin of the server or, in direct messages, a person listed in `dm_users`. In direct messages people see
+    only their own grants.
+    """
     actor = people.clicker(interaction)
     if actor is not None and actor.server == DIRECT and access.refusal(actor, frozenset()) is None:
         return actor
@@ -38,6 +41,6 @@ def owner_of(interaction: discord.Interaction[Any], access: Access) -> Actor:
 
 
 def place_of(interaction: discord.Interaction[Any], actor: Actor) -> Place:
-    """The place of the command: a conversation has the id of its channel or thread."""
+    """Return the place of the command. A conversation has the id of its channel or thread."""
     here = str(interaction.channel_id)
     return Place(actor.server, here, here)

@@ -1,4 +1,4 @@
-"""Suggestions while somebody types: tools, their arguments, rules and grants, for those who may use the command.
+"""Suggestions while somebody types: tools, their arguments, rules and grants, for people who may use the command.
 
 A suggestion is only an offer: the commands check every option as if nothing had been suggested.
 """
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 MOST = 25
 SPACE = 100
-"""Discord's limits, for the number of suggestions and for both sides of each."""
+"""Discord's limits: MOST suggestions, and SPACE characters for the value and for the label of each."""
 PATIENCE = 2.0
 
 Offer = tuple[str, str]
@@ -75,7 +75,7 @@ class Suggestions:
 
 
 def offered(offers: Iterable[Offer], typed: str) -> list[app_commands.Choice[str]]:
-    """The offers that contain the typed text, those that begin with it first, within Discord's limits."""
+    """Return the offers that contain the typed text, within Discord's limits. Those that begin with it come first."""
     wanted = typed.casefold()
     fitting = [(value, shown) for value, shown in offers if wanted in shown.casefold() and 0 < size(value) <= SPACE]
     fitting.sort(key=lambda offer: not offer[0].casefold().startswith(wanted))

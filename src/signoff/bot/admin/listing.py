@@ -27,7 +27,7 @@ Mask = Callable[[JsonObject], JsonObject]
 """Arguments -> arguments as people may see them."""
 
 QUOTED = 1000
-"""The longest pattern that a rule of a server can have."""
+"""Characters of the longest pattern that a server rule can have."""
 UNREADABLE = "(not readable)"
 _UNITS = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 _VERDICTS = {Verdict.ASK: "asks", Verdict.DENY: "is refused", Verdict.ALLOW: "runs without asking"}

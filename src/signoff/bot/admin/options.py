@@ -1,7 +1,7 @@
-"""The options of commands, checked: the rule of `/signoff protect`, the arguments of `/signoff test`, and ids.
+"""Check the options of commands: the rule of `/signoff protect`, the arguments of `/signoff test`, and ids.
 
 Each problem is explained so that the person can fix it. Options may hold anything, because a forged command bypasses
-the checks of Discord's client. Pure: knows rules and tools, not interactions.
+the checks of Discord's client. Pure functions that know rules and tools, not interactions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from signoff.turns.administration import ToolFacts
 TOOL_SPACE = 100
 ARGUMENT_SPACE = 100
 PATTERN_SPACE = 1000
-"""For all patterns of one option together."""
+"""Characters for all patterns of one option together."""
 MESSAGE_SPACE = 500
 MOST_PATTERNS = 20
 MOST_PEOPLE = 10
@@ -37,13 +37,13 @@ NONE_RELAXABLE = "No such rule matches this tool at the moment, so nothing chang
 _ID = re.compile(r"[0-9A-Za-z_-]{1,40}")
 _BAR = re.compile(r"(?<!\\)\|")
 _JOINED = {"\ufe0f", "\u200d"}
-"""Parts of ordinary emoji: allowed in a message, and nowhere else."""
+"""Hidden characters that are parts of ordinary emoji: allowed only in a message."""
 _duration: TypeAdapter[float] = TypeAdapter(Duration)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The options as they came in; ids for the role and the person."""
+    """The unchecked options. The role and the person are ids."""
 
     tool: str
     verdict: str = "ask"
@@ -62,7 +62,7 @@ class Asked:
 
 
 def build_rule(asked: Asked) -> Rule:
-    """Raises Refused with a text for the person who typed the command."""
+    """Build a rule from the options. Raises Refused with a text for the person who typed the command."""
     verdict = _verdict(asked.verdict)
     tool = checked_text("tool", asked.tool, TOOL_SPACE)
     _compile("tool", tool)
@@ -94,7 +94,7 @@ def build_rule(asked: Asked) -> Rule:
 
 
 def remarks(rule: Rule, tools: Sequence[ToolFacts], operator_rules: Sequence[Rule]) -> list[str]:
-    """Notes about a valid rule that the person should know, as trusted text."""
+    """Return notes, as trusted text, that the person should read about their valid rule."""
     known = [tool for tool in tools if rule.names(tool.name)]
     said: list[str] = []
     if not known:
@@ -206,7 +206,7 @@ def _nobody_is_asked(asked: Asked, verdict: Verdict) -> None:
 
 
 def checked_id(what: str, given: object) -> str:
-    """The id without surrounding spaces. Raises Refused if it cannot be one."""
+    """Return the id without surrounding spaces. Raises Refused if it cannot be an id."""
     identifier = given.strip() if isinstance(given, str) else ""
     if not _ID.fullmatch(identifier):
         raise Refused(f"That is not a {what} id. Choose one of the suggestions.")
@@ -214,7 +214,7 @@ def checked_id(what: str, given: object) -> str:
 
 
 def read_arguments(text: str) -> JsonObject:
-    """The arguments of a call as JSON. Raises Refused."""
+    """Parse the arguments of a call from JSON. Raises Refused."""
     example = 'Write an object such as {"path": "a.txt"}.'
     try:
         arguments = json.loads(text, object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite)

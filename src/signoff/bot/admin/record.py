@@ -1,6 +1,6 @@
 """`/signoff audit`: the record of this server, ten rows at a time, with buttons that work after a restart.
 
-A button's id says which page. Every click checks who may see it, and shows the record of the server of that click.
+A button's id names its page. Every click checks the person's rights, and shows the record of the server of that click.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Record:
 
 
 class RecordButton(ui.DynamicItem[ui.Button[Any]], template=TEMPLATE):
-    """Older or Newer."""
+    """The Older or Newer button of a page. A press leaves the button in the interaction, as `ApprovalButton` does."""
 
     def __init__(self, button: ui.Button[Any], spot: Spot | None) -> None:
         super().__init__(button)
@@ -111,7 +111,7 @@ class RecordButton(ui.DynamicItem[ui.Button[Any]], template=TEMPLATE):
 
 
 class RecordView(ui.LayoutView):
-    """One page. Each row is a separate text, so that the markup of one cannot affect another."""
+    """One page of the record. Each row is a separate text, so that the markup of one row cannot affect another."""
 
     def __init__(self, page: Page, texts: Sequence[str | None], filters: Filters) -> None:
         super().__init__(timeout=None)
@@ -127,7 +127,7 @@ class RecordView(ui.LayoutView):
 
 
 def fitting(page: Page, texts: Sequence[str | None], filters: Filters) -> list[str]:
-    """The texts of the page within Discord's limit; the arguments are shortened as needed."""
+    """Return the texts of the page within Discord's limit. The arguments are shortened as needed."""
     shown: list[str] = []
     for space in (ARGUMENTS_SPACE, ARGUMENTS_SPACE // 2, ARGUMENTS_SPACE // 4, 0):
         rows = [row_text(row, text, space) for row, text in zip(page.rows, texts, strict=True)]

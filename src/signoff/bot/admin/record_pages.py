@@ -1,7 +1,7 @@
-"""Pages of the record: the position of a page, as a button's id holds it, and the rows of the page.
+"""Pages of the record: the position of a page, as stored in a button's id, and the rows of the page.
 
-The store can only give the rows before a number, newest first; a page of newer rows is computed from that. Pure except
-for the function that fetches. Knows nothing of interactions.
+The store can only return the rows before a number, newest first; a page of newer rows is computed from those. Pure
+except for the function that fetches. This module does not know interactions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from signoff.bot.split import size
 
 PAGE = 10
 LOOK = 100
-"""Rows to fetch at once in the search for newer ones."""
+"""The number of rows to fetch at once when looking for newer rows."""
 MOST_ID = 100
 TOOL_HINT = "tool must be a tool name as the record shows it: no spaces, at most 64 characters."
 REQUEST_HINT = "request must be a request id as its card and the record show it: 16 digits and letters from a to f."
@@ -47,7 +47,7 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A page: the rows older than a number, or the nearest ones newer than it."""
+    """A page: the rows right before the row number `seq`, or those right after it."""
 
     older: bool
     seq: int
@@ -58,12 +58,12 @@ class Spot:
 class Page:
     rows: Sequence[AuditRow]
     older: bool
-    """Whether there are older rows than these."""
+    """Whether there are rows older than these."""
     newer: bool
 
 
 def checked_filters(actor: str | None, tool: object, kind: object, request: object = None) -> Filters:
-    """Raises Refused for filters that do not fit into a button's id."""
+    """Check the filters of a command. Raises Refused if they are invalid or do not fit into a button's id."""
     name = tool.strip() if isinstance(tool, str) else None
     if tool is not None and not (name and re.fullmatch(_TOOL, name)):
         raise Refused(TOOL_HINT)
@@ -89,7 +89,7 @@ def write_id(spot: Spot) -> str:
 
 
 def read_id(custom_id: object) -> Spot | None:
-    """The page that an id names; None unless it is exactly what `write_id` writes."""
+    """Return the page that an id names; None if `write_id` would not write this id."""
     match = TEMPLATE.fullmatch(custom_id) if isinstance(custom_id, str) else None
     if match is None or size(match[0]) > MOST_ID or (match["kind"] and match["kind"] not in _BY_LETTER):
         return None
@@ -123,10 +123,11 @@ async def _page_before(fetch: Fetch, before: int | None) -> Page:
 
 
 async def _after(fetch: Fetch, seq: int, top: int) -> Sequence[AuditRow]:
-    """The nearest rows above a number. A stretch above it is widened until it holds a page, and narrowed if too full.
+    """Return the rows right above `seq`, by searching for a range above it that holds at least a page of rows.
 
-    Numbers are shared by all servers and filters skip rows, so how wide that is cannot be known beforehand. Each number
-    holds one row at most, so between a stretch with too few and one with too many there is one that is right.
+    All servers share the row numbers, and filters skip rows, so the width of that range is not known beforehand: widen
+    it while it holds too few rows, and narrow it while it holds too many. A number has at most one row, so between a
+    range with too few rows and one with too many there is one that fits.
     """
     few, many, width = 0, 0, PAGE
     while True:

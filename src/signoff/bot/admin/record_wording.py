@@ -1,7 +1,7 @@
 """Rows of the record, worded for people: what happened, and who or what did it (a person, a deadline, a grant, a mode).
 
-Everything in a row was once written by somebody, so names, notes and arguments are quoted as code, and a cut is marked.
-A kind that this version does not know is still shown. Pure.
+Others wrote the names, notes and arguments in a row, so these are quoted as code, and a cut is marked. A row of a kind
+that this version does not know is still shown. Pure functions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ID_SPACE = 24
 ARGUMENTS_SPACE = 90
 PRUNED_TEXT = "arguments no longer kept"
 LATEST = 8.64e12
-"""Discord shows no later times."""
+"""Discord shows no times later than this."""
 ITSELF = "signoff"
 """The actor of a row that no person caused."""
 
@@ -30,14 +30,14 @@ ITSELF = "signoff"
 @dataclass(frozen=True, slots=True)
 class Kind:
     letter: str
-    """Stands for the kind in the ids of posted buttons: never give a letter to another kind."""
+    """The letter of the kind in the ids of posted buttons. Never reuse a letter for another kind."""
     label: str
     """Its name in Discord's list of choices."""
     wording: Callable[[AuditRow], str]
 
 
 def row_text(row: AuditRow, arguments: str | None, space: int = ARGUMENTS_SPACE) -> str:
-    """One row as two lines of markdown. `arguments` is its masked text, or None after that was pruned."""
+    """Write one row as two lines of markdown. `arguments` is its masked text, or None if that was pruned."""
     about = [quoted(row.tool, TOOL_SPACE)] if row.tool else []
     if row.text and space > 0:
         about.append(PRUNED_TEXT if arguments is None else quoted(arguments, space))
@@ -53,7 +53,7 @@ def what(row: AuditRow) -> str:
 
 
 def quoted(text: str, space: int) -> str:
-    """Text that somebody else wrote, as inline code of at most about `space` characters; a cut is marked."""
+    """Quote text that others wrote as inline code of at most about `space` characters. A cut is marked."""
     head, mark = (text, "") if len(text) <= space else (text[: space - 1], "…")
     while size(shown := quoting.code(one_line(head) + mark)) > space + 2:
         head, mark = head[: len(head) * 3 // 4], "…"

@@ -1,4 +1,4 @@
-"""Private responses of commands: in time, without pings, and complete however long they are."""
+"""Private responses of commands: in time, without pings, and never cut, however long they are."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from signoff.text.visible import visible
 
 T = TypeVar("T")
 PATIENCE = 1.5
-"""Seconds before Discord is asked for more time; its own limit is three, and the way there counts."""
+"""Seconds to wait before asking Discord for more time. Discord's limit is three seconds, network time included."""
 MOST_PARTS = 3
 """A response that needs more messages than this is attached as a file."""
 ATTACHED = "The response is too long for messages, so it is attached."
@@ -27,7 +27,7 @@ async def in_time(interaction: discord.Interaction[Any], work: Awaitable[T]) -> 
 
 
 async def tell(interaction: discord.Interaction[Any], text: str, *, name: str = "signoff") -> None:
-    """Markdown for one person: in a few messages, or as a file called `name`."""
+    """Send markdown to one person: in a few messages, or as a file called `name`."""
     whole = sendable(text).strip() or "Nothing."
     parts = split(whole) if len(whole) <= LIMIT * MOST_PARTS else []
     if 0 < len(parts) <= MOST_PARTS:
@@ -38,5 +38,5 @@ async def tell(interaction: discord.Interaction[Any], text: str, *, name: str = 
 
 
 def inert(text: str) -> str:
-    """Text that may quote somebody, as plain text of bounded length."""
+    """Escape text that may quote somebody, and bound its length."""
     return quoting.escape(visible(text[:SAYING]).text[:SAYING])

@@ -36,8 +36,11 @@ STRANGE = "I don't recognize this command in this form. Discord may show an old 
 def signoff_group(
     admin: Administration, record: Record, mask: Mask, now: Callable[[], float], access: Access
 ) -> app_commands.Group:
-    """All of `/signoff`. Discord shows the whole group or nothing: if people may use it in direct messages for their
-    grants, the other commands say there that they work only in a server."""
+    """Build the `/signoff` group. Discord shows the whole group or nothing.
+
+    If people may use it in direct messages for their grants, the other commands say there that they work only in a
+    server.
+    """
     direct = bool(access.dm_users)
     group = app_commands.Group(
         name="signoff",
@@ -65,7 +68,7 @@ class AdminTree(app_commands.CommandTree[discord.Client]):
     ) -> None:
         super().__init__(client)
         self._access = access
-        # Without the installation's masker, use a key of this process: secrets are masked in any case.
+        # Without the installation's masker, use a key of this process, so that secrets are always masked.
         mask = (masker or Masker(secrets.token_bytes(32))).mask_args
         self.record = Record(admin)
         self.add_command(signoff_group(admin, self.record, mask, now, access))
@@ -98,7 +101,7 @@ class AdminTree(app_commands.CommandTree[discord.Client]):
         await self._explain(interaction, error)
 
     async def _call(self, interaction: discord.Interaction[discord.Client]) -> None:
-        # discord.py passes on only its own errors; options that it cannot read would get no response.
+        # discord.py reports only its own errors to `on_error`; options that it cannot read would get no response.
         try:
             await super()._call(interaction)  # pyright: ignore[reportPrivateUsage]
         except app_commands.AppCommandError:

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 Interaction = discord.Interaction[Any]
 MOST_REPOSTED = 10
-"""Cards to post again at once: more would flood the channels, and Discord would limit the rate."""
+"""The most cards to post again at once: more would flood the channels, and Discord would limit the rate."""
 
 
 def add_work_commands(
