@@ -1,4 +1,4 @@
-"""MCP servers: we start or connect to them, and not the model's provider, so that their tools pass the gate.
+"""MCP servers: Signoff connects to them itself, instead of the model's provider, so that their tools pass the gate.
 
 Every tool of an MCP server asks for approval, no matter whether the server comes from `[mcp.NAME]`, a plugin or an
 imported agent. A server's hints about its tools count only if the operator trusts it. If a server does not respond, the

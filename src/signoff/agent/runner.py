@@ -135,7 +135,7 @@ class AgentRunner:
         return build_batch(result.output, gate, turn, words, now=self.clock.now(), terms=self.terms)
 
     async def _close(self, turn: Turn, words: str) -> None:
-        """Give calls that will never run a result, so that the next mention can continue the conversation."""
+        """Give a result to every call that is still open, so that the next mention can continue the conversation."""
 
         def work(tx: TurnTx) -> None:
             entries = tx.history(turn.place.conversation)

@@ -1,7 +1,8 @@
 """`signoff audit verify` and `signoff audit export`: read the record, whether or not the bot is running.
 
-Exit codes: 0 intact or exported, 1 the record was changed, 2 it could not be read. An attacker may have written the
-values that are printed, so they are escaped: they cannot act as terminal commands or spreadsheet formulas.
+Exit codes: 0 intact or exported, 1 the record was changed or has no anchor, 2 it could not be read. An attacker may
+have written the values that are printed, so they are escaped: they cannot act as terminal commands or spreadsheet
+formulas.
 """
 
 from __future__ import annotations

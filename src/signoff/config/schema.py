@@ -110,7 +110,7 @@ class ApprovalsConfig(_Section):
     quorum: Quorum = Field(default=1, description=QUORUM_HINT)
     """The minimum for every card. A rule may require more."""
     four_eyes: bool = Field(default=False, description="true or false")
-    """Whether the asker may not decide, on any card. If false, a rule may still forbid it for its own calls."""
+    """If true, the asker may not decide on any card. If false, a rule may still forbid it for its own calls."""
     reminder: Duration | None = Field(default=None, description=DURATION_HINT)
     """Post a reminder this long before the deadline; None: no reminder."""
     ping: bool = Field(default=False, description="true or false")

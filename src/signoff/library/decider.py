@@ -1,7 +1,8 @@
 """Decides one request: first memory and mode, then the UI. Then remembers the decision and announces it.
 
-Fails closed: without a UI, if the UI fails, or if it returns something other than a decision, the call is rejected.
-Knows only requests and decisions; `collect` and the gate turn them into the framework's results.
+Fails closed: the call is rejected if the UI fails or returns something other than a decision, or if there is no UI
+(unless `on_no_approver` is "approve"). Knows only requests and decisions; `collect` and the gate turn them
+into the framework's results.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The desk's rows, batches and requests: their statements and how a row becomes a dataclass.
 
-Does not know who may decide or when: it only reads and compares and sets.
+Does not know who may decide or when: it only reads rows, compares values and sets them.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ _QUOTED = re.compile(r'["“]([^"”]*)["”]')
 _NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
 _NUMBER = r"(one|two|three|four|five|[1-9]\d{0,3})"
 _PATH = r"(\S*[./]\S*)"
-"""A word that looks like a path, so that "read me a poem" is no request."""
+"""A word that looks like a path, so that "read me a poem" is not a request."""
 _ESCAPES = {r"\n": "\n", r"\r": "\r", r"\t": "\t", r"\\": "\\"}
 _ESCAPED = re.compile(r"\\[nrt\\]")
 _LONGEST = 200_000

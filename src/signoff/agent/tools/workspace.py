@@ -43,7 +43,7 @@ class Present:
     data: bytes | None = b""
     """None if the file is larger than the caller allowed."""
     mode: int = 0o600
-    """Only the bot's own account may read new files: they may hold secrets."""
+    """Only the bot's own account may read and write new files: they may hold secrets."""
     owner: tuple[int, int] | None = None
 
 
@@ -83,7 +83,8 @@ class Workspace:
     def write(self, path: str, data: bytes, seen: str | None) -> Present:
         """Replace the file atomically and return the old one.
 
-        Raises Changed if the old file's digest is not `seen`. With `seen=None` any file is replaced.
+        A file that already has this content is left alone. Raises Changed if the old file's digest is not `seen`. With
+        `seen=None` any file is replaced.
         """
         names = split_path(path)
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -162,7 +163,10 @@ def _replace(folder: int, name: str, data: bytes, before: Present) -> None:
 
 
 def _check_room(home: int, depth: int, before: Present, size: int) -> None:
-    """Check the quota, and delete temporary files. Under the lock they can only be those of killed writers."""
+    """Check that the write fits into the quota and the number of entries. Delete temporary files on the way.
+
+    The caller has the lock, so those can only be the files of killed writers.
+    """
     if before.digest != ABSENT and size <= before.size:
         return
     used = entries = 0
