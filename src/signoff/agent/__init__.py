@@ -1,1 +1,1 @@
-"""The only room that imports pydantic_ai: the gate over every tool, and the runner that advances a turn."""
+"""The agent: its tools, plugins, MCP servers and model, and the runner that advances a turn."""

@@ -1,7 +1,7 @@
-"""The calls that a run deferred become one batch: a request each, one deadline, one card.
+"""Turns the calls that a run deferred into one batch: one request per call, one deadline, one card.
 
-Resuming needs no `DeferredToolResults`: a history that ends in open calls is run again, and the gate answers each call
-from the journal and the desk. See docs/decisions/001.
+A resumed run needs no `DeferredToolResults`: a history that ends in open calls is run again, and the gate settles each
+call from the journal and the desk. See docs/decisions/001.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def build_batch(
     now: float,
     terms: Terms,
 ) -> Batch:
-    """One batch with a request for every deferred call, in the order in which the model made them."""
+    """Build a batch with a request for every deferred call, in the model's order."""
     pending = [gate.pending(call.tool_call_id) for call in requests.approvals]
     if requests.calls or None in pending:
         raise TurnFailed("A tool call was deferred past the gate. Nothing further was run. Please tell the operator.")
@@ -35,7 +35,7 @@ def build_batch(
         call.request(ruling, effective(ruling.approvers or (), turn.place))
         for call, ruling in zip(filter(None, pending), rulings, strict=True)
     )
-    # The strictest timeout of the calls that ask holds for the card: it has one deadline.
+    # A card has one deadline, so the shortest timeout of the calls that ask applies.
     asking = [ruling for ruling in rulings if not ruling.held] or rulings
     seconds = min(ruling.timeout for ruling in asking if ruling.timeout)
     reminder = max((ruling.reminder for ruling in asking if ruling.reminder), default=seconds)

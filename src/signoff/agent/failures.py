@@ -1,6 +1,6 @@
 """One line for the asker when a run fails: what happened, what was kept, what to do next.
 
-Everybody in the channel sees it, so a provider's own words, which may hold keys or pages of markup, stay in the log.
+Everybody in the channel sees it, so a provider's error text stays in the log: it may hold keys or pages of markup.
 """
 
 from __future__ import annotations
@@ -48,6 +48,6 @@ def explain(error: Exception, *, model_requests: int) -> str:
 
 
 def _first_sentence(text: str) -> str:
-    """The framework's own words without its links and details."""
+    """Return the first sentence of the framework's error text, without links and details."""
     line = text.strip().splitlines()[0] if text.strip() else "no details"
     return line.split(". ")[0].split(" https://")[0].rstrip(".:")[:200]

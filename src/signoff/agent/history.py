@@ -1,4 +1,4 @@
-"""The conversation as it is stored: what is saved when, and how calls are closed that nobody will answer any more."""
+"""The stored conversation: saves it during a run, and closes calls that will never get a result."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from signoff.turns.ports import TurnStore, TurnTx
 
 @dataclass
 class Saver(AbstractCapability[Any]):
-    """Writes what is new in the conversation when a response with tool calls is about to be acted on.
+    """Saves the new messages of the conversation before the tool calls of a response are run.
 
-    It keeps the conversation itself: an agent that shortens its history replaces what the run knows of it.
+    It keeps its own copy of the conversation, because an agent that shortens its history also changes the run's copy.
     """
 
     store: TurnStore
@@ -46,7 +46,7 @@ class Saver(AbstractCapability[Any]):
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        # Keep the requests since the last response as this run sent them: after a crash they may be sent a second time.
+        # Replace the requests at the end by those that this run sent: after a crash they may be sent a second time.
         asked = [*takewhile(lambda message: isinstance(message, ModelRequest), reversed(ctx.messages))]
         while self.history and isinstance(self.history[-1], ModelRequest):
             self.history.pop()
@@ -84,7 +84,7 @@ def responses_in(history: Sequence[ModelMessage]) -> int:
 
 
 def requests_made(history: Sequence[ModelMessage]) -> int:
-    """Model responses since the newest prompt."""
+    """Count the model responses since the newest prompt."""
     count = 0
     for message in reversed(history):
         if isinstance(message, ModelResponse):
@@ -97,7 +97,7 @@ def requests_made(history: Sequence[ModelMessage]) -> int:
 def close_open_calls(
     messages: Sequence[ModelMessage], words: str, record: Callable[[str], CallRecord | None]
 ) -> ModelRequest | None:
-    """Answers for calls that will never be answered otherwise, so that the conversation can go on."""
+    """Return results for calls that would never get one, so that the conversation can go on. None: no call is open."""
     parts = [_closing(call, words, record(call.tool_call_id)) for call in open_calls(messages)]
     return ModelRequest(parts=parts) if parts else None
 
@@ -117,9 +117,10 @@ def _closing(call: ToolCallPart, words: str, record: CallRecord | None) -> ToolR
 
 
 def writable(response: ModelResponse) -> ModelResponse:
-    """The same response in plain text.
+    """Return the same response without lone surrogates, which cannot be stored.
 
-    In arguments half a character becomes JSON's own escape: validation refuses it in words that the model can act on.
+    In arguments a lone surrogate becomes a JSON escape. Validation then refuses it with an error that the model can act
+    on.
     """
     return replace(response, parts=[_writable(part) for part in response.parts])
 

@@ -1,8 +1,8 @@
-"""MCP servers: we run or reach them ourselves instead of the model's provider, so that their tools pass the gate.
+"""MCP servers: Signoff connects to them itself, instead of the model's provider, so that their tools pass the gate.
 
-A tool of an MCP server asks, wherever the server comes from: `[mcp.NAME]`, a plugin or an imported agent. The hints of
-a server about its tools count only if the operator trusts it. If a server does not answer, the turn goes on without its
-tools. It knows nothing of people and cards.
+Every tool of an MCP server asks for approval, no matter whether the server comes from `[mcp.NAME]`, a plugin or an
+imported agent. A server's hints about its tools count only if the operator trusts it. If a server does not respond, the
+turn goes on without its tools. Knows nothing of people and cards.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def build_servers(config: Config, environment: Mapping[str, str] = os.environ) -> list[AbstractToolset[Any]]:
-    """The servers of signoff.toml. None is started here. Raises ConfigError if the environment lacks a variable."""
+    """Build the servers of signoff.toml without starting them. Raises ConfigError if a variable is not set."""
     built: list[AbstractToolset[Any]] = []
     for name, server in config.mcp.items():
         toolset = _connection(name, server, config, environment)
@@ -43,19 +43,19 @@ def build_servers(config: Config, environment: Mapping[str, str] = os.environ) -
 
 
 def _connection(name: str, server: McpConfig, config: Config, environment: Mapping[str, str]) -> MCPToolset[Any]:
-    # Imported here: it takes a second or two, and most installations have no MCP server.
+    # Import here: it takes a second or two, and most installations have no MCP server.
     from fastmcp.client.transports import StdioTransport
     from pydantic_ai.mcp import MCPToolset
 
     client, headers = server.url, _filled(f"[mcp.{name}] headers", server.headers, environment) or None
     if server.command:
         command, *arguments = server.command
-        # Our environment holds our token, so the server gets only what a program needs to start.
+        # Our environment holds our token, so the server gets only the variables that a program needs to start.
         env = _filled(f"[mcp.{name}] env", server.env, environment)
         client = StdioTransport(command, arguments, env, str(config.folder.resolve()))
     return MCPToolset(
         client,
-        # Part of every call's digest: another server under the same name inherits no decision.
+        # This id is part of every call's digest, so that another server under the same name inherits no decision.
         id=f"{name} {fingerprint({'source': server.command or server.url})[:16]}",
         headers=headers,
         tool_error_behavior="failed",
@@ -75,14 +75,14 @@ def _filled(where: str, texts: Mapping[str, str], environment: Mapping[str, str]
 
 @dataclass
 class McpServer(WrapperToolset[Any]):
-    """One server of signoff.toml, connected for as long as a run lasts."""
+    """One server of signoff.toml, connected for the duration of a run."""
 
     name: str
     server: McpConfig
     hang_up: Callable[[], Awaitable[None]]
     connected: bool = False
     known: dict[str, ToolsetTool[Any]] = field(default_factory=dict[str, "ToolsetTool[Any]"])
-    """Its tools when it last answered; shared by all runs."""
+    """Tool name -> the tool, as of the server's last response. All runs share it."""
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractToolset[Any]:
         return replace(self, connected=False)
@@ -110,7 +110,7 @@ class McpServer(WrapperToolset[Any]):
             else:
                 self.known.clear()
                 self.known |= {name: self._declared(tool) for name, tool in tools.items() if self._is_wanted(name)}
-        # A call that was approved meanwhile keeps its tool: running it reports that the server does not answer.
+        # Keep the known tools if the server does not respond: running an approved call then reports that.
         return dict(self.known)
 
     async def call_tool(
@@ -121,12 +121,12 @@ class McpServer(WrapperToolset[Any]):
         return await super().call_tool(name, tool_args, ctx, tool)
 
     def definitions(self) -> list[ToolDefinition]:
-        """Its tools under their full names; before it was ever asked, one entry that stands for all."""
+        """Return its tools under their full names, or one entry that stands for all if none are known yet."""
         known = [tool.tool_def for tool in self.known.values()] or [_any_tool(trusted=self.server.trusted)]
         return [replace(tool_def, name=f"{self.name}_{tool_def.name}") for tool_def in known]
 
     async def _give_up(self) -> None:
-        """End a process that was started and says nothing, so that the next run starts another."""
+        """End a server process that does not respond, so that the next run starts a new one."""
         try:
             async with asyncio.timeout(self.server.start):
                 await self.hang_up()

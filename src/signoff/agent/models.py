@@ -1,6 +1,6 @@
-"""From a model's name to a PydanticAI model, or one line that says what to write instead.
+"""Turns a model's name into a PydanticAI model, or into an error that says what to write instead.
 
-Builds the model and asks it nothing: a wrong key or a model that the provider does not have shows at the first request.
+Makes no request, so a wrong key or a model that the provider does not have is noticed only at the first request.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _EXAMPLE = "anthropic:claude-sonnet-4-5"
 
 
 def choose_model(name: str) -> Model:
-    """`demo`, or any name that PydanticAI knows how to serve. Raises SettingsError."""
+    """Return the model for `demo` or for any name that PydanticAI supports. Raises SettingsError."""
     name = name.strip()
     if name == DEMO_MODEL:
         return demo_model()
@@ -31,7 +31,7 @@ def choose_model(name: str) -> Model:
         raise SettingsError(_missing_package(name, str(error))) from None
     except UserError as error:
         raise SettingsError(_refused(name, str(error))) from None
-    except Exception as error:  # a provider's client library raises what it likes
+    except Exception as error:  # a provider's client library may raise anything
         reason = " ".join(str(error).split()) or type(error).__name__
         raise SettingsError(f'model "{name}" cannot be used: {reason}; write another or {DEMO_MODEL}') from None
 
@@ -45,7 +45,7 @@ def _missing_package(name: str, message: str) -> str:
 def _refused(name: str, message: str) -> str:
     if message.startswith("Unknown model"):
         return f'there is no model "{name}"; write {_nearest(name, message)}'
-    # PydanticAI names the variables in backticks, beside Python code that does not help here.
+    # Take only the variables, which PydanticAI puts in backticks: the Python code beside them does not help here.
     if variables := re.findall(r"`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)`", message):
         names = " or ".join(dict.fromkeys(variables))
         return f'model "{name}" needs {names}; write {variables[0]}=... into .env, or set SIGNOFF_MODEL={DEMO_MODEL}'

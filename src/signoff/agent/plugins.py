@@ -1,11 +1,10 @@
-"""Plugins: Python files whose list `tools` holds functions, `pydantic_ai.Tool`s or toolsets, as PydanticAI has them.
+"""Plugins: Python files with a list `tools` of functions, `pydantic_ai.Tool`s or toolsets of PydanticAI.
 
-A function `on_tool_approval(event)` in such a file is given every decision, as it is written to the record.
+If a plugin has a function `on_tool_approval(event)`, it is called with every decision, as written to the record.
 
-A plugin is a module of a package of its own, so `from . import sibling` works anywhere in it. A plain `import sibling`
-works at the top of the file; the sibling then belongs to this plugin alone, so that two plugins may each have a
-`helpers.py`. Every mistake becomes one line with the file, the line and the cause. The gate decides what a
-tool may do.
+Each plugin's folder is a package, so `from . import sibling` works anywhere in the plugin. A plain `import sibling`
+works at the top of the file. That sibling belongs to this plugin alone, so two plugins may each have a `helpers.py`.
+Every mistake becomes one line with the file, the line and the cause. The gate decides what a tool may do.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ LISTENER = "on_tool_approval"
 def load_plugins(
     paths: Sequence[str], base: Path, taken: Collection[str] = (), listeners: list[Listener] | None = None
 ) -> list[PluginTool]:
-    """The tools of all files, in order. `taken` holds the names that exist already. Raises ConfigError."""
+    """Return the tools of all files, in order. `taken` holds the tool names in use. Raises ConfigError."""
     owners = dict.fromkeys(taken, "Signoff itself")
     tools: list[PluginTool] = []
     for path in paths:
@@ -57,14 +56,14 @@ def load_plugins(
 @dataclass(frozen=True, slots=True)
 class _Source:
     name: str
-    """As signoff.toml has it."""
+    """The path as written in signoff.toml."""
     path: Path
 
     def fail(self, line: int | None, cause: str, todo: str) -> ConfigError:
         return ConfigError(f"{self.name}{f':{line}' if line else ''}: {cause}; {todo}")
 
     def load(self) -> ModuleType:
-        """Run the file."""
+        """Run the file and return its module. Raises ConfigError."""
         if not self.path.is_file():
             raise self.fail(
                 None, "there is no such file", "correct [tools] plugins; paths are relative to signoff.toml"
@@ -87,7 +86,7 @@ class _Source:
         return [cast("Listener", listener)]
 
     def tools(self, module: ModuleType) -> Sequence[object]:
-        """Its list."""
+        """Return the plugin's list `tools`."""
         if not hasattr(module, "tools"):
             raise self.fail(None, "there is no list named tools", "write tools = [my_function] at its end")
         tools: object = module.tools
@@ -120,7 +119,7 @@ class _Source:
             raise self.fail(self.line_of(number), cause, f"write one of {', '.join(WORDS)}, or a function")
 
     def line_of(self, number: int | None) -> int | None:
-        """Where `tools` is assigned, or its entry of this number if it is written out as a list."""
+        """Return the line where `tools` is assigned, or the line of the entry `number` if `tools` is a literal list."""
         line: int | None = None
         for node in ast.parse(self.path.read_bytes()).body:
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
@@ -132,7 +131,7 @@ class _Source:
         return line
 
     def _failed(self, error: BaseException) -> ConfigError:
-        """The line is the last one of this file that was running, also when a file that it imports is to blame."""
+        """Name the last line of this file that was running, even if the error came from a file that it imports."""
         frames = traceback.extract_tb(error.__traceback__)
         line = next((frame.lineno for frame in reversed(frames) if frame.filename == str(self.path)), None)
         cause = f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
@@ -142,7 +141,7 @@ class _Source:
 
     @contextmanager
     def siblings_importable(self) -> Generator[None]:
-        # At the end of the path: a sibling must not stand in for a module that somebody else imports meanwhile.
+        # Append to sys.path, so that a sibling never shadows a module that other code imports meanwhile.
         folder, before = str(self.path.parent), set(sys.modules)
         sys.path.append(folder)
         try:
@@ -155,7 +154,7 @@ class _Source:
 
 
 def _lies_in(name: str, folder: Path) -> bool:
-    """Whether a module is a file or a package of this very folder. Not deeper: the folder may hold a whole .venv."""
+    """Check whether a module is a file or package directly in this folder. Not deeper: it may contain a whole .venv."""
     file = getattr(sys.modules[name], "__file__", None)
     home = Path(file).parent if file else None
     return home is not None and (home == folder or (home.parent == folder and Path(str(file)).stem == "__init__"))
@@ -189,7 +188,7 @@ def _run(path: Path) -> ModuleType:
 
 
 def _tools_of(entry: PluginTool) -> Sequence[Tool[Any]]:
-    """The tools whose names are known before a run; other toolsets are checked by PydanticAI when they are asked."""
+    """Return the tools whose names are known before a run. PydanticAI checks other toolsets when they are used."""
     if isinstance(entry, Tool):
         return [entry]
     return list(entry.tools.values()) if isinstance(entry, FunctionToolset) else []

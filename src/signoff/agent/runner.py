@@ -1,8 +1,8 @@
-"""advance(): run or resume one turn until it is done or waits for people. The unit of work of every driver.
+"""The runner: `advance` runs or resumes one turn until it is done or waits for people.
 
-The conversation is saved after each model response that calls tools, before any of them runs. A saved history that
-ends in open calls is simply run again: the calls keep their ids, no model request is repeated, and the gate answers
-for those that were decided or have run. It knows nothing of Discord and nothing of SQL.
+The conversation is saved after each model response that calls tools, before any of them runs. To resume, a saved
+history that ends in open calls is run again: the calls keep their ids, no model request is repeated, and the gate
+returns the results of calls that were decided or have run. Knows nothing of Discord or SQL.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class AgentRunner:
         return await dry_run.call(request.call.tool, args, request.call)
 
     async def test(self, tool: str, args: JsonObject, place: Place, actor: Actor) -> Ruling:
-        """The ruling on such a call; nothing runs."""
+        """Return the ruling on such a call without running it."""
         heard = said(await self._history(place.conversation))
         return (await DryRun(self.agent, self.policy, place, actor, heard).call(tool, args)).ruling
 
@@ -135,7 +135,7 @@ class AgentRunner:
         return build_batch(result.output, gate, turn, words, now=self.clock.now(), terms=self.terms)
 
     async def _close(self, turn: Turn, words: str) -> None:
-        """Answer the calls that stay open for good, so that the next mention can continue the conversation."""
+        """Give a result to every call that is still open, so that the next mention can continue the conversation."""
 
         def work(tx: TurnTx) -> None:
             entries = tx.history(turn.place.conversation)

@@ -1,4 +1,4 @@
-"""From configuration to an agent: built-in tools, plugins or a whole imported agent; and what each tool would do."""
+"""Builds the agent from the configuration, with built-in tools and plugins, or imports one. Lists tool verdicts."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ Mask = Callable[[JsonObject], JsonObject]
 
 @dataclass(frozen=True)
 class Brain:
-    """The agent and its policy: everything that can be wrong with the configuration is found while building it."""
+    """The agent and its policy. Building it finds every mistake in the configuration."""
 
     agent: AbstractAgent[Any, Any]
     policy: Policy
     verdicts: tuple[str, ...]
     """One line per tool that is known before a run."""
     listeners: tuple[Listener, ...] = ()
-    """Functions of plugins that hear of every decision."""
+    """Functions of plugins that are called with every decision."""
 
     @property
     def tools(self) -> tuple[ToolFacts, ...]:
-        """As they are known now: an MCP server tells its tools when it is first asked."""
+        """The tools known now: an MCP server's tools are known only after its first run."""
         return tuple(facts(self.agent, self.policy))
 
     @classmethod
@@ -99,7 +99,7 @@ def build_terms(config: Config) -> Terms:
 
 
 def facts(agent: AbstractAgent[Any, Any], policy: Policy) -> list[ToolFacts]:
-    """The function tools of an agent and what MCP servers told so far; the rest is known when it runs."""
+    """Return the agent's function tools and the known tools of MCP servers. Others are known only when it runs."""
     return [
         ToolFacts(
             tool_def.name,
@@ -126,7 +126,7 @@ def build_tools(config: Config, listeners: list[Listener] | None = None) -> list
 
 
 def import_agent(config: Config) -> AbstractAgent[Any, Any]:
-    """An existing agent, as it is: its model, its instructions and its tools, behind our gate."""
+    """Load an existing agent and keep its model, instructions and tools. The tools pass our gate."""
     target = config.agent.import_ or ""
     module_name, _, name = target.partition(":")
     folder = str(config.folder.resolve())
@@ -143,7 +143,7 @@ def import_agent(config: Config) -> AbstractAgent[Any, Any]:
 
 
 def verdicts(tools: Iterable[PluginTool], policy: Policy) -> list[str]:
-    """What would happen to a call of each tool, in words."""
+    """Return one line per tool with the verdict on its calls."""
     lines: list[str] = []
     for entry in tools:
         known = [entry.tool_def] if isinstance(entry, Tool) else _definitions(entry)

@@ -1,7 +1,8 @@
-"""`signoff audit verify` and `signoff audit export`: the record, read beside a running bot or without one.
+"""`signoff audit verify` and `signoff audit export`: read the record, whether or not the bot is running.
 
-Exit codes: 0 intact or exported, 1 the record is not as it was written, 2 it could not be read. What is printed may
-have been written by an attacker, so it reaches a terminal or a spreadsheet only in forms that do nothing there.
+Exit codes: 0 intact or exported, 1 the record was changed or has no anchor, 2 it could not be read. An attacker may
+have written the values that are printed, so they are escaped: they cannot act as terminal commands or spreadsheet
+formulas.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def verify_command(database: str = _DATABASE) -> None:
         with open_audit_file(_path(database)) as file:
             report = file.verify()
         print(_verdict(report))
-        # Without an anchor nobody knows whether the end is the end: closed when in doubt.
+        # Fail closed: without an anchor nobody knows whether rows are missing at the end.
         raise SystemExit(0 if report.intact and (report.anchor or not report.rows) else 1)
 
 
@@ -117,7 +118,7 @@ def _fields(row: AuditRow) -> dict[str, Any]:
 
 
 def _cell(value: object) -> str:
-    """A cell that no spreadsheet takes for a formula and no terminal for a command."""
+    """Escape a cell, so that no spreadsheet reads it as a formula and no terminal as a command."""
     text = _CONTROLS.sub(lambda control: control[0].encode("unicode_escape").decode(), str(value))
     return f"'{text}" if _FORMULA.match(text) else text
 
@@ -154,7 +155,7 @@ def _one_line() -> Generator[None]:
     except StartupError as error:
         print(f"signoff: {error}", file=sys.stderr)
     except BrokenPipeError:
-        # The reader has seen enough: nothing of what is buffered may be written at exit.
+        # The reader closed the pipe, so the buffered rest must not be written at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         print(f"signoff: cannot write {error.filename or 'the output'}: {error.strerror}", file=sys.stderr)
@@ -169,7 +170,7 @@ def _sink(output: str) -> Generator[TextIO]:
         yield sys.stdout
         sys.stdout.flush()
         return
-    # Conversations are private, and so is what is made of them.
+    # The export holds conversations, so only this user may read it.
     descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with open(descriptor, "w", encoding="utf-8", newline="") as file:
         yield file

@@ -1,4 +1,4 @@
-"""`signoff chat`: the same agent, gate, journal and desk as the bot's, with the terminal as front end."""
+"""`signoff chat`: runs the same agent, gate, journal and desk as the bot, with the terminal as front end."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from signoff.turns.ports import TurnTx
 log = logging.getLogger(__name__)
 
 PATIENCE = 1.5
-"""Seconds after which a shutdown says what it waits for."""
+"""Seconds after which a shutdown prints that it waits for tools."""
 LEFT_OPEN = 3
 """The exit code if the input ended while work was unfinished."""
 GREETING = "Signoff, model {}. Ctrl-D or Ctrl-C leaves; unfinished work is kept."
@@ -48,7 +48,7 @@ LOG_SIZE = 1_000_000
 
 
 async def run_chat(settings: Settings, config: Config, *, go_on: bool = False) -> None:
-    """Talk until the input ends or somebody interrupts. Raises StartupError with the line that a person reads."""
+    """Chat until the input ends or somebody interrupts. Raises StartupError with a line for people to read."""
     _write_whatever_comes(sys.stdout)
     _log_beside(sqlite_path(settings.database_url), settings.log_level)
     model = settings.choose_model_name(config.agent.model)
@@ -93,13 +93,13 @@ async def _take_up(store: Store, driver: Driver) -> Sequence[str]:
     turns, cards = await store.run(work)
     await driver.recover()
     for batch in cards:
-        if batch.card_message:  # one that was never shown is posted by the recovery itself
+        if batch.card_message:  # the recovery itself posts cards that were never shown
             await driver.repost(batch.id)
     return [turn.id for turn in turns]
 
 
 async def _place(store: Store, go_on: bool) -> Place:
-    """A conversation of its own, or the last one."""
+    """Return the last conversation if `go_on` is set and there is one, else a new one."""
     turns = await store.run(lambda tx: tx.turns_in(*TurnState)) if go_on else ()
     if own := [turn for turn in turns if turn.id.startswith(TURN)]:
         return own[-1].place
@@ -108,7 +108,7 @@ async def _place(store: Store, go_on: bool) -> Place:
 
 
 async def _until_left(session: Session, driver: Driver, device: Device, left_over: Sequence[str], grace: float) -> int:
-    """Until the session ends, or a signal ends it: its number then, else 0."""
+    """Run the session until it ends or a signal ends it. Return the signal's number, or 0."""
     told: list[int] = []
     woken = asyncio.Event()
 
@@ -145,14 +145,14 @@ async def _until_left(session: Session, driver: Driver, device: Device, left_ove
 
 
 def _write_whatever_comes(output: object) -> None:
-    """On a terminal that cannot show a letter, its code is shown: a card must not fail for that."""
+    """Show the code of a character that the terminal cannot encode, so that printing a card never fails."""
     reconfigure = getattr(output, "reconfigure", None)
     if callable(reconfigure):
         reconfigure(errors="backslashreplace")
 
 
 def _log_beside(database: Path, level: str) -> None:
-    """A log line may quote anybody, so it goes to a file and not to the terminal."""
+    """Log to a file beside the database, not to the terminal: a log line may quote anybody."""
     try:
         database.parent.mkdir(parents=True, exist_ok=True)
         handler = RotatingFileHandler(

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 async def run_discord(settings: Settings, config: Config) -> None:
-    """Serve Discord until told to stop. Raises StartupError with the line that a person reads."""
+    """Serve Discord until told to stop. Raises StartupError with a line for people to read."""
     if settings.discord_token is None:
         todo = f"write the bot's token into .env, or run `{command_line('sandbox')}` to try it offline"
         raise SettingsError(f"DISCORD_TOKEN is not set; {todo}")
@@ -83,7 +83,7 @@ async def _until_told_to_stop(
         with suppress(Exception):
             await asyncio.wait_for(client.close(), 2)
     if told.is_set():
-        serving.cancel()  # the library would sleep on until its next attempt to connect, which may be minutes
+        serving.cancel()  # otherwise discord.py sleeps until its next attempt to connect, which may take minutes
     await asyncio.wait({serving})
     if not serving.cancelled():
         serving.result()

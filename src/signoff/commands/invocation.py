@@ -1,13 +1,13 @@
-"""How a person types a command of Signoff, for hints in messages."""
+"""The command line that a person types to run Signoff, for hints in messages."""
 
 from __future__ import annotations
 
 import shutil
 
 IN_A_CHECKOUT = ".venv/bin/signoff"
-"""What `make run` installs. The docs use this form."""
+"""The program that `make run` installs. The docs use this form."""
 
 
 def command_line(words: str) -> str:
-    """`.venv/bin/signoff WORDS`, or `signoff WORDS` where the program is on the PATH."""
+    """Return `signoff WORDS` if the program is on the PATH, else `.venv/bin/signoff WORDS`."""
     return f"{'signoff' if shutil.which('signoff') else IN_A_CHECKOUT} {words}"

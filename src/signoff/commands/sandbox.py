@@ -1,7 +1,7 @@
-"""The sandbox for a person: a Discord on loopback in one process, the real bot in another, both ended together.
+"""`signoff sandbox`: runs a Discord on loopback in one process and the real bot in another, and ends both together.
 
-The bot is the same program over the same sockets; it is only told another address, a token and a database of its own,
-and, where the operator has no signoff.toml, a few rules to show. It is killed and started again when the page asks.
+The bot is the same program and uses the same protocol. It only gets another address, its own token and database and, if
+there is no signoff.toml, a few rules to try. It is killed and started again when somebody asks for that on the page.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from discord_sandbox.web.page import RESTART
 from signoff.commands.sandbox_guide import HURRY, guide
 
 NAMES = ("--bot", "Signoff", "--server", "Signoff Lab")
-"""The bot and its server in a new sandbox."""
+"""The names of the bot and its server in a new sandbox."""
 PORT = 9000
-"""Taken if it is free, so that the address looks the same every day."""
+"""The preferred port, so that the page usually has the same address. If it is taken, any free port is used."""
 HURRY_SECONDS = 20
 ENDING = 10.0
-"""Seconds for the bot to end after its running tools have had their `[limits] shutdown_grace`."""
+"""Seconds that the bot has to end, in addition to the `[limits] shutdown_grace` of its running tools."""
 
 RULES = """\
 # Written by the sandbox because there is no signoff.toml: your own file takes its place.
@@ -52,7 +52,7 @@ reason = "this one has only {seconds} seconds"
 
 @dataclass
 class Bot:
-    """The bot's process and how to start it. Its words go to a file, so that the terminal stays readable."""
+    """The bot's process and how to start it. Its output goes to a file, so that the terminal stays readable."""
 
     command: list[str]
     environment: dict[str, str]
@@ -78,7 +78,7 @@ class Bot:
         return await self.process.wait()
 
     async def restart(self) -> None:
-        """Really killed: what it was doing is for its next life to find."""
+        """Kill the bot without warning and start it again. The new process has to recover the unfinished work."""
         if self.process and self.process.returncode is None:
             self.process.kill()
             await self.process.wait()
@@ -95,7 +95,7 @@ class Bot:
             await self.process.wait()
 
     def last_words(self) -> str:
-        """The error that it ended with: from the program's own name on, else the last line."""
+        """Return the error that the bot ended with: the text from `signoff:` on, else the last line."""
         if self.log is None:
             return "see above"
         with self.log.open("rb") as output:
@@ -106,7 +106,7 @@ class Bot:
 
 
 async def sandbox(folder: Path, *, fresh: bool, program: list[str], grace: float) -> None:
-    """Run both until interrupted. What they keep lies in `folder`, apart from any other database."""
+    """Run both until interrupted. They keep their data in `folder`, apart from any other database."""
     _prepare(folder, fresh)
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -154,7 +154,7 @@ async def _bot(
 
 
 async def _watch(bot: Bot, client: SandboxClient, told: asyncio.Event) -> None:
-    """Until told to stop: kill and start the bot when the page asks, and say so when it ends by itself."""
+    """Restart the bot when the page asks, and print a line when it ends by itself, until told to stop."""
     stopping = asyncio.ensure_future(told.wait())
     asked = asyncio.ensure_future(_restart_asked(client))
     ended = asyncio.ensure_future(bot.ended())
@@ -200,7 +200,7 @@ def _has_rules() -> bool:
 
 
 def _token(folder: Path) -> str:
-    """The bot's token: made once and kept beside the world that knows it, so that no other page can guess it."""
+    """Return the bot's token, which no other web page can guess. It is made once and kept in the sandbox's folder."""
     file = folder / "token"
     with suppress(FileExistsError):
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -211,7 +211,7 @@ def _token(folder: Path) -> str:
 
 @contextmanager
 def _deaf_to_interrupts() -> Generator[None]:
-    """Ctrl-C in a terminal reaches every process at once. Children started in here leave it to us, who end them."""
+    """Start children that ignore Ctrl-C, which a terminal sends to all processes at once. We end them ourselves."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

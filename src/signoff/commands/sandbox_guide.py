@@ -1,16 +1,16 @@
 """The suggestions that the sandbox's page shows for Signoff: what to type, and what to do next.
 
-Wording only. Both the offline demo model and a real one understand the requests.
+Contains wording only. Both the offline demo model and a real model understand the requests.
 """
 
 from typing import Any
 
 HURRY = "hurry"
-"""The word in an argument for which the sandbox's rules set a short deadline."""
+"""The sandbox's rules set a short deadline for an argument that contains this word."""
 
 
 def guide(hurry: int | None) -> dict[str, Any]:
-    """The guide as the sandbox reads it. `hurry`: seconds of the short deadline, if the rules have one."""
+    """Return the guide in the sandbox's format. `hurry` is the short deadline in seconds, if the rules have one."""
     wait = f"{hurry} seconds" if hurry else "five minutes"
     return {
         "channel": "Signoff works with tools here and asks before a tool does anything that matters. Try one of these:",

@@ -1,1 +1,1 @@
-"""signoff.toml: what an operator may write into it, and how mistakes in it are reported."""
+"""The file signoff.toml: its tables and keys, and the messages about mistakes in it."""

@@ -1,6 +1,6 @@
 """Describes the mistakes in signoff.toml: the line, the key, and what to write instead.
 
-Pure: turns the errors of tomllib and pydantic into lines of text. `Hints` say what each key takes.
+Pure: turns the errors of tomllib and pydantic into lines of text. `Hints` say which values each key takes.
 """
 
 from __future__ import annotations
@@ -33,11 +33,14 @@ _SYNTAX = {
 }
 
 _NAMED = {"mcp": "up to 20 of a-z, 0-9 and _, with a letter first"}
-"""Table that may appear several times under different names -> what such a name looks like."""
+"""Table that may appear several times under different names -> the form of such a name."""
 
 
 def describe_syntax(error: Exception, text: str) -> str:
-    """tomllib gives the line only inside its message, and none at the end of the text."""
+    """Describe a syntax error as `LINE: problem; hint`.
+
+    tomllib gives the line only inside its message, and gives none for an error at the end of the text.
+    """
     message = "nested too deeply" if isinstance(error, RecursionError) else str(error)
     match = re.search(r" \((?:at line (\d+), column \d+|at end of document)\)$", message)
     line = int(match[1]) if match and match[1] else text.rstrip().count("\n") + 1
@@ -47,9 +50,9 @@ def describe_syntax(error: Exception, text: str) -> str:
 
 
 def describe_problems(errors: Sequence[ErrorDetails], text: str, hints: Hints) -> list[str]:
-    """One line of text per problem, in the order of the file."""
+    """Return one line of text per problem, in the order of the file."""
     lines = TomlLines(text)
-    # A list with a bad entry is reported twice, for the entry and for the list: the entry says more.
+    # A list with a bad entry is reported twice, for the entry and for the list. Keep the entry, which says more.
     inner = {error["loc"][:length] for error in errors for length in range(len(error["loc"]))}
     problems = [(lines.find(e["loc"]), _problem(e, hints)) for e in errors if e["loc"] not in inner]
     return [f"{line}: {what}" for line, what in sorted(problems, key=lambda problem: problem[0])]

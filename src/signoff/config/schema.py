@@ -1,7 +1,7 @@
-"""signoff.toml as a frozen tree in which everything has a default.
+"""The content of signoff.toml as frozen models. Every table has defaults.
 
-Each field's description is the hint of its error. Knows nothing of the environment, of Discord or of
-PydanticAI; the policy applies rules, and the agent package loads plugins.
+A field's description is the hint in its error message. Knows nothing of the environment, Discord or PydanticAI. The
+policy applies the rules, and the agent package loads the plugins.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class AgentConfig(_Section):
 
     instructions: str = Field(default=INSTRUCTIONS, description="a text")
     model: Text | None = Field(default=None, description='a model name in quotes, for example "demo"')
-    """None: the environment's SIGNOFF_MODEL, or the demo."""
+    """None: use SIGNOFF_MODEL of the environment, or the demo model."""
     import_: str | None = Field(
         default=None,
         alias="import",
@@ -70,7 +70,7 @@ class AgentConfig(_Section):
 
 
 class ToolsConfig(_Section):
-    """`[tools]`: what the agent may use."""
+    """`[tools]`: the tools that the agent may use."""
 
     enable: Annotated[tuple[BuiltinTool, ...], Strict(False)] = Field(
         default=BUILTIN_TOOLS, description=f"a list of some of: {', '.join(BUILTIN_TOOLS)}"
@@ -85,21 +85,21 @@ class ToolsConfig(_Section):
         pattern=r"\A[^\x00]+\z",
         description=f'a folder, relative to this file, for example "{WORKSPACE}"',
     )
-    """The folder of the file tools: each server has its own folder below it."""
+    """The root folder of the file tools. Each server has its own folder in it."""
 
 
 class AccessConfig(_Section):
-    """`[access]`: who may ask. An empty list of servers, channels or roles is no restriction."""
+    """`[access]`: who may mention the bot. An empty list of servers, channels or roles means no restriction."""
 
     servers: Ids = Field(default=(), description=IDS_HINT)
     channels: Ids = Field(default=(), description=IDS_HINT)
     roles: Ids = Field(default=(), description=IDS_HINT)
     dm_users: Ids = Field(default=(), description=IDS_HINT)
-    """Direct messages are for these people only: an empty list is nobody."""
+    """Only these people may send direct messages. An empty list means nobody."""
 
 
 class ApprovalsConfig(_Section):
-    """`[approvals]`: how cards are decided where no rule says otherwise."""
+    """`[approvals]`: how cards are decided, unless a rule says otherwise."""
 
     mode: Literal["interactive", "auto_approve", "auto_deny"] = Field(
         default="interactive", description='"interactive", "auto_approve" or "auto_deny"'
@@ -108,9 +108,9 @@ class ApprovalsConfig(_Section):
     batch: Literal["hold", "split"] = Field(default="hold", description='"hold" or "split"')
     approvers: Approvers = Field(default=("manage_server",), description=APPROVERS_HINT)
     quorum: Quorum = Field(default=1, description=QUORUM_HINT)
-    """The least for every card; a rule may ask for more."""
+    """The minimum for every card. A rule may require more."""
     four_eyes: bool = Field(default=False, description="true or false")
-    """Whether the asker is kept from deciding, on every card; a rule may do so for its own."""
+    """If true, the asker may not decide on any card. If false, a rule may still forbid it for its own calls."""
     reminder: Duration | None = Field(default=None, description=DURATION_HINT)
     """Post a reminder this long before the deadline; None: no reminder."""
     ping: bool = Field(default=False, description="true or false")
@@ -118,7 +118,7 @@ class ApprovalsConfig(_Section):
     remember: Literal["none", "session", "always"] = Field(
         default="session", description='"none", "session" or "always"'
     )
-    """How far people may have their decisions remembered."""
+    """The longest scope for which people may have a decision remembered."""
     grant_lifetime: Duration = Field(default=LONGEST, description=DURATION_HINT)
     grant_uses: Count = Field(default=50, description=COUNT_HINT)
     on_no_approver: Literal["reject", "approve"] = Field(default="reject", description='"reject" or "approve"')
@@ -127,10 +127,11 @@ class ApprovalsConfig(_Section):
 class RuleConfig(_Section):
     """`[[rules]]`: a verdict for the calls that it matches.
 
-    `tool` is a glob on the tool's name. `when` and `unless` map an argument's name to one or more globs, of which one
-    must match the text of its value: a string as it is, a list item by item, anything else as JSON (`5`, `true`). The
-    rule matches if every entry of `when` does, except where there is an `unless` of which every entry does. An absent
-    argument matches nothing. Globs are those of `fnmatch`: `*`, `?`, `[abc]`; upper and lower case are told apart.
+    `tool` is a glob for the tool's name. `when` and `unless` map an argument's name to one or more globs. An entry
+    matches if one of its globs matches the text of the argument's value: a string as it is, a list item by item,
+    anything else as JSON (`5`, `true`). The rule matches if every entry of `when` matches, unless there is an `unless`
+    whose entries all match. A missing argument matches nothing. Globs are those of `fnmatch` (`*`, `?`, `[abc]`) and
+    case-sensitive.
     """
 
     tool: Text = Field(description='tool = "NAME", where NAME may have wildcards, for example "file_*"')
@@ -138,16 +139,16 @@ class RuleConfig(_Section):
     when: Mapping[str, Patterns] = Field(default_factory=dict[str, Any], description=PATTERNS_HINT)
     unless: Mapping[str, Patterns] = Field(default_factory=dict[str, Any], description=PATTERNS_HINT)
     approvers: Approvers | None = Field(default=None, description=APPROVERS_HINT)
-    """None: those of `[approvals]`."""
+    """None: use the approvers of `[approvals]`."""
     timeout: Duration | None = Field(default=None, description=DURATION_HINT)
-    """None: that of `[approvals]`."""
+    """None: use the timeout of `[approvals]`."""
     quorum: Quorum = Field(default=1, description=QUORUM_HINT)
     four_eyes: bool = Field(default=False, description="true or false")
     reminder: Duration | None = Field(default=None, description=DURATION_HINT)
     ping: bool = Field(default=False, description="true or false")
     message: str = Field(default="", description="a text for those who decide")
     relaxable: bool = Field(default=False, description="true or false")
-    """Whether a server's admins may let such calls pass without asking."""
+    """Whether a server's admins may allow such calls without approval."""
     reason: str = Field(default="", description="a text for the card or, in a deny rule, for the model")
 
     @model_validator(mode="after")
@@ -173,7 +174,7 @@ class LimitsConfig(_Section):
     model_requests_per_turn: Count = Field(default=25, description=COUNT_HINT)
     tool_seconds: Duration = Field(default=120.0, description=DURATION_HINT)
     shutdown_grace: Duration = Field(default=15.0, description=DURATION_HINT)
-    """How long running tools may go on after the process was told to stop."""
+    """How long running tools may continue after the process was told to stop."""
 
 
 class AuditConfig(_Section):
@@ -182,12 +183,12 @@ class AuditConfig(_Section):
     keep_text: LongDuration = Field(
         default=90 * UNITS["d"], description='a text such as "90d", from one hour to 3650 days'
     )
-    """How long the arguments of calls are kept with their rows; the rows themselves stay."""
+    """How long the texts of calls are kept. The rows of the record are kept for ever."""
     log_channels: Ids = Field(default=(), description=IDS_HINT)
 
 
 class SecretsConfig(_Section):
-    """`[secrets]`: more names and patterns to mask, beside the built-in ones."""
+    """`[secrets]`: names and patterns to mask, in addition to the built-in ones."""
 
     names: Annotated[tuple[SecretName, ...], Strict(False)] = Field(
         default=(), description='a list of names of arguments, for example ["badge number"]'
@@ -206,7 +207,7 @@ class McpConfig(_Section):
     command: Annotated[tuple[Text, ...], Strict(False)] | None = Field(
         default=None, min_length=1, description='a list, for example ["python", "server.py"]'
     )
-    """It is run in the folder of this file, with the environment of `env` and nothing of ours but PATH and the like."""
+    """Runs in the folder of signoff.toml. Its environment is `env` plus PATH and the like, and nothing else of ours."""
     url: str | None = Field(
         default=None, pattern=r"\Ahttps?://[^\s]+\z", description='an address in quotes that starts with "https://"'
     )
@@ -215,9 +216,9 @@ class McpConfig(_Section):
     tools: Patterns = Field(default=("*",), description='a list of names as the server has them, for example ["get_*"]')
     """Tools whose names match none of these are not offered."""
     trusted: bool = Field(default=False, description="true or false")
-    """Whether to believe the server which of its tools only read: those do not ask then."""
+    """Whether to believe the server about which of its tools only read. Those then do not ask."""
     start: Duration = Field(default=10.0, description=DURATION_HINT)
-    """How long it may take to start when a turn begins; after that the turn runs without it."""
+    """How long the server may take to start when a turn begins. After that the turn runs without it."""
 
     @model_validator(mode="after")
     def _is_run_or_reached(self) -> McpConfig:
@@ -231,14 +232,14 @@ class McpConfig(_Section):
 
 
 class Config(_Section):
-    """The whole file. `Config()` holds if there is none."""
+    """The whole file. `Config()` is used if there is none."""
 
     agent: AgentConfig = AgentConfig()
     tools: ToolsConfig = ToolsConfig()
     access: AccessConfig = AccessConfig()
     approvals: ApprovalsConfig = ApprovalsConfig()
     rules: Annotated[tuple[RuleConfig, ...], Strict(False)] = ()
-    """In the order of the file."""
+    """The rules in the order of the file."""
     limits: LimitsConfig = LimitsConfig()
     audit: AuditConfig = AuditConfig()
     secrets: SecretsConfig = SecretsConfig()
@@ -248,7 +249,7 @@ class Config(_Section):
 
     @property
     def folder(self) -> Path:
-        """The folder of the file: paths of plugins and of the workspace are relative to it."""
+        """The folder of the file. The paths of plugins and of the workspace are relative to it."""
         return self._folder
 
     @property
@@ -256,7 +257,7 @@ class Config(_Section):
         return self._folder / self.tools.workspace
 
     def keep_workspace_apart(self, *own: Path) -> None:
-        """Raises ConfigError if the file tools could reach these files of ours, a program that we run or our own."""
+        """Raise ConfigError if file tools could reach `own` files, our code, signoff.toml or programs that we run."""
         root, setting = self.workspace.resolve(), f'[tools] workspace = "{self.tools.workspace}"'
         programs = [*self.tools.plugins, *(word for server in self.mcp.values() for word in server.command or ())]
         ours = (self._folder / name for name in ("signoff.toml", *programs))
@@ -272,7 +273,7 @@ class Config(_Section):
 
 
 def load_config(path: Path, *, required: bool) -> Config:
-    """Read the file. If there is none and it is not required, everything has its default."""
+    """Read the file. If there is none and it is not required, return the defaults."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:

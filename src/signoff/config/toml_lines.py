@@ -1,6 +1,6 @@
-"""Finds the line of each key in a TOML text, for error messages: tomllib does not tell it.
+"""Finds the line of each key in a TOML text, for error messages: tomllib does not report it.
 
-Only for text that tomllib has accepted. Knows nothing of what the keys mean.
+Works only for text that tomllib has accepted. Does not know what the keys mean.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _SCALAR = re.compile(r"[^,\]}\n#]*")
 
 
 class TomlLines:
-    """`find(("rules", 1, "when"))` is the line of the second rule's `when`, or of the nearest thing around it."""
+    """`find(("rules", 1, "when"))` returns the line of the second rule's `when`, or of the nearest table around it."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
         self._lines: dict[Path, int] = {}
         self._tables: dict[Path, int] = {}
-        """How many `[[...]]` there were so far, by the path of the array."""
+        """Path of an array of tables -> number of its `[[...]]` headers so far."""
         self._read()
 
     def find(self, path: Sequence[str | int]) -> int:

@@ -1,6 +1,6 @@
-"""The types of values in signoff.toml, and the hint that an error gives for each.
+"""The types of values in signoff.toml (durations, ids, approvers, patterns), and the hint in each one's error.
 
-Durations, ids, approvers, patterns. Knows none of the tables that use them.
+Does not know the tables that use them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _one_or_more(value: object) -> object:
 
 
 def _regular_expression(value: str) -> str:
-    """A repeat of a repeat, as in (a+)+, may take forever on the wrong text."""
+    """Refuse an invalid expression, or one with nested repeats such as (a+)+, which may take forever on some texts."""
     try:
         re.compile(value)
     except (re.error, RecursionError, OverflowError) as error:
@@ -54,7 +54,7 @@ Quorum = Annotated[int, Field(ge=1, le=10)]
 ServerName = Annotated[str, Field(pattern=r"\A[a-z][a-z0-9_]{0,19}\z")]
 SecretName = Annotated[str, Field(pattern=r"[A-Za-z0-9]")]
 SecretPattern = Annotated[str, Field(min_length=1), AfterValidator(_regular_expression)]
-# TOML has lists, a frozen tree has tuples: the container is lax, what is in it is strict.
+# TOML has lists and the frozen models have tuples, so the container is checked laxly and its items strictly.
 Ids = Annotated[tuple[Id, ...], Strict(False)]
 Approvers = Annotated[tuple[Approver, ...], Strict(False), Field(min_length=1)]
 Patterns = Annotated[tuple[Text, ...], Strict(False), BeforeValidator(_one_or_more), Field(min_length=1)]

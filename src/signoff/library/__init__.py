@@ -1,7 +1,7 @@
 """Approvals for any PydanticAI agent, from any Python program: no Discord, no database.
 
-This is what `from signoff import ...` hands out; docs/library.md is its page. The room asks through a UI that the
-caller supplies. It knows neither front ends nor the store, and nothing but `signoff/__init__.py` imports it.
+`from signoff import ...` offers these names, and docs/library.md describes them. The package asks through a UI that
+the caller supplies. It knows neither front ends nor the store. Only `signoff/__init__.py` imports it.
 """
 
 from signoff.approvals.model import ApprovalDecision, ApprovalRequest, Verdict

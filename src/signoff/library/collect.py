@@ -1,6 +1,6 @@
-"""DeferredToolRequests in, DeferredToolResults out: for programs that drive the agent's runs themselves.
+"""Turns DeferredToolRequests into DeferredToolResults, for programs that run and resume the agent themselves.
 
-Every pending call gets an answer, so that the resume never fails for a missing one. It runs no agent and no tool.
+Every pending call gets a result, so that the resumed run never fails because one is missing. Runs no agent and no tool.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ DEFERRED = Ruling(Verdict.ASK, "the tool asks for approval")
 
 
 def build_approval_requests(deferred: DeferredToolRequests) -> list[ApprovalRequest]:
-    """One request, with an id of its own, for every call that waits for approval, in the order of the calls.
+    """Return one request, with its own id, for every call that waits for approval, in the order of the calls.
 
-    The arguments are those of the model, as the framework hands them out: `run_with_approval` shows validated ones.
-    Raises ValueError for arguments that cannot be shown to a person.
+    The arguments are the model's, before validation; `run_with_approval` shows validated ones. Raises ValueError for
+    arguments that cannot be shown to a person.
     """
     return [_read(call, deferred.metadata.get(call.tool_call_id)) for call in deferred.approvals]
 
@@ -46,7 +46,7 @@ async def collect_approvals(
     on_no_approver: OnNoApprover = "reject",
     on_event: Subscriber | Sequence[Subscriber] = (),
 ) -> DeferredToolResults:
-    """Decide about every pending call, one after the other. A sync UI is called in a thread."""
+    """Get a decision on every pending call, one after the other. A sync UI is called in a thread."""
     decider = Decider(ui, mode, memory, on_no_approver, on_event)
     questions = _questions(deferred, decider)
     try:
@@ -66,7 +66,7 @@ def collect_approvals_sync(
     on_no_approver: OnNoApprover = "reject",
     on_event: Subscriber | Sequence[Subscriber] = (),
 ) -> DeferredToolResults:
-    """The same for programs without an event loop."""
+    """Do the same as `collect_approvals`, for programs without an event loop."""
     decider = Decider(ui, mode, memory, on_no_approver, on_event)
     questions = _questions(deferred, decider)
     try:
@@ -78,12 +78,12 @@ def collect_approvals_sync(
 
 
 def _questions(deferred: DeferredToolRequests, decider: Decider) -> Questions:
-    """Yield what a person has to be asked and take the decisions, so that sync and async differ in the asking only."""
+    """Yield each request that a person must decide and receive the decision. Sync and async differ only in asking."""
     approvals: dict[str, ToolApproved | ToolDenied] = {}
     ids = Counter(call.tool_call_id for call in [*deferred.approvals, *deferred.calls])
     for call in deferred.approvals:
         try:
-            # Results are matched by id: a yes to one of several calls with the same id would be a yes to all of them.
+            # Results are matched by id, so approving one of several calls with the same id would approve all of them.
             if ids[call.tool_call_id] > 1:
                 raise ValueError("several calls have the same id")
             request = _read(call, deferred.metadata.get(call.tool_call_id))
@@ -103,7 +103,7 @@ def _questions(deferred: DeferredToolRequests, decider: Decider) -> Questions:
             if decided.approved
             else ToolDenied(wording.told(decided.settle(request)))
         )
-    # build_results refuses ids that were not asked for; `calls` would otherwise be taken as a protected call's result.
+    # build_results refuses unknown ids; without it, an entry of `calls` could pass as the result of a protected call.
     unavailable = {call.tool_call_id: ToolFailed(wording.NOT_AVAILABLE) for call in deferred.calls}
     return deferred.build_results(approvals=approvals, calls=unavailable)
 

@@ -1,7 +1,8 @@
-"""Decide about one request: memory and mode first, then the UI; then remember the decision and announce it.
+"""Decides one request: first memory and mode, then the UI. Then remembers the decision and announces it.
 
-Closed when in doubt: no UI, a UI that fails and an answer that is not a decision all reject. It knows requests and
-decisions only; `collect` and the gate turn them into the framework's results.
+Fails closed: the call is rejected if the UI fails or returns something other than a decision, or if there is no UI
+(unless `on_no_approver` is "approve"). Knows only requests and decisions; `collect` and the gate turn them
+into the framework's results.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _question: ContextVar[asyncio.Lock | None] = ContextVar("signoff_question", defa
 
 @contextmanager
 def one_question_at_a_time():
-    """Within it, and in runs that are started inside its tools, a UI is never asked two things at once."""
+    """Ask a UI only one question at a time in this context, and in runs that its tools start."""
     token = _question.set(_question.get() or asyncio.Lock())
     try:
         yield
@@ -45,7 +46,7 @@ def one_question_at_a_time():
 
 @dataclass(frozen=True)
 class Decider:
-    """Everything that decides about requests in one run."""
+    """Decides the requests of one run."""
 
     ui: AnyApprovalUI | None
     mode: ApprovalMode = "interactive"
@@ -53,17 +54,17 @@ class Decider:
     on_no_approver: OnNoApprover = "reject"
     on_event: Subscriber | Sequence[Subscriber] = ()
     in_thread: bool = True
-    """Whether a sync UI is called in a thread of its own, so that it does not block the event loop."""
+    """Whether a sync UI is called in its own thread, so that it does not block the event loop."""
 
     def __post_init__(self) -> None:
-        # A misspelt mode must not fall through to some default.
+        # A misspelt mode must not act like another mode.
         if self.mode not in get_args(ApprovalMode):
             raise ValueError(f"unknown mode {self.mode!r}: use one of {', '.join(get_args(ApprovalMode))}")
         if self.on_no_approver not in get_args(OnNoApprover):
             raise ValueError(f"unknown on_no_approver {self.on_no_approver!r}: use reject or approve")
 
     def _without_asking(self, request: ApprovalRequest) -> Decided | None:
-        """The decision of memory or mode, if there is one. A reject of either wins over an accept."""
+        """Return the decision of memory or mode, if there is one. A reject of either overrides an accept."""
         remembered = self.memory.lookup(request) if self.memory else None
         if remembered and not remembered.approved:
             return Decided(ApprovalDecision(False, remembered.note), "memory")
@@ -76,7 +77,7 @@ class Decider:
         return None
 
     def known(self, request: ApprovalRequest) -> Decided | None:
-        """The answer, if nobody has to be asked or nobody is there."""
+        """Return the decision if no person needs to be asked, or if there is no UI to ask."""
         answer = self._without_asking(request)
         if answer or self.ui is not None:
             return answer
@@ -97,7 +98,7 @@ class Decider:
     async def ask(self, request: ApprovalRequest) -> Decided:
         assert self.ui is not None
         async with _question.get() or asyncio.Lock():
-            # The UI may itself run an agent that asks: that question comes within this one and must not wait for it.
+            # The UI may run an agent that asks, too. That inner question must not wait for this one.
             token = _question.set(None)
             try:
                 if self.in_thread:
@@ -110,7 +111,7 @@ class Decider:
                 _question.reset(token)
 
     def settle(self, request: ApprovalRequest, decided: Decided) -> None:
-        """Remember the decision if it asks for that, and tell the subscribers."""
+        """Remember the decision if it says so, and tell the subscribers."""
         if self.memory:
             original = request if request.edit is None else replace(request, call=_original(request))
             try:
@@ -137,13 +138,13 @@ def _original(request: ApprovalRequest) -> ToolCall:
 
 
 def _checked(said: Any) -> Decided:
-    """The UI's answer, if it is one: a bare True, or a truthy something, is no approval."""
+    """Check the UI's decision. True, or any other truthy value, is not an approval."""
     if not isinstance(said, ApprovalDecision) or not isinstance(cast(Any, said.approved), bool):
         raise TypeError(f"the UI answered with {type(said).__name__} instead of an ApprovalDecision")
     if said.remember not in ("none", "session", "always"):
         raise ValueError(f"the UI wants the decision remembered in an unknown way: {said.remember!r}")
     if said.override_args is not None:
-        canonical(dict(said.override_args))  # raises for what is not plain JSON and could not be kept or shown again
+        canonical(dict(said.override_args))  # raises if it is not plain JSON, which could not be stored or shown
     return Decided(said, "ui")
 
 

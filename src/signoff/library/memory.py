@@ -1,10 +1,9 @@
-"""Remembered decisions: exact tool plus exact arguments, for a session or, in a file, for always.
+"""Remembered decisions on one tool with exact arguments, for a session or, in a file, for always.
 
-Accepts and rejects are remembered alike, and where both are known the reject wins. The key is never wider than one
-tool with one set of arguments. The file is the truth for `always`: it is read at every look-up, and a change is made
-under a lock that holds for all processes, so that what one stores is kept and what one forgets does not come back.
-Without `fcntl`, as on Windows, only those who share one `ApprovalMemory` are kept apart. A file that cannot be read
-raises; it never counts as approval.
+Accepts and rejects are both remembered; if both are known, the reject wins. A key never covers more than one tool with
+one set of arguments. The file is the truth for `always`: every look-up reads it. Changes are made under a lock that all
+processes share, so that no stored decision is lost and no forgotten one comes back. Without `fcntl`, as on Windows, the
+lock covers only the users of one `ApprovalMemory`. A file that cannot be read raises; it never counts as approval.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class Remembered:
 
 
 class ApprovalMemory:
-    """Earlier decisions. `session` lives as long as this object, `always` in the file at `path`."""
+    """Earlier decisions. `session` ones live as long as this object, `always` ones are in the file at `path`."""
 
     def __init__(self, path: str | Path | None = None) -> None:
         self.path = Path(path) if path is not None else None
@@ -61,17 +60,17 @@ class ApprovalMemory:
         self._read()
 
     def lookup(self, request: ApprovalRequest) -> Remembered | None:
-        """The decision for exactly this tool and these arguments, if there is one."""
+        """Return the decision for exactly this tool and these arguments, if there is one."""
         with self._lock:
             key = (request.call.tool, canonical(request.call.args))
             found = [known[key] for known in (self._session, self._read()) if key in known]
         return min(found, key=lambda entry: entry.approved, default=None)
 
     def store(self, request: ApprovalRequest, decision: ApprovalDecision) -> None:
-        """Remember a decision as far as it asks for it.
+        """Remember a decision for the scope that it names.
 
-        An accept with edited arguments is kept for the edited ones, since those were approved: the original arguments
-        are asked about again.
+        An accept with edited arguments is stored for the edited arguments, since those were approved. A call with the
+        original arguments asks again.
         """
         if decision.remember == "none":
             return
@@ -91,12 +90,12 @@ class ApprovalMemory:
                 self._write({**self._read(), entry.key: entry})
 
     def list(self) -> tuple[Remembered, ...]:
-        """Everything that is remembered, by tool and arguments."""
+        """Return all remembered decisions, sorted by tool and arguments."""
         with self._lock:
             return tuple(sorted([*self._session.values(), *self._read().values()], key=lambda entry: entry.key))
 
     def forget(self, tool: str | None = None, args: Mapping[str, Any] | None = None) -> int:
-        """Forget one call, all calls of a tool, or everything; the answer is how many decisions are gone."""
+        """Forget one call, all calls of a tool, or everything. Return the number of forgotten decisions."""
         if tool is None and args is not None:
             raise ValueError("arguments are forgotten for a tool: name it")
         wanted = None if args is None else canonical(dict(args))
@@ -118,7 +117,7 @@ class ApprovalMemory:
 
     @contextmanager
     def _alone(self) -> Generator[None]:
-        """No other process changes the file meanwhile. Its lock is a file beside it, which stays there."""
+        """Keep other processes from changing the file, with a lock file beside it that is never removed."""
         assert self.path is not None
         try:
             import fcntl
@@ -132,7 +131,7 @@ class ApprovalMemory:
             try:
                 yield
             finally:
-                fcntl.flock(lock, fcntl.LOCK_UN)  # a process that was forked meanwhile keeps the file open
+                fcntl.flock(lock, fcntl.LOCK_UN)  # a process forked meanwhile keeps the file open, and with it the lock
 
     def _read(self) -> dict[Key, Remembered]:
         if self.path is None:
@@ -154,7 +153,7 @@ class ApprovalMemory:
         assert self.path is not None
         listed = [{k: v for k, v in asdict(entries[key]).items() if k != "scope"} for key in sorted(entries)]
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        # mkstemp makes the file 0600; the rename makes old or new, never half, the one that is read.
+        # mkstemp creates the file as 0600. The rename is atomic: readers see the old file or the new one.
         handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -176,7 +175,7 @@ def _parsed(body: Any) -> dict[Key, Remembered]:
         raise ValueError("its decisions are not a list")
     for number, item in enumerate(cast(list[dict[str, Any]], listed), 1):
         try:
-            # Every field by its exact type: a string "false" in a file that was edited by hand is no approval.
+            # Check the exact type of every field: a string "false" in a file edited by hand is not an approval.
             ok = {name: type(value) for name, value in item.items()} == FIELDS
         except AttributeError:
             ok = False

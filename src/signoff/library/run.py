@@ -1,7 +1,7 @@
-"""Run an agent, ask about what must be asked, and hand back its own result.
+"""Runs an agent behind the gate, asks for the approvals that it needs, and returns the agent's own result.
 
-The whole conversation is one run of the framework: the agent keeps its output type, validators, limits and streaming
-handlers. This adds the gate and knows nothing of how the gate works.
+The whole conversation is one run of the framework, so the agent keeps its output type, validators, limits and streaming
+handlers. This module adds the gate and does not know how the gate works.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ async def run_with_approval(
     """Run the agent to its end, asking about each call that needs approval. A sync UI is called in a thread.
 
     A deny rule of `policy` decides first, then a remembered decision, then `mode`, then the `ui`. With `batch="hold"`,
-    calls that need no approval wait while a person is asked about others of their response, and run if one of those was
-    accepted; with `"split"` they run at once. After `max_rounds` responses that had to ask, nobody is asked again and
-    further calls that would ask are rejected. The other parameters are those of `agent.run`.
+    calls that need no approval wait while a person is asked about others of the same response, and run if one of those
+    is accepted; with `"split"` they run at once. After `max_rounds` responses that needed approval, nobody is asked
+    again and further calls that would ask are rejected. The other parameters are those of `agent.run`.
     """
     decider = Decider(ui, mode, memory, on_no_approver, on_event)
     gate = _gate(decider, policy, batch, native_tools, max_rounds)
@@ -107,7 +107,7 @@ def run_with_approval_sync(
     capabilities: Sequence[AgentCapability[AgentDepsT]] | None = None,
     event_stream_handler: EventStreamHandler[AgentDepsT] | None = None,
 ) -> AgentRunResult[OutputDataT]:
-    """The same for programs without an event loop: a sync UI is called in this thread, so that `input()` works."""
+    """Do the same as `run_with_approval` without an event loop. A sync UI is called in this thread: `input()` works."""
     decider = Decider(ui, mode, memory, on_no_approver, on_event, in_thread=False)
     gate = _gate(decider, policy, batch, native_tools, max_rounds)
     with one_question_at_a_time():

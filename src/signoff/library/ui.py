@@ -1,6 +1,6 @@
-"""Who is asked: the protocol of a user interface, sync and async, and a scripted one to test with.
+"""The protocol of a user interface that asks a person, sync and async, and a scripted one for tests.
 
-A UI sees one request at a time and hands back a decision. It knows nothing of modes, memory or the framework.
+A UI gets one request at a time and returns a decision. It knows nothing of modes, memory or the framework.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from signoff.approvals.model import ApprovalDecision, ApprovalRequest
 
 
 class ApprovalUI(Protocol):
-    """Asks a person about one call and waits for the answer: a prompt, a dialog, a web page."""
+    """Asks a person about one call and waits for the decision: a prompt, a dialog, a web page."""
 
     def choose(self, request: ApprovalRequest) -> ApprovalDecision: ...
 
 
 class AsyncApprovalUI(Protocol):
-    """The same for a UI that awaits. The async functions and `run_with_approval_sync` take it."""
+    """The async form of `ApprovalUI`. The async functions and `run_with_approval_sync` accept it."""
 
     async def choose(self, request: ApprovalRequest) -> ApprovalDecision: ...
 
@@ -35,10 +35,10 @@ def _nothing() -> list[ApprovalRequest]:
 
 @dataclass
 class ScriptedUI:
-    """A UI for tests: it answers from a script and records what it was asked.
+    """A UI for tests: it decides from a script and records the requests that it got.
 
-    An answer is a decision, True, False, or a function of the request. When the script has run out it rejects, with a
-    note that says so: a test that forgot an answer fails closed.
+    An entry of `answers` is a decision, True, False, or a function of the request. When none is left, it rejects with a
+    note that says so. A test with too few entries therefore fails closed.
     """
 
     answers: Iterable[ScriptedAnswer] = ()
@@ -59,7 +59,7 @@ class ScriptedUI:
 
 @dataclass
 class AsyncScriptedUI:
-    """The async twin of `ScriptedUI`."""
+    """The async form of `ScriptedUI`."""
 
     answers: Iterable[ScriptedAnswer] = ()
     asked: list[ApprovalRequest] = field(default_factory=_nothing)

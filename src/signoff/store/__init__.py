@@ -1,4 +1,4 @@
-"""Rows: plain SQL behind one writer thread, where one transaction spans requests, turns, conversations and audit."""
+"""The database: plain SQL on one writer thread. One transaction can cover requests, turns, conversations and audit."""
 
 from signoff.store.store import Store
 

@@ -1,9 +1,9 @@
 """The anchor: a small file beside the database with the number and hash of the newest row of the record.
 
-Without it, rows cut off at the end could not be noticed. It is written after the commit, by the thread that
-commits, whole or not at all. Under load it is at most `EVERY` seconds behind, and after a crash that much more may be
-missing from it: rows that it does not know yet are fine, removed rows that it knows are not. An attacker who can write
-both the table and this file can deceive it. Knows no row but the newest and the anchored one.
+It detects rows that were cut off at the end of the record. The thread that commits writes it after the commit, whole
+or not at all. Under load it is at most `EVERY` seconds behind, and after a crash it may miss the rows of that time.
+Rows newer than the anchor are fine; a table that no longer has the anchored row was changed from outside. An attacker
+who can write both the table and this file can deceive it. Reads only the newest row and the anchored row.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ EVERY = 0.05
 
 
 def anchor_path(database: Path) -> Path:
-    """Beside the file itself, whatever links lead to it."""
+    """Return the path beside the database file itself, after following links."""
     path = database.resolve()
     return path.with_name(path.name + ".head")
 
 
 def read_anchor(path: Path) -> Anchor | None:
-    """None if there is no such file. Raises ValueError if there is and it holds no anchor."""
+    """Return None if there is no such file. Raises ValueError if the file holds no anchor."""
     try:
         with path.open("rb") as file:
             fields = json.loads(file.read(4096))
@@ -52,7 +52,7 @@ def write_anchor(path: Path, anchor: Anchor) -> None:
 
 
 class AnchorKeeper:
-    """The writer's chore. Every new head must extend the one before: if it does not, that is recorded for ever."""
+    """The writer's chore. Each new head must extend the anchored one; if not, a permanent row of the record says so."""
 
     every = EVERY
 
@@ -63,7 +63,7 @@ class AnchorKeeper:
         self._failing = False
 
     def begin(self, db: Database) -> None:
-        """At opening: compare the file with the table. StoreUnavailable if no anchor can be written."""
+        """Compare the file with the table at opening. Raises StoreUnavailable if no anchor can be written."""
         self._path = anchor_path(self._database)
         try:
             known, spoiled = read_anchor(self._path), False
@@ -74,7 +74,7 @@ class AnchorKeeper:
                 self._known = known
                 self._extend(db)
             elif spoiled or newest(db) != START:
-                # A new database gets its anchor before its first row, so one with rows has lost it.
+                # A new database gets its anchor before its first row, so a database with rows must have had one.
                 self._break(db, None)
             else:
                 write_anchor(self._path, START)
@@ -103,7 +103,7 @@ class AnchorKeeper:
             self._known = head
 
     def _break(self, db: Database, known: Anchor | None) -> None:
-        """First keep the old anchor, then say it in the record, then anchor that: a crash in between repeats it."""
+        """Copy the old anchor, add a row to the record, then anchor that row. A crash in between repeats this."""
         head = newest(db)
         kept = _set_aside(self._path, head.seq + 1)
         heads = {"anchored": _words(known), "found": _words(head), "kept": kept}
@@ -131,7 +131,7 @@ def _words(anchor: Anchor | None) -> dict[str, object] | None:
 
 
 def _set_aside(path: Path, seq: int) -> str:
-    """Copy the anchor to a name that is free, or has the same in it already; the name, empty if there is no anchor."""
+    """Copy the anchor to a free name, or find a copy that exists. Return that name, or "" if there is no anchor."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -146,7 +146,10 @@ def _set_aside(path: Path, seq: int) -> str:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Whole or not at all, even if the power fails. The folder is not flushed: an older anchor is still a true one."""
+    """Write the file whole or not at all, even if the power fails.
+
+    The folder is not flushed: if the rename is lost, the older anchor is still valid.
+    """
     temporary = path.with_name(path.name + ".new")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:

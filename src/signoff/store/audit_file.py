@@ -1,7 +1,7 @@
 """Reads the record of a database file without a lock, and without creating or changing anything.
 
-Works while the bot is running and while it is not. Trusts nothing that it reads: a column may hold what was never
-written there, and then it is handed on as it is, for `approvals.audit.verify` to find. Knows no table but the record's.
+Works whether or not the bot is running. Trusts nothing that it reads: a column may hold a value that the store never
+wrote. Such a value is passed on unchanged, so that `approvals.audit.verify` finds it. Knows only the record's tables.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _ROWS = f"SELECT {COLUMNS} FROM audit WHERE {{where}} ORDER BY seq"
 
 @dataclass(frozen=True, slots=True)
 class AuditFile:
-    """One look at the record: everything in it is of one moment."""
+    """A snapshot of the record: all rows are read in one transaction."""
 
     connection: sqlite3.Connection
     anchor: Anchor | None
-    """None if it is missing or unreadable."""
+    """None if the anchor file is missing or unreadable."""
 
     def rows(
         self, *, server: str | None = None, since: float | None = None, until: float | None = None
@@ -50,11 +50,11 @@ class AuditFile:
 
 @contextmanager
 def open_audit_file(database: Path) -> Generator[AuditFile]:
-    """StoreUnavailable, in one line, if there is no record to read or it cannot be read to its end."""
+    """Open the record. Raises StoreUnavailable, in one line, if there is none or it cannot be read to its end."""
     path = database.resolve()
     if not path.is_file():
         raise StoreUnavailable(f"There is no database {database}: correct SIGNOFF_DATABASE_URL or --database.")
-    # Before the rows: those only grow, so what is anchored now must be among them.
+    # Read the anchor before the rows: rows are only added, so the anchored row must be among them.
     try:
         anchor = read_anchor(anchor_path(path))
     except ValueError:
@@ -64,7 +64,7 @@ def open_audit_file(database: Path) -> Generator[AuditFile]:
         connection = sqlite3.connect(_address(path), uri=True, timeout=0, isolation_level=None)
         connection.text_factory = _decode
         connection.execute("PRAGMA query_only = ON")
-        connection.execute("PRAGMA cache_size = -32000")  # texts are looked up all over the file
+        connection.execute("PRAGMA cache_size = -32000")  # 32 MB: texts are spread all over the file
         connection.execute("BEGIN")
         if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'audit'").fetchone():
             raise StoreUnavailable(f"The database {database} holds no record: it is not one of Signoff's.")
@@ -82,7 +82,8 @@ def _address(path: Path) -> str:
         closed = not wal.stat().st_size
     except FileNotFoundError:
         closed = True
-    # A database that was closed is whole without its side files, which SQLite would make even for a reader.
+    # A closed database is complete without its side files. SQLite would create them even for a reader, unless
+    # the file is opened as immutable.
     return path.as_uri() + "?mode=ro" + ("&immutable=1" if closed else "")
 
 
@@ -94,7 +95,7 @@ def _decode(raw: bytes) -> Any:
 
 
 def _read(value: Any) -> Any:
-    """A column as the store would read it, if it is as the store would write it; else as it is."""
+    """Decode a column as the store does. Return it unchanged if the store would not have written it this way."""
     if not isinstance(value, str) or not value.startswith('"'):
         return value
     try:

@@ -1,7 +1,7 @@
-"""The record's rows: appending with the hash that binds each to the one before, reading pages, pruning texts.
+"""The record's rows: append them with a hash that binds each to the one before, read pages, prune texts.
 
-One writer appends, inside its transaction, so the newest row it reads is the one that it follows. Knows nothing of
-what the kinds of rows mean, nor of the anchor outside of the table.
+Only one writer appends, inside its transaction, so the newest row that it reads is the one before its own. Does not
+know what the kinds of rows mean, and does not know the anchor file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ HEAD = "SELECT seq, hash FROM audit WHERE seq = (SELECT MAX(seq) FROM audit)"
 HASH_OF = "SELECT hash FROM audit WHERE seq = ?"
 APPEND = f"INSERT INTO audit ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 PAGE = f"SELECT {COLUMNS} FROM audit WHERE {{where}} ORDER BY seq DESC LIMIT ?"
-# The time is that of the newest row with this text, so that pruning by it never takes a text that is still needed.
+# `at` is the time of the newest row with this text, so that pruning by it never deletes a text that is still needed.
 KEEP_TEXT = """INSERT INTO audit_texts (digest, text, at) VALUES (?, ?, ?)
     ON CONFLICT (digest) DO UPDATE SET at = excluded.at WHERE excluded.at > audit_texts.at"""
 TEXT = "SELECT text FROM audit_texts WHERE digest = ?"
@@ -52,7 +52,7 @@ class AuditRows:
     ) -> None:
         head = newest(self.db)
         digest = text_digest(text) if text else ""
-        moment = float(at) + 0.0  # as it comes back from the column: no whole number, no minus zero
+        moment = float(at) + 0.0  # the value as it comes back from the column: never an int, never minus zero
         row = AuditRow(head.seq + 1, moment, kind, server, subject, actor, tool, dump_object(data), digest)
         row = replace(row, hash=chain(head.hash, row))
         self.db.change(APPEND, row.seq, row.at, kind, server, subject, actor, tool, row.data, row.text, row.hash)

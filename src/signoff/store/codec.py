@@ -1,4 +1,4 @@
-"""Turn values into column text and back, exactly: JSON, people, votes, edits, rules, and text that no database takes.
+"""Turns values into column text and back without loss: JSON, people, votes, edits, rules, unusual text.
 
 Knows no table and no database.
 """
@@ -15,18 +15,19 @@ from signoff.approvals.model import Actor, Edit, JsonObject, Remember, Verdict, 
 from signoff.approvals.policy import Rule
 
 DEPTH = 200
-"""Levels of JSON. Far below where a reader with a deeper stack than the writer's would give up on the row."""
+"""Most levels of nested JSON in a column. Low enough that a reader deep in its call stack can still parse the row."""
 
 VOID = "void"
-"""Stands behind a vote that no longer counts."""
+"""The last element of a stored vote that no longer counts."""
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def escape(text: str) -> str:
-    """Text that any database can hold: as it is, or as a JSON string if it has a NUL or half a surrogate pair.
+    """Return text that any database can hold: unchanged, or as a JSON string.
 
-    The same text always gives the same column value, so that it can be looked up; different texts never do.
+    A text becomes a JSON string if it contains a NUL or half a surrogate pair, which databases refuse, or if it starts
+    with a double quote. Equal texts give equal column values, so that they can be looked up; different texts never do.
     """
     if text.startswith('"') or _UNSTORABLE.search(text):
         return json.dumps(text)
@@ -38,9 +39,9 @@ def unescape(column: str) -> str:
 
 
 def dump_object(value: JsonObject) -> str:
-    """ASCII JSON in the given key order, since a card shows arguments in the order they came.
+    """Return ASCII JSON in the given key order, since a card shows arguments in the order they came.
 
-    Refuses with ValueError what would come back different: a row that cannot be read stops everyone who reads it.
+    Raises ValueError if the value would come back different: an unreadable row would fail everyone who reads it.
     """
     _refuse_depth(value, DEPTH)
     text = _dump(dict(value))
@@ -105,7 +106,7 @@ def dump_votes(votes: Sequence[Vote], void: Sequence[Vote]) -> str:
 
 
 def load_votes(column: str) -> tuple[tuple[Vote, ...], tuple[Vote, ...]]:
-    """The votes that count, and those that are void."""
+    """Return the votes that count and the votes that are void."""
     rows = [
         (Vote(load_actor(json.dumps(by)), at, Remember(scope)), mark) for by, at, scope, *mark in json.loads(column)
     ]
@@ -117,7 +118,7 @@ def _vote(vote: Vote) -> list[Any]:
 
 
 def dump_edit(edit: Edit | None) -> str:
-    """Empty where nothing was edited."""
+    """Return the edit as JSON, or an empty text if there is none."""
     if edit is None:
         return ""
     return dump_object(

@@ -1,7 +1,7 @@
-"""The seam between our SQL and a driver: one connection, one thread, one transaction at a time.
+"""The layer between our SQL and a database driver: one connection, one thread, one transaction at a time.
 
-Statements are written with `?` and the SQL that SQLite and PostgreSQL share; a dialect subclasses `Database` and says
-how its driver differs. Knows no table.
+Statements use `?` and only SQL that SQLite and PostgreSQL share. A subclass of `Database` per dialect defines how its
+driver differs. Knows no table.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Connection(Protocol):
 
 
 class Database(ABC):
-    """A connection in autocommit mode, on which transactions are begun and ended by hand.
+    """A connection in autocommit mode, with explicit BEGIN and COMMIT.
 
-    After a failed statement the job is lost, as in PostgreSQL: every further statement is refused until `undo`.
+    After a failed statement every further statement is refused until `undo`, as in PostgreSQL.
     """
 
     dialect: ClassVar[str]
@@ -56,7 +56,7 @@ class Database(ABC):
 
     @abstractmethod
     def explain(self, error: Exception) -> str:
-        """The driver's error as a cause and what to do about it."""
+        """Return the cause of a driver's error and what to do about it."""
 
     @abstractmethod
     def has_tables(self) -> bool: ...
@@ -80,7 +80,7 @@ class Database(ABC):
         return rows[0] if rows else None
 
     def change(self, sql: str, *params: Value) -> int:
-        """Run a statement; how many rows it touched."""
+        """Run a statement and return the number of rows that it changed."""
 
         def execute(cursor: Cursor, text: str) -> int:
             cursor.execute(text, _written(params))
@@ -99,25 +99,25 @@ class Database(ABC):
         self._command("COMMIT")
 
     def abandon(self) -> None:
-        """Give up the transaction, if there still is one. Never raises."""
+        """Roll back the transaction, if there still is one. Never raises."""
         self._failed = None
         try:
             self._command("ROLLBACK")
         except StoreError:
-            # The database has rolled back by itself, as SQLite does on a full disk.
+            # The database has already rolled back, as SQLite does on a full disk.
             self._failed = None
 
     def savepoint(self) -> None:
         self._command(f"SAVEPOINT {_JOB}")
 
     def release(self) -> None:
-        """Keep what was done since the savepoint. Raises if a statement failed, even if its error was swallowed."""
+        """Keep the changes since the savepoint. Raises if a statement failed, even if its error was swallowed."""
         if self._failed is not None:
             raise self._failed
         self._command(f"RELEASE SAVEPOINT {_JOB}")
 
     def undo(self) -> None:
-        """Forget what was done since the savepoint. Raises if the whole transaction is gone."""
+        """Undo the changes since the savepoint. Raises if the whole transaction was already rolled back."""
         self._command(f"ROLLBACK TO SAVEPOINT {_JOB}")
         self._command(f"RELEASE SAVEPOINT {_JOB}")
         self._failed = None
@@ -126,7 +126,7 @@ class Database(ABC):
         try:
             self._connection.close()
         except self.driver_errors:
-            pass  # everything that was acknowledged is committed; a failing close takes nothing away
+            pass  # all acknowledged work is committed, so a failing close loses nothing
 
     def _guarded(self, sql: str, action: Callable[[Cursor, str], T]) -> T:
         if self._failed is not None:

@@ -1,7 +1,7 @@
-"""One process owns the database: an exclusive lock on a file beside it, which dies with the process.
+"""Lets only one process own the database, with an exclusive lock on a file beside it.
 
-The lock is the kernel's, not the file's existence: a file left behind by a killed process stops nobody, and so it is
-never removed (removing it would let two processes lock two files of one name). Knows no SQL.
+The kernel holds the lock and releases it when the process ends, so a lock file left behind by a killed process blocks
+nobody. The file is never removed: otherwise two processes could lock two files of the same name. Knows no SQL.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from pathlib import Path
 from signoff.errors import AlreadyRunning, StoreUnavailable
 
 _PATIENCE = 0.2
-"""How long to wait for the words of an owner that has locked and not yet written, in seconds."""
+"""Seconds to wait for the owner's entry if the owner has the lock but has not written the entry yet."""
 
 
 class ProcessLock:
-    """Held from `acquire` until `release` or the end of the process. Programs that it starts do not inherit it."""
+    """A lock from `acquire` until `release` or the end of the process. Child processes do not inherit it."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
     @classmethod
     def acquire(cls, database: Path) -> ProcessLock:
-        """Take the lock for a resolved path. AlreadyRunning if another process, or this one, has it."""
+        """Take the lock for a resolved path. Raises AlreadyRunning if another process, or this one, has it."""
         try:
             import fcntl
         except ImportError:
@@ -71,11 +71,11 @@ class ProcessLock:
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, json.dumps(words).encode() + b"\n", 0)
         except OSError:
-            pass  # a full disk: the lock holds all the same, it just cannot say whose it is
+            pass  # a full disk: the lock still holds, but the file cannot name its owner
 
 
 def _read_owner(descriptor: int) -> str:
-    """Words for the owner. The file may hold anything, so nothing but numbers and a short name is repeated."""
+    """Describe the owner in text. The file may hold anything, so only numbers and a short host name are repeated."""
     until = time.monotonic() + _PATIENCE
     while True:
         try:

@@ -1,6 +1,6 @@
-"""Brings a database to this program's schema: numbered files, in order, each in a transaction of its own.
+"""Brings a database to this program's schema: numbered files, in order, each in its own transaction.
 
-A file named `0002_x.sqlite.sql` is for that dialect alone. Knows no table but its own.
+A file named `0002_x.sqlite.sql` is for that dialect only. Knows only the table `schema_version`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Migration:
 
 
 def shipped(dialect: str) -> Sequence[Migration]:
-    """The migrations of this program for one dialect, in order and without gaps."""
+    """Return this program's migrations for one dialect, in order and without gaps."""
     migrations: list[Migration] = []
     for file in resources.files("signoff.store").joinpath("migrations").iterdir():
         match = _NAME.fullmatch(file.name)
@@ -37,7 +37,7 @@ def shipped(dialect: str) -> Sequence[Migration]:
 
 
 def migrate(db: Database, steps: Sequence[Migration], *, place: str) -> int:
-    """Apply what is missing; the version afterwards. `place` names the database in what a person reads."""
+    """Apply the missing migrations and return the new version. `place` names the database in error messages."""
     try:
         version = _version(db)
     except StoreError as error:
@@ -65,13 +65,13 @@ def migrate(db: Database, steps: Sequence[Migration], *, place: str) -> int:
 
 
 def _version(db: Database) -> int | None:
-    """0 for an empty database, None for one that is not ours."""
+    """Return the schema version: 0 for an empty database, None for one that is not ours."""
     if not db.has_table("schema_version"):
         return None if db.has_tables() else 0
     try:
         row = db.one("SELECT MAX(version), COUNT(name) FROM schema_version")
     except StoreError:
-        # Others call a table that, too, with other columns.
+        # Another program may have a table of that name with other columns.
         return None
     return int(row[0]) if row and isinstance(row[0], int) else None
 

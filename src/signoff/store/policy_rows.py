@@ -1,4 +1,4 @@
-"""What people have laid down: grants, a server's rules and its pause, with their statements and mapping."""
+"""The rows of grants, server rules, pauses and keys: their statements and how a row becomes a dataclass."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ INSERT_KEY = "INSERT INTO keys (name, value) VALUES (?, ?) ON CONFLICT (name) DO
 
 
 class PolicyRows:
-    """Implements the part of `approvals.ports.DeskTx` that is about grants, rules and pauses."""
+    """Implements the part of `approvals.ports.DeskTx` that is about grants, rules and pauses, and keeps keys."""
 
     db: Database
 
@@ -102,7 +102,7 @@ class PolicyRows:
         return self.db.change(CLEAR_PAUSE, server) == 1
 
     def key(self, name: str) -> bytes:
-        """This installation's own key of that name, made when it is first asked for."""
+        """Return this installation's key of that name. The first call creates it."""
         self.db.change(INSERT_KEY, name, secrets.token_bytes(32))
         row = self.db.one(KEY, name)
         assert row

@@ -1,6 +1,6 @@
-"""The desk's rows: batches and requests, with their statements and how a row becomes a dataclass.
+"""The desk's rows, batches and requests: their statements and how a row becomes a dataclass.
 
-Knows nothing of who may decide or when: it compares, sets and finds.
+Does not know who may decide or when: it only reads rows, compares values and sets them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ OPEN_OF = "settled = FALSE AND server = ?"
 REMINDING = "settled = FALSE AND remind_at <= ?"
 DUE = "settled = FALSE AND deadline <= ?"
 CARD_MISSING = "settled = FALSE AND card_final = FALSE AND card IS NULL"
-# A settled batch that never had a card (settled by a mode, or the card failed) has nothing left to show.
+# A settled batch without a card (settled by a mode, or posting the card failed) has no card to update.
 CARD_STALE = "settled = TRUE AND card_final = FALSE AND card IS NOT NULL"
 NEXT_DEADLINE = "SELECT MIN(deadline) FROM batches WHERE settled = FALSE"
 NEXT_REMINDER = "SELECT MIN(remind_at) FROM batches WHERE settled = FALSE AND remind_at IS NOT NULL"
@@ -78,7 +78,7 @@ REQUEST_FOR = f"""SELECT {_REQUEST} FROM requests WHERE conversation = ? AND pos
 
 
 class RequestRows:
-    """Implements `approvals.ports.DeskTx`, but for the record."""
+    """Implements the part of `approvals.ports.DeskTx` that is about batches and requests."""
 
     db: Database
 
@@ -155,7 +155,7 @@ class RequestRows:
         return self._batches(DUE, now, order="deadline")
 
     def next_deadline(self) -> float | None:
-        # Two statements: each is one step down an index.
+        # Two statements, since each is a single index lookup.
         rows = (self.db.one(NEXT_DEADLINE), self.db.one(NEXT_REMINDER))
         return min((row[0] for row in rows if row and row[0] is not None), default=None)
 
@@ -166,7 +166,7 @@ class RequestRows:
         return batches
 
     def unfinished_cards(self) -> Sequence[Batch]:
-        # Two statements: each finds its rows by an index, and an OR of the two would read every batch there ever was.
+        # Two statements, since each uses an index. One statement with OR would scan all batches, settled ones too.
         batches = [*self._batches(CARD_MISSING, order="opened"), *self._batches(CARD_STALE, order="opened")]
         return sorted(batches, key=lambda batch: batch.opened)
 
@@ -175,7 +175,7 @@ class RequestRows:
         return _request(row) if row else None
 
     def _batches(self, where: str, *params: str | float, order: str = "opened") -> list[Batch]:
-        """Two statements, however many batches there are."""
+        """Read batches with their requests, in two statements for any number of batches."""
         rows = self.db.all(BATCHES.format(where=where, order=order), *params)
         if not rows:
             return []

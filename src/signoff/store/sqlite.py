@@ -1,4 +1,4 @@
-"""SQLite as a dialect: how a file is opened, made durable, and how its errors read. Knows no table."""
+"""The SQLite dialect: opens the file, makes commits durable and explains SQLite's errors. Knows no table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CAUSES = {
 
 class SqliteDatabase(Database):
     dialect: ClassVar[str] = "sqlite"
-    # Without IMMEDIATE a reader that turns writer can fail halfway through with "busy".
+    # Without IMMEDIATE, a transaction that first reads and then writes can fail with "busy" halfway through.
     begin_sql: ClassVar[str] = "BEGIN IMMEDIATE"
     driver_errors: ClassVar[tuple[type[Exception], ...]] = (sqlite3.Error, sqlite3.Warning)
 
@@ -46,7 +46,7 @@ class SqliteDatabase(Database):
         return self.one("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", name) is not None
 
     def script(self, text: str) -> None:
-        # executescript() would commit first, and a crash would leave half a migration behind.
+        # executescript() would commit first, so a crash could leave half a migration behind.
         statement = ""
         for line in text.splitlines(keepends=True):
             statement += line
@@ -62,7 +62,7 @@ class SqliteDatabase(Database):
 
 
 def open_sqlite(given: Path) -> SqliteDatabase:
-    """Lock and open the file, making it and its folder if needed. StoreUnavailable says what is in the way."""
+    """Lock and open the file. Create it and its folder if needed. Raises StoreUnavailable with the reason."""
     path = _prepare(given)
     lock = ProcessLock.acquire(path)
     try:
@@ -74,7 +74,7 @@ def open_sqlite(given: Path) -> SqliteDatabase:
 
 def _prepare(given: Path) -> Path:
     try:
-        # Two names for one file must meet at one lock.
+        # Resolve links, so that two names of one file share one lock.
         path = given.resolve()
         path.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
@@ -99,8 +99,9 @@ def _connect(path: Path) -> sqlite3.Connection:
     connection: sqlite3.Connection | None = None
     try:
         if not path.exists():
-            # Conversations are private; SQLite gives its side files the rights of this one. Only a new file: closing
-            # one that is open elsewhere in this process would drop SQLite's own locks on it.
+            # Create the file as private, since it holds conversations; SQLite gives its side files the same rights.
+            # Do this only for a new file: closing a descriptor of a file that is open elsewhere in this process would
+            # drop SQLite's own locks on it.
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         connection = sqlite3.connect(path, timeout=_BUSY_MS / 1000, isolation_level=None)
         _set_up(connection, path)
@@ -126,17 +127,17 @@ def _set_up(connection: sqlite3.Connection, path: Path) -> None:
             f"Cannot open the database {path}: its file system does not allow the write-ahead log."
             " Put it on a local disk: set SIGNOFF_DATABASE_URL."
         )
-    # FULL: an acknowledged decision survives a power cut, not just a crash.
+    # FULL: an acknowledged decision survives a power cut, not only a crash.
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
-    # Find out now, not at the first click, that the file may only be read: beginning alone does not tell.
+    # Detect a read-only file now, not at the first click. BEGIN alone does not fail on one, so write something too.
     connection.execute("BEGIN IMMEDIATE")
     connection.execute("PRAGMA user_version = 1")
     connection.execute("ROLLBACK")
 
 
 def explain(error: Exception) -> str:
-    """The driver's error as a cause and what to do about it."""
+    """Return the cause of SQLite's error and what to do about it."""
     name = getattr(error, "sqlite_errorname", "")
     for prefix, cause in _CAUSES.items():
         if name.startswith(prefix):

@@ -1,6 +1,6 @@
 """The store as the rest of the program sees it: open, run functions in transactions, close.
 
-No error repeats more of the database URL than its scheme: the rest may hold a password.
+Error messages about a database URL repeat only its scheme: the rest may hold a password.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ _ACCEPTED = (
 
 
 class Tx(RequestRows, PolicyRows, TurnRows, AuditRows):
-    """One transaction over all rows: the argument of `Store.run`'s work, valid only during that call."""
+    """One transaction over all rows. `Store.run` passes it to `work`; it is valid only during that call."""
 
 
 class Store(RequestStore, TurnStore):
-    """Satisfies the desk's port and the turns' port with one kind of transaction over all rows."""
+    """Implements the desk's port and the turns' port with one kind of transaction over all rows."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
 
     @classmethod
     async def open(cls, url: str) -> Store:
-        """Lock, open and migrate. Raises SettingsError, StoreUnavailable or AlreadyRunning, each with one line."""
+        """Lock, open, migrate. Raises SettingsError, StoreUnavailable or AlreadyRunning, each with one line of text."""
         path = sqlite_path(url)
         keeper = AnchorKeeper(path)
 
@@ -61,19 +61,20 @@ class Store(RequestStore, TurnStore):
 
     @property
     def commits(self) -> int:
-        """How many transactions were committed since opening; many calls of `run` may share one."""
+        """Number of transactions committed since opening. Many calls of `run` may share one."""
         return self._writer.commits
 
     async def run(self, work: Callable[[Tx], T]) -> T:
-        """Run `work` in one transaction; durable when this returns.
+        """Run `work` in one transaction, which is durable when this returns.
 
-        What `work` raises is raised here and its changes are undone. StoreError if the database fails. `work` runs
-        on another thread, to its end, even if the waiter is cancelled: it must not await or keep the transaction.
+        If `work` raises, its changes are undone and the exception is raised here. If the database fails, StoreError is
+        raised. `work` runs on another thread, to its end, even if the caller is cancelled. It must not await, and must
+        not keep the transaction.
         """
         return await self._writer.submit(lambda db: work(Tx(db)))
 
     async def close(self) -> None:
-        """Finish what is queued, then let go of the database. May be called twice."""
+        """Finish the queued work, then close and unlock the database. May be called twice."""
         await self._writer.close()
 
     async def __aenter__(self) -> Store:
@@ -86,7 +87,7 @@ class Store(RequestStore, TurnStore):
 
 
 def sqlite_path(url: str) -> Path:
-    """The file that the URL names, relative or absolute as given."""
+    """Return the file that the URL names, relative or absolute as given."""
     scheme, separator, rest = url.strip().partition("://")
     if not separator:
         raise SettingsError(f"The database URL has no scheme. {_ACCEPTED}.")

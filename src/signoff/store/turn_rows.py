@@ -1,6 +1,6 @@
-"""The turns' rows: turns, conversations and the journal of calls, with their statements and mapping.
+"""The rows of turns, conversations and the journal of calls: their statements and how a row becomes a dataclass.
 
-Knows which moves are legal, from `turns.model`, and nothing else of what a turn does.
+Takes the legal moves of a turn from `turns.model`. Knows nothing else about turns.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ DROP_CALL = f"DELETE FROM calls WHERE {_KEY}"
 
 
 class TurnRows:
-    """Implements what `turns.ports.TurnTx` adds to the desk's transaction."""
+    """Implements the methods that `turns.ports.TurnTx` adds to the desk's transaction."""
 
     db: Database
 
@@ -86,14 +86,14 @@ class TurnRows:
         return inserted == 1
 
     def move(self, turn_id: str, old: TurnState, new: TurnState) -> bool:
-        """False also if the conversation has another active turn: a turn does not start beside it."""
+        """Return False also if the conversation has another active turn: a conversation runs one turn at a time."""
         if new not in MOVES[old]:
             raise ValueError(f"a turn cannot go from {old} to {new}")
         sql = MOVE_TO_ACTIVE if new in (TurnState.RUNNING, TurnState.WAITING) else MOVE
         return self.db.change(sql, new, turn_id, old) == 1
 
     def relocate(self, turn_id: str, place: Place) -> None:
-        """Does nothing to a turn that is no longer queued: a replayed event must do no harm."""
+        """Do nothing if the turn is no longer queued, so that a replayed event does no harm."""
         self.db.change(RELOCATE, place.server, place.channel, place.conversation, turn_id)
 
     def await_batch(self, turn_id: str, batch_id: str) -> None:
@@ -123,7 +123,7 @@ class TurnRows:
         return self._count(_QUEUED, asker, conversation)
 
     def next_startable(self, per_person: int, skip: Collection[str] = ()) -> Turn | None:
-        # Copied in one step: the caller's collection may change while this thread works.
+        # Copy in one step: the caller's collection may change while this thread works.
         skipped = tuple(skip)
         row = self.db.one(NEXT_STARTABLE.format(skip=_marks(skipped)), per_person, *skipped)
         return _turn(row) if row else None
@@ -176,7 +176,7 @@ class TurnRows:
 
 
 def _marks(values: Sequence[str]) -> str:
-    # The empty id is nobody's, and PostgreSQL does not take an empty list.
+    # No row has the empty id, and PostgreSQL refuses an empty list.
     return ", ".join("?" for _ in values) or "''"
 
 

@@ -1,7 +1,7 @@
 """One thread owns the connection and groups commits: jobs that arrive during a commit share the next one.
 
-A durable commit costs one disk flush, however much is in it. Each job runs inside a savepoint, so a failing job is
-undone alone. No job returns before the commit. Knows no table and no statement.
+A durable commit costs one disk flush for any number of jobs. Each job runs inside a savepoint, so that a failing job
+is undone alone. No caller gets its result before the commit. Knows no table and no statement.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ log = logging.getLogger(__name__)
 
 GROUP_SIZE = 256
 GROUP_SECONDS = 0.02
-"""A group older than this takes no more jobs, so that its first job does not wait for many others."""
+"""A group older than this accepts no more jobs, so that its first job does not wait for many others."""
 
 
 @dataclass(eq=False, slots=True)
 class _Job:
-    """Work, its waiter and its result. A queued job runs even if its waiter was cancelled."""
+    """A piece of work, the future that its caller awaits, and its result. It runs even if the caller was cancelled."""
 
     work: Callable[[Database], Any]
     loop: asyncio.AbstractEventLoop
@@ -39,13 +39,13 @@ class _Job:
 
 
 class Chore(Protocol):
-    """Something that follows commits on the same thread, after whoever waited was told; once more before closing."""
+    """Work that runs on the writer's thread after commits, once the callers have their results, and before closing."""
 
     every: float
-    """Seconds from one time to the next, however many commits there are."""
+    """Seconds between two runs, for any number of commits in between."""
 
     def follow(self, db: Database) -> None:
-        """Runs outside of a transaction. What it raises is logged and stops nothing."""
+        """Run outside of a transaction. An exception is logged and stops nothing."""
         ...
 
 
@@ -65,7 +65,7 @@ class Writer:
         self._drained = False
         self._thread = threading.Thread(target=self._serve, name="signoff-store", daemon=True)
         self.commits = 0
-        """How many transactions were committed."""
+        """Number of committed transactions."""
 
     @classmethod
     async def start(
@@ -76,24 +76,24 @@ class Writer:
         seconds: float = GROUP_SECONDS,
         chore: Chore | None = None,
     ) -> Writer:
-        """Open the database on the new thread; what `opener` raises is raised here."""
+        """Open the database on the new thread. Exceptions of `opener` are raised here."""
         writer = cls(opener, size=size, seconds=seconds, chore=chore)
         opening = writer._enqueue(lambda db: None)
         writer._thread.start()
         try:
             await opening
         except BaseException:
-            # Also when cancelled while opening: the thread then opens, finds the end of its queue and closes.
+            # If the caller was cancelled, the thread finishes opening, finds the end of its queue and closes.
             writer._shut()
             raise
         return writer
 
     async def submit(self, work: Callable[[Database], T]) -> T:
-        """Run `work` in a transaction that is durable when this returns. What it raises is raised here."""
+        """Run `work` in a transaction that is durable when this returns. Its exceptions are raised here."""
         return await self._enqueue(work)
 
     async def close(self) -> None:
-        """Finish what is queued, take nothing more, close the database."""
+        """Accept no more jobs, finish the queued ones and close the database."""
         self._shut()
         await asyncio.to_thread(self._thread.join)
 
@@ -107,13 +107,13 @@ class Writer:
         return future
 
     def _shut(self) -> None:
-        # Under the gate, so that nothing is ever queued behind the end.
+        # With the lock, so that no job is ever queued behind the end marker.
         with self._gate:
             if not self._closing:
                 self._closing = True
                 self._queue.put(None)
 
-    # From here on everything runs on the thread.
+    # The methods below run on the thread.
 
     def _serve(self) -> None:
         opening = self._queue.get()
@@ -132,7 +132,7 @@ class Writer:
                 if job is None:
                     break
                 self._commit_group(db, job)
-                del job  # or the last job's result would live until the next one comes
+                del job  # otherwise the last job's result stays in memory until the next job
         finally:
             self._shut()
             self._do_chore(db)
@@ -140,14 +140,17 @@ class Writer:
             self._refuse_the_rest()
 
     def _refuse_the_rest(self) -> None:
-        """Nobody waits for ever, whatever ended the thread. After an orderly close there is no rest."""
+        """Fail the jobs still queued if the thread crashed, so that no caller waits for ever.
+
+        After an orderly close there are none.
+        """
         while not self._queue.empty():
             if job := self._queue.get():
                 job.error = StoreError("The store has stopped: start the program again. Nothing of this step was kept.")
                 _wake([job])
 
     def _take(self, db: Database) -> _Job | None:
-        """The next job, or None at the end; until it comes, and before it if it is time, the chore is done."""
+        """Wait for the next job, and run the chore in between when it is due. None is the end of the queue."""
         while self._chore_due is not None:
             left = self._chore_due - time.monotonic()
             try:
@@ -184,7 +187,7 @@ class Writer:
                 self._chore_due = self._chore_done + self._chore.every
         except BaseException as error:
             db.abandon()
-            # Also jobs whose own work failed: they may have read rows of others that are rolled back now.
+            # Jobs whose own work failed get this error too: they may have read rows that are now rolled back.
             for lost in group:
                 lost.result = None
                 lost.error = _lost(error)
@@ -202,7 +205,7 @@ class Writer:
 
 
 def _run(db: Database, job: _Job) -> None:
-    """Run one job in its savepoint. Raises only if the whole transaction is lost."""
+    """Run one job in its savepoint. Raises only if the whole transaction has failed."""
     db.savepoint()
     try:
         job.result = job.work(db)
@@ -227,7 +230,7 @@ def _wake(jobs: Iterable[_Job]) -> None:
         try:
             loop.call_soon_threadsafe(_resolve, those)
         except RuntimeError:
-            pass  # that loop is closed, and with it everybody who waited on it
+            pass  # that loop is closed, so nobody waits any more
 
 
 def _resolve(jobs: Iterable[_Job]) -> None:
@@ -235,7 +238,7 @@ def _resolve(jobs: Iterable[_Job]) -> None:
         if job.future.done():
             continue  # its waiter was cancelled
         if isinstance(job.error, StopIteration):
-            # A future does not take this one, and its waiter would wait for ever.
+            # A future refuses StopIteration, so its caller would wait for ever.
             job.future.set_exception(RuntimeError("the work raised StopIteration"))
         elif job.error is not None:
             job.future.set_exception(job.error)

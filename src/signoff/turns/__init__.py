@@ -1,1 +1,1 @@
-"""What a mention becomes: a turn, driven to its end across rounds of approval and restarts."""
+"""Turns: a mention becomes a turn, which is driven to its end across rounds of approval and restarts."""

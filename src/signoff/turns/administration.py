@@ -23,12 +23,12 @@ from signoff.turns.ports import TurnStore
 
 @dataclass(frozen=True, slots=True)
 class ToolFacts:
-    """A tool that is known before a run, for the start-up lines and the commands."""
+    """A tool that is known before a run, as the commands list it."""
 
     name: str
     arguments: tuple[str, ...]
     verdict: str
-    """What happens to a call, as text."""
+    """The verdict on a call, as text."""
 
 
 class Tester(Protocol):
@@ -52,7 +52,7 @@ class Administration:
         store: TurnStore,
     ) -> None:
         self._tools = tools
-        """The tools as they are known now: an MCP server tells its tools when it is first asked."""
+        """Returns the tools known at the time: an MCP server's tools are known only after its first run."""
         self._rulebook = rulebook
         self._desk = desk
         self._driver = driver

@@ -22,9 +22,9 @@ from signoff.turns.ports import FrontEnd, TurnStore
 log = logging.getLogger(__name__)
 
 CLICK_GRACE = 4.0
-"""Seconds that the settling click has to update its card; then it is updated here."""
+"""Seconds that the settling click has to update its card. After that, `finish_card` updates it."""
 DELAYS = (0.0, 1.0, 5.0, 60.0, 600.0, 3600.0)
-"""Seconds before each attempt: together over an hour without Discord. After that the next start tries again."""
+"""Seconds before each attempt, more than an hour in all. After that, the next start of the program tries again."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,10 @@ class Delivery:
             await self._steadily(f"the card of {batch.id} is not noted", lambda: self._posted(batch.id, card))
 
     async def repost(self, batch_id: str) -> bool:
-        """False if it is no longer open. Raises Refused while the card is being posted for the first time."""
+        """Post an open card again. Return False if it is no longer open.
+
+        Raises Refused while the card is being posted for the first time.
+        """
         batch = await self.store.run(lambda tx: tx.batch(batch_id))
         if batch is None or batch.settled:
             return False
@@ -116,7 +119,7 @@ class Delivery:
             log.exception("could not say to %s: %s", turn.place.channel, text)
 
     async def _steadily(self, what: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Try, and retry later. Repeating is safe: store and front end do the same thing only once."""
+        """Run `work` and retry it later if it fails. Repeating is safe: store and front end do each thing only once."""
         failure: Exception | None = None
         for delay in DELAYS:
             await asyncio.sleep(delay)

@@ -29,11 +29,11 @@ log = logging.getLogger(__name__)
 FAREWELL = 1.0
 """Seconds that cancelled steps may take. A tool in a thread cannot be cancelled at all."""
 SWEEP_AT_LEAST = 30.0
-"""Seconds between sweeps at most, so that a changed system clock delays no deadline for long."""
+"""The most seconds between sweeps, so that a changed system clock delays no deadline for long."""
 STEP_DELAYS = (1.0, 2.0, 5.0, 10.0)
-"""Seconds to wait after each step that the store failed; after the last one the turn ends."""
+"""Seconds to wait after each step that failed in the store. After the last one the turn ends."""
 END_EVERY = 10.0
-"""Seconds between attempts to store that end, if the store still fails."""
+"""Seconds between attempts to store the end of such a turn, if the store still fails."""
 
 
 @dataclass

@@ -21,12 +21,12 @@ def broken(error: Exception) -> str:
 
 
 def not_asked(why: str) -> str:
-    """Says nothing of other calls of the same model response: they may have run by then."""
+    """Do not mention other calls of the same model response: they may have run by then."""
     return f"I could not ask for approval: {why}. The calls that needed it were not run."
 
 
 def missing_approvers_notice(batch: Batch) -> str:
-    """Tells the admins which approvers of a batch are missing; empty if none are."""
+    """Tell the admins which approvers of a batch are missing. Empty if none are."""
     missing = sorted({part for request in batch.questions for part in request.missing})
     if not missing:
         return ""
@@ -35,7 +35,7 @@ def missing_approvers_notice(batch: Batch) -> str:
 
 
 def _missing(parts: Sequence[str]) -> str:
-    """`parts` are of the form `role:ID` or `user:ID`."""
+    """Name the missing approvers. `parts` have the form `role:ID` or `user:ID`."""
     names = ", ".join(part.replace(":", " ", 1) for part in parts)
     if len(parts) > 1:
         return f"rules name {names} as approvers, but they no longer exist."
@@ -44,7 +44,7 @@ def _missing(parts: Sequence[str]) -> str:
 
 
 def _who_can_decide(batch: Batch) -> str:
-    """Calls are numbered as on the card: each may have other approvers."""
+    """Say which calls nobody can decide. They are numbered as on the card; each may have different approvers."""
     calls = len(batch.questions)
     stuck = [str(number) for number, r in enumerate(batch.questions, 1) if r.missing and not can_be_met(r, batch)]
     if not stuck:

@@ -1,4 +1,4 @@
-"""A turn and its states; how one step of a run can end. Plain data."""
+"""Plain data: a turn and its states, and the possible results of one step of a run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MOVES: Mapping[TurnState, frozenset[TurnState]] = {
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file that came with a mention: its name and size, for the model to know of."""
+    """The name and size of a file that came with a mention. The model is told both."""
 
     name: str
     size: int
@@ -58,9 +58,9 @@ class Turn:
     rounds: int = 0
     """How many batches this turn has opened; part of the reply's nonce."""
     batch: str | None = None
-    """The batch it waits for, or waited for last."""
+    """The id of the batch that the turn waits for, or waited for last."""
     reply: str | None = None
-    """The final text, stored with the end of the turn: the agent's own if it is done, else a plain notice."""
+    """The final text, stored with the end of the turn: the agent's reply if the turn is done, else a plain notice."""
     reply_posted: bool = False
 
 
@@ -78,7 +78,7 @@ class Admission:
 
     kind: Literal["started", "queued", "duplicate", "refused"]
     text: str = ""
-    """What to tell the asker, as plain text; empty if there is nothing to say."""
+    """The notice for the asker, as plain text; empty if there is none."""
 
 
 class CallState(StrEnum):
@@ -97,7 +97,7 @@ class CallRecord:
     state: CallState
     result: bytes | None = None
     request: str = ""
-    """The approved request that this start used up, if it needed one."""
+    """The id of the approved request that this start used up; empty if it needed none."""
 
     @property
     def ended(self) -> bool:

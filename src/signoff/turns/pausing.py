@@ -1,4 +1,4 @@
-"""Pauses a server, resumes it, or stops its runs. Each is one transaction, and recorded.
+"""Pauses a server, resumes it, or stops its runs. Each is one transaction and leaves a row in the record.
 
 Runs of a paused server wait before their next model request or tool, and its open cards are cancelled. Decided and
 queued turns continue when the server is resumed.
@@ -41,14 +41,14 @@ class Pausing:
             return [self.desk.cancel_in(tx, batch, now, reason) for batch in tx.open_of(actor.server)]
 
         async with self._switch:
-            # Before the commit: if that fails, nothing starts until somebody resumes.
+            # Pause the runner before the commit: if the commit fails, nothing starts until somebody resumes.
             self.runner.pause(actor.server)
             ended = await self.store.run(work)
         self.desk.cancelled(ended)
         return len(ended)
 
     async def resume(self, actor: Actor) -> bool:
-        """False if it was not paused."""
+        """Let the server run again. Return False if it was not paused."""
         must_manage(actor)
         now = self.clock.now()
 

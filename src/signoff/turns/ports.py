@@ -19,15 +19,15 @@ class TurnTx(DeskTx, Protocol):
     def turn(self, turn_id: str) -> Turn | None: ...
 
     def insert_turn(self, turn: Turn) -> bool:
-        """False if the turn is already there: a replayed event."""
+        """Return False if the turn is already there, as after a replayed event."""
         ...
 
     def move(self, turn_id: str, old: TurnState, new: TurnState) -> bool:
-        """Compare-and-set of the state; False if it was not `old`. Illegal moves raise ValueError."""
+        """Compare and set the state. Return False if it was not `old`. Raise ValueError for an illegal move."""
         ...
 
     def relocate(self, turn_id: str, place: Place) -> None:
-        """Write the turn to another place; only while it is queued."""
+        """Move the turn to another place, if it is still queued."""
         ...
 
     def await_batch(self, turn_id: str, batch_id: str) -> None:
@@ -45,36 +45,36 @@ class TurnTx(DeskTx, Protocol):
         ...
 
     def unposted_replies(self) -> Sequence[Turn]:
-        """Turns that ended and whose reply was not posted yet."""
+        """Return ended turns whose reply was not posted yet."""
         ...
 
     def unfinished_cards(self) -> Sequence[Batch]:
-        """Pending batches without a card, and settled ones whose card does not show that yet."""
+        """Return open batches without a card, and settled ones whose card does not show that yet."""
         ...
 
     def active(self, *, asker: str | None = None, conversation: str | None = None) -> int:
-        """How many turns are running or waiting, of this person or in this conversation."""
+        """Count the turns that are running or waiting, of this person or in this conversation."""
         ...
 
     def queued(self, *, asker: str | None = None, conversation: str | None = None) -> int: ...
 
     def next_startable(self, per_person: int, skip: Collection[str] = ()) -> Turn | None:
-        """The oldest queued turn that may run now.
+        """Return the oldest queued turn that may run now, except those in `skip`.
 
-        Its conversation has no active turn, its asker fewer than `per_person`, and its server is not paused.
+        Its conversation has no active turn, its asker has fewer than `per_person`, and its server is not paused.
         """
         ...
 
     def pauses(self) -> Sequence[Pause]: ...
 
     def resumable(self) -> Sequence[Turn]:
-        """Waiting turns whose batch is settled: the process ended between the decision and the next step."""
+        """Return waiting turns whose batch is settled, as after a crash between a decision and the next step."""
         ...
 
     def history(self, conversation: str) -> Sequence[HistoryEntry]: ...
 
     def save_history(self, conversation: str, entries: Sequence[HistoryEntry]) -> None:
-        """Insert or replace the given positions, and drop whatever lies behind the highest one given."""
+        """Insert or replace the given positions, and delete all positions above the highest one."""
         ...
 
     def set_prompted(self, turn_id: str) -> None: ...
@@ -96,7 +96,7 @@ class TurnStore(Protocol):
 
 class Runner(Protocol):
     async def advance(self, turn: Turn) -> Step:
-        """Run or resume until done or waiting. Raises TurnFailed with a text for the asker."""
+        """Run or resume a turn until it is done or waiting. Raises TurnFailed with a text for the asker."""
         ...
 
     def pause(self, server: str) -> None:
@@ -111,13 +111,13 @@ class Runner(Protocol):
 
 
 class FrontEnd(Protocol):
-    """How the driver reaches people. Every method may be called again after a crash and must then do no harm.
+    """The driver's way to people. Every method may be called again after a crash and must then do no harm.
 
-    Once it is closed, a call ends the task that makes it, as a cancellation does; the next start then calls again.
+    After the front end is closed, a call to it cancels the calling task. The next start of the program calls again.
     """
 
     async def post_card(self, batch: Batch) -> str:
-        """Show the card and return its message id. Raises CardFailed with a reason that can be told."""
+        """Show the card and return its message id. Raises CardFailed with a reason for people to read."""
         ...
 
     async def refresh_card(self, batch: Batch) -> None:
@@ -129,17 +129,17 @@ class FrontEnd(Protocol):
         ...
 
     async def remind(self, batch: Batch) -> None:
-        """Say that an open card is still open, to those who may decide; with a ping if the batch says so."""
+        """Tell those who may decide that a card is still open. Ping them if the batch says so."""
         ...
 
     async def repost_card(self, batch: Batch) -> str:
-        """Show an open card again, at the end of its channel; its new message id. The old message stays as it is."""
+        """Show an open card again, at the end of its channel, and return the new message id. The old one stays."""
         ...
 
     async def reply(self, turn: Turn, text: str) -> None:
         """Post the end of a turn. Repeating it for the same turn and round posts nothing new.
 
-        The reply of a turn that is done is the agent's own; any other text is plain and shown as it is.
+        If the turn's state is `done`, the text is the agent's reply. Any other text is plain and shown as it is.
         """
         ...
 
@@ -148,5 +148,5 @@ class FrontEnd(Protocol):
         ...
 
     def working(self, turn: Turn) -> AbstractAsyncContextManager[None]:
-        """Shown as long as the run is under way, for example as typing."""
+        """Show that the run is under way, for example as typing, until the context ends."""
         ...

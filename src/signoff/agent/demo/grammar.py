@@ -1,14 +1,15 @@
 """The language of the offline demo model: a prompt's text becomes rounds of tool calls, or a reply.
 
-Pure text work; it knows nothing of PydanticAI and remembers nothing. There are two ways to ask:
+Works on text alone, knows nothing of PydanticAI and keeps no state. There are two kinds of prompts:
 
-- plain requests, the table `REQUESTS`, each with an example that help prints;
+- plain requests: the table `REQUESTS`, each with an example that help prints;
 - the exact form `call NAME {"argument": "value"}` for any tool. Several of them, separated by `;` or on lines of their
   own, are one batch. `then call ...` starts the next round, after the results of the one before. `call NAME raw TEXT`
-  sends the rest of the line as the arguments, whatever it is. `say WORDS` before a call puts words beside it.
+  sends the rest of the line as the arguments, even if it is not JSON. `say WORDS` before a call adds text to it.
 
-Phrases anywhere outside the JSON: "as json" and "as dict" choose the form of the arguments, "with repeated call ids"
-numbers the calls anew in every response, "with duplicate call ids" gives all calls of a response one id.
+These phrases may appear anywhere outside the JSON: "as json" and "as dict" choose the form of the arguments, "with
+repeated call ids" uses the same ids again in every response, "with duplicate call ids" gives all calls of a response
+one id.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ CallIds = Literal["unique", "repeated", "duplicate"]
 class Call:
     tool: str
     args: dict[str, Any] | str
-    """Text is sent as it is."""
+    """A text is sent unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Round:
 @dataclass(frozen=True, slots=True)
 class Plan:
     rounds: tuple[Round, ...] = ()
-    """Without any, the prompt was not understood."""
+    """If empty, the prompt was not understood."""
     form: Form = "dict"
     ids: CallIds = "unique"
 
@@ -52,7 +53,7 @@ class CannotFollow(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A plain request: what to look for in the text, and the rounds that it asks for."""
+    """A plain request: an example, the pattern that finds it, and a function that builds its rounds."""
 
     example: str
     pattern: re.Pattern[str]
@@ -63,7 +64,7 @@ _QUOTED = re.compile(r'["“]([^"”]*)["”]')
 _NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
 _NUMBER = r"(one|two|three|four|five|[1-9]\d{0,3})"
 _PATH = r"(\S*[./]\S*)"
-"""A word that looks like a path, so that "read me a poem" is no request."""
+"""A word that looks like a path, so that "read me a poem" is not a request."""
 _ESCAPES = {r"\n": "\n", r"\r": "\r", r"\t": "\t", r"\\": "\\"}
 _ESCAPED = re.compile(r"\\[nrt\\]")
 _LONGEST = 200_000
@@ -113,7 +114,7 @@ def _write_lines(found: re.Match[str], text: str) -> Sequence[Round]:
 
 
 def _path(word: str) -> str:
-    """The path in a sentence: without what ends the sentence."""
+    """Remove quotes and the punctuation at the end of a sentence from a path."""
     return word.strip("`").rstrip(",;:!?").removesuffix(".").rstrip("`")
 
 
@@ -162,7 +163,7 @@ REQUESTS: tuple[Request, ...] = (
     _request("answer with 5000 characters", r"\banswer with [\d,]+ characters\b", _long_answer),
     _request("say good morning", r"\A\W*say\s", _words),
 )
-"""Tried from the top; the first whose pattern is found is taken."""
+"""The first request whose pattern is found is used."""
 
 _CALL = re.compile(
     r"(?:^|(?<=[;:,`])|(?<![\w\"])(?=(?:and|then|please|now)\s))\s*"
@@ -179,11 +180,11 @@ def without_mentions(prompt: str) -> str:
 
 
 def read(prompt: str, tools: Collection[str]) -> Plan:
-    """The plan for a prompt, given the names of the tools that there are. Raises CannotFollow."""
+    """Return the plan for a prompt. `tools` are the names of the available tools. Raises CannotFollow."""
     rounds, outside = _exact(prompt, tools)
     if not rounds:
         rounds = _plain(prompt)
-        # Only the exact form may call what is not there: to see what happens then.
+        # Only the exact form may call a tool that does not exist, so that people can see what happens.
         if missing := {call.tool for each in rounds for call in each.calls} - set(tools):
             raise CannotFollow(f"the tool {', '.join(sorted(missing))} is not enabled here")
     phrases = _QUOTED.sub('""', outside)
@@ -197,7 +198,7 @@ def _plain(text: str) -> Sequence[Round]:
 
 
 def _exact(text: str, tools: Collection[str]) -> tuple[Sequence[Round], str]:
-    """The rounds of the `call` form, and the text without their arguments."""
+    """Return the rounds of the `call` form, and the text without their arguments."""
     rounds: list[Round] = []
     outside, at = "", 0
     while match := _CALL.search(text, at):
@@ -226,7 +227,7 @@ def _arguments(text: str, match: re.Match[str], tools: Collection[str]) -> tuple
             example = f'call {tool} {{"argument": "value"}}'
             raise CannotFollow(f"the arguments of {tool} are not JSON ({error}), write {example}") from None
         return Call(tool, args), end
-    # "call me tomorrow" is no call, but "call list_notes" is one without arguments.
+    # "call me tomorrow" is not a call, but "call list_notes" is one without arguments.
     return (Call(tool, {}) if tool in tools else None), at
 
 
@@ -252,6 +253,6 @@ def _count_of_characters(text: str, default: int) -> int:
 
 
 def _filler(length: int) -> str:
-    """Text of exactly this length in which every place can be told from every other."""
+    """Return text of exactly this length in which every position is recognizable."""
     words = " ".join(f"{number:05d}" for number in range(length // 6 + 1))
     return f"{words} "[:length].replace(" ", "-") if length else ""

@@ -1,7 +1,7 @@
-"""The offline demo model: deterministic, without a key or a network, and honest about what it is.
+"""The offline demo model: deterministic, without a key or a network, and open about being a demo.
 
-It turns the current turn's prompt into a plan (see `demo_grammar`), makes one response of it per request, and at the
-end says how each call went. It looks at the last prompt and at what came after it, and at nothing else.
+It turns the current turn's prompt into a plan (see `grammar`), sends one round of it per model request, and at the end
+reports how each call went. It reads only the last prompt and the messages after it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DENIALS = (
     (re.compile(r"Not allowed\b"), "not allowed"),
     (re.compile(r"The bot stopped\b"), "not known"),
 )
-"""How a denied result begins, and what that means. Only its beginning: the rest may quote a person."""
+"""Beginning of a denied result -> its meaning. Only the beginning is read: the rest may quote a person."""
 _OUTCOMES = {
     "success": "done",
     "failed": "failed",
@@ -54,7 +54,7 @@ async def _stream(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterato
             for start in range(0, len(part.args), _PIECE):
                 yield {number: DeltaToolCall(json_args=part.args[start : start + _PIECE])}
         else:
-            # Some providers stream arguments as one dict; the framework takes it here too, though the type says text.
+            # Some providers stream arguments as one dict. The framework accepts it here too, though the type says str.
             yield {number: DeltaToolCall(json_args=cast("str", part.args))}
 
 
@@ -78,7 +78,7 @@ def _parts(messages: Sequence[ModelMessage], info: AgentInfo) -> list[TextPart |
 
 
 def _current_turn(messages: Sequence[ModelMessage]) -> tuple[str, Sequence[ModelMessage]]:
-    """The text of the last prompt, and the messages after it."""
+    """Return the text of the last prompt, and the messages after it."""
     for number in range(len(messages) - 1, -1, -1):
         prompts = [part for part in messages[number].parts if isinstance(part, UserPromptPart)]
         if prompts:

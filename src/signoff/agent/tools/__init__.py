@@ -14,7 +14,7 @@ from signoff.config.schema import BUILTIN_TOOLS, WORKSPACE, BuiltinTool
 
 
 def builtin_tools(enabled: Sequence[BuiltinTool] = BUILTIN_TOOLS, workspace: Path = Path(WORKSPACE)) -> list[Tool[Any]]:
-    """The named tools, in the order of the table. `workspace` is where the file tools work."""
+    """Return the enabled tools, in the order of the table. `workspace` is the root folder of the file tools."""
     files = FileTools(workspace)
     tools: dict[BuiltinTool, Tool[Any]] = {
         "test_discord_approval": Tool(test_discord_approval, requires_approval=True),

@@ -1,6 +1,6 @@
-"""The change of a write as text: a complete unified diff, or the digests of both sides.
+"""Describes the change that a write makes: a complete unified diff or, for large or binary files, sizes and a digest.
 
-Pure. Lines end at a newline and nowhere else, so that a stray carriage return stays inside its line and is seen.
+Pure. Only a newline ends a line, so that a stray carriage return stays inside its line and is visible.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from signoff.agent.tools.workspace import ABSENT, KB, Present, digest_of
 LARGEST = 128 * KB
 """Larger files are not compared line by line."""
 _COMPARED = 1_000
-"""So many differing lines on each side are matched with each other; more are shown as all removed, all added."""
+"""If either side has more differing lines than this, they are shown as all removed and all added, not matched."""
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _Code = tuple[Literal["replace", "delete", "insert", "equal"], int, int, int, int]
 
 
 def describe_change(path: str, old: Present, new: bytes) -> str:
-    """Words about the change, then the diff."""
+    """Return a summary of the change, then the diff."""
     if old.digest == digest_of(new):
         return f"No change: {path} has exactly this content already ({len(new)} bytes)."
     before, after = as_text(old.data), as_text(new)
@@ -45,9 +45,9 @@ def describe_change(path: str, old: Present, new: bytes) -> str:
 
 
 def as_text(data: bytes | None, *, is_cut: bool = False) -> str | None:
-    """None where it is not there or not text: a NUL byte is valid UTF-8, but no text has one.
+    """Decode UTF-8. Return None if there is no data or it is not text: a NUL byte is valid UTF-8, but no text has one.
 
-    Where the data is cut, it may end within a character, which is left out.
+    If the data is cut, it may end inside a character; that part is left out.
     """
     if data is None or b"\0" in data:
         return None
@@ -58,7 +58,7 @@ def as_text(data: bytes | None, *, is_cut: bool = False) -> str | None:
 
 
 def _endings(before: str, after: str, is_new: bool) -> Iterable[str]:
-    """Said in words, since the difference is one that the eye does not see."""
+    """Describe a change of line endings in words, since people cannot see it in a diff."""
     if is_new and "\r\n" in after:
         yield f"\nLine endings: {_count_endings(after)}."
     elif not is_new and ("\r\n" in before) != ("\r\n" in after):
@@ -83,7 +83,7 @@ def _diff(a: Sequence[str], b: Sequence[str]) -> Iterable[str]:
 
 
 class _Ends(SequenceMatcher[str]):
-    """Takes equal lines at both ends off before it compares what is left, and compares no more than is quick."""
+    """Skips equal lines at both ends, and compares the rest only up to `_COMPARED` lines, so that it stays fast."""
 
     def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
         super().__init__(None, old, new, autojunk=False)
@@ -108,7 +108,7 @@ def _shown(sign: str, line: str) -> str:
 
 def _range(start: int, stop: int) -> str:
     length = stop - start
-    # A range without lines is named by the line before it.
+    # An empty range is named by the line before it.
     return f"{start + 1 if length else start},{length}" if length != 1 else str(start + 1)
 
 

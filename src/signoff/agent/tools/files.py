@@ -1,7 +1,7 @@
-"""Reading and writing files in the server's workspace: the first tools that change something.
+"""The tools that read and write files in the server's workspace.
 
-Reading never asks. Writing always does, with a diff on the card; if the file has changed between the card and the
-write, nothing is written and it asks again. The docstrings of the tools are what the model reads.
+Reading never asks for approval. Writing always does, with a diff on the card. If the file changes between the card and
+the write, nothing is written and the tool asks again. The model reads the docstrings of the tools.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WRITE_AT_MOST = 1 * MB
 @dataclass(frozen=True, slots=True)
 class FileTools:
     root: Path
-    """Below it every server has a folder of its own."""
+    """The folder that contains one folder per server."""
 
     def reading(self) -> Tool[object]:
         return Tool(self.read_file, metadata={"approval": "never_require", "read_only": True})
@@ -64,7 +64,7 @@ class FileTools:
         workspace, info = self._workspace(ctx), call_info(ctx)
         seen = info.operands.get(path) if info else None
         if seen is None and ctx.tool_call_approved:
-            raise _ask_again(path)  # accepted, but nobody knows what the file was like then
+            raise _ask_again(path)  # accepted, but the digest of the file at that time is not known
         try:
             with _in_words(path):
                 before = workspace.write(path, data, seen)
@@ -76,7 +76,7 @@ class FileTools:
         return f"Wrote {path}: {len(data)} bytes; {was}."
 
     async def preview_write(self, ctx: RunContext[object], path: str, content: str) -> Preview:
-        """The diff, and the digest of the file that it was made from. Raises ToolFailed for what would be refused."""
+        """Return the diff and the digest of the present file. Raises ToolFailed if the write would be refused."""
         return await asyncio.to_thread(self._preview, ctx, path, _encoded(content))
 
     def _preview(self, ctx: RunContext[object], path: str, data: bytes) -> Preview:

@@ -1,6 +1,6 @@
-"""Folders and files by handle: every name is opened below the folder before it, and never through a symbolic link.
+"""Opens folders and files by handle: each name relative to the handle of its folder, never through a symbolic link.
 
-So it makes no difference what somebody puts in the place of a folder meanwhile: a handle keeps what was opened.
+A handle keeps the folder that was opened, so it does not matter if somebody replaces a folder on the path meanwhile.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Not to wait for the other end of a pipe.
+# O_NONBLOCK, so that opening a pipe does not wait for its other end.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class NotTaken(Exception):
-    """The workspace refuses; the text says why and that nothing was done."""
+    """The workspace refuses an operation. The text says why. Nothing was done."""
 
 
 @contextmanager
 def inside(start: int, names: Sequence[str], *, make: bool = False) -> Generator[int]:
-    """The handle of the folder that the names lead to. FileNotFoundError if one is missing and none is to be made."""
+    """Open the folder at the path `names`. Raises FileNotFoundError if one is missing, unless `make` creates it."""
     handle = os.dup(start)
     try:
         for name in names:
@@ -48,8 +48,8 @@ def _enter(handle: int, name: str, make: bool) -> int:
 
 
 def open_file(folder: int, name: str) -> int:
-    """FileNotFoundError if there is none."""
-    # Before it is opened, since opening a device may do something; and after, since it may have been exchanged.
+    """Open an ordinary file for reading and return its handle. Raises FileNotFoundError if there is none."""
+    # Check before opening, since opening a device may have an effect, and after, since the file may have been replaced.
     _check_ordinary(os.stat(name, dir_fd=folder, follow_symlinks=False), name)
     try:
         handle = os.open(name, _FILE, dir_fd=folder)

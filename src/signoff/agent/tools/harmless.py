@@ -1,7 +1,6 @@
-"""Tools to try things with: they change nothing outside the conversation.
+"""Tools to try Signoff with. They change nothing outside the conversation.
 
-Between them they show every way of asking: a tool that always does, one that does for some of its arguments, and two
-that never do. The docstrings are what the model reads.
+One always asks for approval, one asks for some of its arguments, and two never ask. The model reads the docstrings.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Which paths a file tool takes: plain relative ones, of which each file has exactly one spelling.
+"""Checks the paths for file tools: plain relative paths, with exactly one spelling per file.
 
-Pure text, no file is looked at. One spelling matters because people write rules about paths: `config/app.env` must not
-pass as `./config//app.env`. The workspace checks what is really there, links above all.
+Works on text alone and reads no file. One spelling matters because people write rules about paths: a rule for
+`config/app.env` must not be bypassed with `./config//app.env`. The workspace checks the files themselves, links above
+all.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import unicodedata
 from signoff.text.visible import is_hidden
 
 RESERVED = ".signoff-"
-"""How the names of our own unfinished files begin."""
+"""The prefix of our own temporary files."""
 LONGEST_NAME = 255
 LONGEST_PATH = 1024
 DEEPEST = 16
@@ -21,11 +22,11 @@ _DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.I)
 
 
 class BadPath(ValueError):
-    """The text says why, in words for the model and for people. It repeats nothing of the path that could be hidden."""
+    """A path is refused. The text says why, for the model and for people, and repeats no hidden characters."""
 
 
 def split_path(path: str) -> tuple[str, ...]:
-    """The names of the folders on the way, and of the file. Raises BadPath."""
+    """Return the names of the folders and of the file, in order. Raises BadPath."""
     if odd := next((char for char in path if is_hidden(char) or char in "\t\n"), None):
         raise BadPath(f"a path must not have hidden or control characters, and this one has U+{ord(odd):04X}")
     if not path:

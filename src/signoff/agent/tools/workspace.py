@@ -1,7 +1,7 @@
-"""One folder per server, and files in it that nothing can lead out of.
+"""The workspace: one folder per server. No path leads out of it.
 
-How a path is walked is the affair of `handles`. Knows nothing of approvals: whoever writes says what the file looked
-like when it was shown, and is told if that is no longer so.
+`handles` opens the paths. Knows nothing of approvals: the caller of `write` passes the digest of the file as it was
+shown, and gets `Changed` if the file is different now.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ _NAME = re.compile(r"[0-9A-Za-z_]{1,64}")
 
 
 class Changed(Exception):
-    """The file is not what it was when it was shown; nothing was written."""
+    """The file has changed since it was shown. Nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """A file as it is now, or that there is none."""
+    """A file as it is now. The defaults stand for a file that does not exist."""
 
     digest: str = ABSENT
     size: int = 0
     data: bytes | None = b""
-    """None where it is larger than was asked for."""
+    """None if the file is larger than the caller allowed."""
     mode: int = 0o600
-    """New files are for the bot's own account: they may hold secrets."""
+    """Only the bot's own account may read and write new files: they may hold secrets."""
     owner: tuple[int, int] | None = None
 
 
 def folder_name(place: Place, asker: Actor) -> str:
-    """The server's id; in direct messages one folder per person, whatever the conversation."""
+    """Return the server's id or, in direct messages, one name per person for all conversations."""
     name = asker.id if place.is_direct else place.server
     if not _NAME.fullmatch(name):
         raise NotTaken("Refused: this conversation has no workspace, since its server's id is not a plain one.")
@@ -57,13 +57,13 @@ def folder_name(place: Place, asker: Actor) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """The folder of one server. It is made when the first file is written."""
+    """The folder of one server. The first write creates it."""
 
     root: Path
     name: str
 
     def read(self, path: str, most: int) -> tuple[bytes, int]:
-        """The file's beginning, at most so many bytes, and its whole size."""
+        """Return the first `most` bytes of the file, and its whole size."""
         names = split_path(path)
         with suppress(FileNotFoundError), self._open() as home, inside(home, names[:-1]) as folder:
             handle = open_file(folder, names[-1])
@@ -72,7 +72,7 @@ class Workspace:
         raise NotTaken(f'There is no file "{path}" in this workspace.')
 
     def look(self, path: str, most: int) -> Present:
-        """The file's digest, and its content if it is not larger than this."""
+        """Return the file's digest, and its content if it has at most `most` bytes."""
         names = split_path(path)
         try:
             with self._open() as home:
@@ -81,11 +81,15 @@ class Workspace:
             return Present()
 
     def write(self, path: str, data: bytes, seen: str | None) -> Present:
-        """Replace the file by a new one in one step; returns what was there. None: whatever it was, it may go."""
+        """Replace the file atomically and return the old one.
+
+        A file that already has this content is left alone. Raises Changed if the old file's digest is not `seen`. With
+        `seen=None` any file is replaced.
+        """
         names = split_path(path)
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._open(make=True) as home:
-            # Another writer, of this process or another, waits here: of two that saw the same file one comes too late.
+            # Other writers, also in other processes, wait here. If two saw the same file, the second one gets Changed.
             fcntl.flock(home, fcntl.LOCK_EX)
             before = _look_from(home, names, 0)
             if before.digest == digest_of(data):
@@ -99,7 +103,7 @@ class Workspace:
 
     @contextmanager
     def _open(self, make: bool = False) -> Generator[int]:
-        # The way to the root is the operator's, links and all; below it there are none.
+        # The operator chose the path to the root, so links in it are followed; below the root none are.
         root = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             with inside(root, (self.name,), make=make) as home:
@@ -154,12 +158,15 @@ def _replace(folder: int, name: str, data: bytes, before: Present) -> None:
         with suppress(FileNotFoundError):
             os.unlink(temporary, dir_fd=folder)
         raise
-    with suppress(OSError):  # it is written; whether its name survives a power failure is for the disk to say
+    with suppress(OSError):  # the file is written; without this flush a power failure may lose the rename
         os.fsync(folder)
 
 
 def _check_room(home: int, depth: int, before: Present, size: int) -> None:
-    """Under the lock, so that an unfinished file of a writer that was killed is known to be nobody's: it goes."""
+    """Check that the write fits into the quota and the number of entries. Delete temporary files on the way.
+
+    The caller has the lock, so those can only be the files of killed writers.
+    """
     if before.digest != ABSENT and size <= before.size:
         return
     used = entries = 0
