@@ -142,6 +142,15 @@ def test_a_card_says_how_many_of_its_calls_may_have_run() -> None:
     assert any(as_text(line).startswith("Rejected automatically") for line in later.lead)
 
 
+@pytest.mark.parametrize("can_attach", [True, False])
+def test_the_models_text_names_a_file_only_if_there_is_one(can_attach: bool) -> None:
+    card = card_of(make_batch(make_request(), model_text="x" * 3000), can_attach=can_attach)
+    assert card.model_text
+    assert bool(card.files) is can_attach
+    assert (".txt" in card.model_text.note) is can_attach
+    assert "3000 characters in all" in card.model_text.note
+
+
 # -- size -------------------------------------------------------------------------------------------------------------
 
 

@@ -86,17 +86,17 @@ class Rulebook:
         now = self.clock.now()
 
         def work(tx: DeskTx) -> tuple[ServerRule, Sequence[ServerRule]]:
-            gone = tx.drop_rule(rule_id, actor.server)
-            if gone is None:
+            removed = tx.drop_rule(rule_id, actor.server)
+            if removed is None:
                 raise Refused(f"This server has no rule {rule_id}.")
-            data = {"who": actor.name, "rule": described(gone.rule)}
-            tx.audit("rule_removed", actor.server, rule_id, actor.id, data, now, tool=gone.rule.tool)
-            return gone, tx.rules_of(actor.server)
+            data = {"who": actor.name, "rule": described(removed.rule)}
+            tx.audit("rule_removed", actor.server, rule_id, actor.id, data, now, tool=removed.rule.tool)
+            return removed, tx.rules_of(actor.server)
 
         async def change() -> ServerRule:
-            gone, left = await self.store.run(work)
+            removed, left = await self.store.run(work)
             self._know(actor.server, left)
-            return gone
+            return removed
 
         return await asyncio.shield(change())
 

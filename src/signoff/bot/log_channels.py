@@ -47,8 +47,8 @@ class LogChannels:
 def worded(event: dict[str, Any]) -> str:
     by = f"<@{event['by']}>" if event["by"] else "nobody"
     how = f" ({quoting.escape(clip(str(event['note']), 200)[0])})" if event["note"] else ""
-    arguments, whole = clip(json.dumps(event["arguments"], ensure_ascii=False), ARGUMENTS)
-    tail = "" if not whole else " (shortened; the record has the full arguments)"
+    arguments, cut = clip(json.dumps(event["arguments"], ensure_ascii=False), ARGUMENTS)
+    tail = "" if not cut else " (shortened; the record has the full arguments)"
     head = (
         f"**{str(event['state']).upper()}** {quoting.code(str(event['tool']))} by {by}{how}, request {event['request']}"
     )

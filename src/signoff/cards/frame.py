@@ -71,9 +71,8 @@ def quote_model_text(batch: Batch, page: Page, budget: int) -> tuple[Quote | Non
     text, whole = beginning(value, budget)
     notes = ["not checked"]
     if not whole:
-        notes.append(
-            f"{len(batch.model_text)} characters in all, the others in {file_name(batch, page.calls[0].request)}"
-        )
+        place = f"in {file_name(batch, page.calls[0].request)}" if page.can_attach else "left out"
+        notes.append(f"{len(batch.model_text)} characters in all, the others {place}")
     if warnings_in("", [batch.model_text]):
         notes.append("odd characters")
     if page.offers.masker and (masks := note_on_masks(batch.model_text)):

@@ -105,15 +105,15 @@ class ApprovalMemory:
 
         with self._lock:
             session = {key: entry for key, entry in self._session.items() if stays(key)}
-            gone = len(self._session) - len(session)
+            removed = len(self._session) - len(session)
             if not all(map(stays, self._read())):
                 with self._alone():
                     always = self._read()
                     kept = {key: entry for key, entry in always.items() if stays(key)}
                     self._write(kept)
-                gone += len(always) - len(kept)
+                removed += len(always) - len(kept)
             self._session = session
-        return gone
+        return removed
 
     @contextmanager
     def _alone(self) -> Generator[None]:

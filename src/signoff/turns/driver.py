@@ -163,8 +163,8 @@ class Driver:
         self._new_deadline.set()
         if not batch.settled:
             self._spawn(self._delivery.post_card(batch))
-        if gone := messages.missing_approvers_notice(batch):
-            await self._delivery.say(turn, gone)
+        if notice := messages.missing_approvers_notice(batch):
+            await self._delivery.say(turn, notice)
 
     async def _end(self, turn: Turn, state: TurnState, text: str, history: tuple[HistoryEntry, ...] = ()) -> None:
         def work(tx: TurnTx) -> Turn | None:

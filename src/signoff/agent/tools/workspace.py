@@ -96,7 +96,7 @@ class Workspace:
                 return before
             if seen is not None and before.digest != seen:
                 raise Changed
-            _check_room(home, len(names), before, len(data))
+            _check_space(home, len(names), before, len(data))
             with inside(home, names[:-1], make=True) as folder:
                 _replace(folder, names[-1], data, before)
             return before
@@ -162,7 +162,7 @@ def _replace(folder: int, name: str, data: bytes, before: Present) -> None:
         os.fsync(folder)
 
 
-def _check_room(home: int, depth: int, before: Present, size: int) -> None:
+def _check_space(home: int, depth: int, before: Present, size: int) -> None:
     """Check that the write fits into the quota and the number of entries. Delete temporary files on the way.
 
     The caller has the lock, so those can only be the files of killed writers.
