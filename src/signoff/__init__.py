@@ -1,7 +1,7 @@
-"""Signoff: an AI agent for Discord that asks before it acts, and its approvals as a library: see docs/library.md.
+"""Signoff: an AI agent for Discord that asks before it acts. Its approvals are also a library: see docs/library.md.
 
-The library's names are loaded when they are first used, so that importing the package, as the command line does, costs
-nothing and does not load PydanticAI.
+The library's names are loaded when they are first used, so that importing the package, as the command line does, is
+fast and does not load PydanticAI.
 """
 
 from importlib import import_module
@@ -59,9 +59,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "TerminalUI":  # a front end, so not the library's own
+    if name == "TerminalUI":  # a front end, so not part of the library
         return import_module("signoff.terminal").TerminalUI
-    # Names outside __all__ must fail here, so that `from signoff import launch` goes on to import the submodule.
+    # Names outside __all__ must fail here, so that `from signoff import cli` then imports the submodule.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module("signoff.library"), name)

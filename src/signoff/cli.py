@@ -1,4 +1,7 @@
-"""`signoff [discord|sandbox|chat|audit]`; no word: Discord if a token is set, else the sandbox. Errors are one line."""
+"""`signoff [discord|sandbox|chat|audit|version]`. Without a command: Discord if a token is set, else the sandbox.
+
+Errors are one line.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from signoff.settings import Settings, load_settings
 from signoff.store.store import sqlite_path
 
 CHAT_DATABASE = "sqlite:///data/chat/signoff.db"
-"""A database of its own, so that it can run beside a bot."""
+"""The chat's own database, so that it can run beside a bot."""
 
 commands = typer.Typer(add_completion=False, help="An AI agent for Discord that asks before it acts.")
 commands.add_typer(audit, name="audit")
@@ -82,7 +85,7 @@ def _settings() -> Settings:
 
 
 def _on_one_line(record: logging.LogRecord) -> bool:
-    """discord.py logs every lost connection with a traceback; it reconnects by itself, so the cause is enough."""
+    """Log only the cause of a lost connection: discord.py adds a traceback, but reconnects by itself."""
     if record.exc_info and record.exc_info[1] and "reconnect" in record.getMessage():
         record.msg = f"{record.getMessage()}: {record.exc_info[1]}"
         record.args = ()

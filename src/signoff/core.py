@@ -27,7 +27,7 @@ from signoff.text.secrets.masker import DEFAULT, Masker, MaskingFilter
 from signoff.turns.driver import QueueLimits
 
 FAREWELL = 3.0
-"""Seconds that the rest of a shutdown may take after running tools have had their `[limits] shutdown_grace`."""
+"""Seconds for the rest of a shutdown, after running tools had their `[limits] shutdown_grace`."""
 UNREADABLE = {"arguments": "not kept: they cannot be masked without becoming ambiguous"}
 
 
@@ -69,7 +69,7 @@ class Core:
 
 
 async def build_masker(config: Config, store: Store) -> Masker:
-    """A masker with this installation's own key. From now on the log is masked too."""
+    """Return a masker with this installation's own key. From now on the log is masked too."""
     key = await store.run(lambda tx: tx.key("masks"))
     masker = Masker(key, (*DEFAULT, *config.secrets.names), config.secrets.patterns)
     for handler in logging.getLogger().handlers:
@@ -83,14 +83,14 @@ def queue_limits(config: Config) -> QueueLimits:
 
 
 def leave_for_certain(grace: float, code: int = 0) -> None:
-    """End the process some seconds after `grace`, even if a tool still runs in a thread, where nothing can stop it."""
+    """End the process `FAREWELL` seconds after `grace`, even if a tool still runs in a thread that nothing can stop."""
     watchdog = threading.Timer(grace + FAREWELL, os._exit, (code,))
     watchdog.daemon = True
     watchdog.start()
 
 
 def _careful(masker: Masker) -> Mask:
-    """A mask for the record that never fails: the record must take every call."""
+    """Return a mask that never fails, because the record must take every call."""
 
     def mask(args: JsonObject) -> JsonObject:
         try:

@@ -1,4 +1,4 @@
-"""Every exception that Signoff raises on purpose, so that callers can catch by meaning.
+"""Every exception that Signoff raises on purpose, as a tree, so that callers can catch the kind they mean.
 
 SignoffError
 ├── StartupError            the process cannot start; its text is the one line that a person reads

@@ -1,7 +1,7 @@
 """The settings from the environment: the token, the model, the database, the address of Discord.
 
-Built once by `load_settings` and passed down; nothing here is read at import. Knows nothing of signoff.toml's
-contents, of Discord or of PydanticAI. No error and no repr shows a value, since any of them may be a secret.
+`load_settings` builds them once, and callers pass them down; nothing is read at import. Knows nothing of the contents
+of signoff.toml, of Discord or of PydanticAI. No error and no repr shows a value that may be a secret.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 
 
 class Settings(BaseSettings):
-    """Every setting. The name in the environment is the alias; empty text counts as absent."""
+    """Every setting. The alias is the name in the environment. An empty value counts as not set."""
 
     model_config = SettingsConfigDict(
         frozen=True,
@@ -46,11 +46,11 @@ class Settings(BaseSettings):
 
     @property
     def config_required(self) -> bool:
-        """Whether signoff.toml was named on purpose, so that it must be there."""
+        """Whether SIGNOFF_CONFIG names the configuration file, which then must exist."""
         return "config_path" in self.model_fields_set
 
     def choose_model_name(self, configured: str | None) -> str:
-        """The environment's model, else the one in signoff.toml, else the demo."""
+        """Return the model of the environment, else that of signoff.toml, else the demo."""
         return self.model if "model" in self.model_fields_set else configured or self.model
 
     @model_validator(mode="before")
@@ -74,7 +74,7 @@ class Settings(BaseSettings):
     def _check_database(cls, value: str) -> str:
         scheme, _, rest = value.partition("://")
         if scheme not in ("sqlite", "postgresql", "postgres"):
-            # PostgreSQL passes here: whether this version has it is for the store to say.
+            # PostgreSQL passes here: the store says whether this version supports it.
             raise ValueError("is not a database address; write sqlite:///data/signoff.db")
         if scheme == "sqlite" and not rest.strip("/"):
             raise ValueError("names no file; write sqlite:///data/signoff.db")
@@ -122,7 +122,7 @@ def _address(value: str, schemes: tuple[str, ...], example: str) -> str:
 
 
 def _load_env_file(path: Path) -> None:
-    """Set what is not set yet. An empty entry sets nothing: libraries take an empty key for a key."""
+    """Set variables that are not set yet. An empty entry sets nothing: libraries take an empty key for a real one."""
     try:
         with path.open(encoding="utf-8-sig") as stream:
             text = stream.read()

@@ -1,1 +1,4 @@
-"""The heart: what asks, who decides, and how a decision is taken once. Plain Python, no framework, no I/O."""
+"""The heart of Signoff: which calls ask, who decides, and how each decision is taken once.
+
+Plain Python, without a framework or I/O.
+"""

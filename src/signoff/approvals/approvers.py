@@ -1,7 +1,7 @@
-"""Who may decide a request. Pure: the answer depends on the request, the batch and the person as they are now.
+"""Checks who may decide a request. Pure: uses only the request, the batch and the person as they are now.
 
-A specification is a tuple of `manage_server`, `asker`, `role:ID` and `user:ID`. A person may decide if one entry names
-them; of parts joined with `&`, all must. An empty specification names nobody.
+A specification is a tuple of `manage_server`, `asker`, `role:ID` and `user:ID`. A person may decide if any entry names
+them. An entry may join parts with `&`; then every part must name them. An empty specification names nobody.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ FOUR_EYES = "the asker may not decide (four eyes)"
 
 
 def effective(approvers: tuple[str, ...], place: Place) -> tuple[str, ...]:
-    """In direct messages nobody manages a server: there `manage_server` becomes the asker."""
+    """Replace `manage_server` with the asker in direct messages, where nobody manages a server."""
     if not place.is_direct:
         return approvers
     return tuple(dict.fromkeys(_joined(ASKER if p == MANAGE_SERVER else p for p in parts(s)) for s in approvers))
 
 
 def both(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """A specification that names exactly the people whom both name. None adds no restriction."""
+    """Return a specification that names exactly the people that both name. None adds no restriction."""
     if one is None or other is None:
         return one if other is None else other
     specs = {frozenset(parts(spec)): spec for a in one for b in other for spec in [_joined((*parts(a), *parts(b)))]}
@@ -37,7 +37,7 @@ def parts(spec: str) -> list[str]:
 
 
 def objection(actor: Actor, request: ApprovalRequest, batch: Batch) -> str | None:
-    """None if this person may decide. Else the reason; empty if they are just not named as approver."""
+    """Return None if this person may decide, else the reason, which is empty if they are simply not an approver."""
     if request.held:
         # Nobody is asked about a held call. An approver of one of its batch's questions may still reject it.
         reasons = [_objection(actor, one, batch) for one in (request, *batch.questions)]
@@ -58,22 +58,22 @@ def may_decide(actor: Actor, request: ApprovalRequest, batch: Batch) -> bool:
 
 
 def named(requests: Iterable[ApprovalRequest]) -> set[str]:
-    """Every role and person of these requests' specifications."""
+    """Return every role and person in the specifications of these requests."""
     return {part for request in requests for spec in request.approvers for part in parts(spec)}
 
 
 def with_missing(missing: Collection[str], request: ApprovalRequest) -> ApprovalRequest:
-    """The request with its missing approvers noted."""
+    """Return the request with its missing approvers noted."""
     return replace(request, missing=tuple(sorted(named([request]) & {*missing, *request.missing})))
 
 
 def remaining_specs(request: ApprovalRequest) -> tuple[str, ...]:
-    """The specifications without a missing approver."""
+    """Return the specifications that name no missing approver."""
     return tuple(spec for spec in request.approvers if not set(parts(spec)) & set(request.missing))
 
 
 def can_be_met(request: ApprovalRequest, batch: Batch) -> bool:
-    """Whether enough different people could decide. A role counts as enough: its size is not known."""
+    """Whether enough different people could decide. A role counts as enough people, since its size is not known."""
     people: set[str] = set()
     for spec in remaining_specs(request):
         those = {batch.asker.id if part == ASKER else part.partition(":")[2] for part in parts(spec) if _is_one(part)}

@@ -1,7 +1,7 @@
 """The record: append-only rows, each bound to the one before it by a hash, and how to verify them.
 
-Pure: knows no database and no file. The hash has no secret in it, so anybody who can write rows can also write hashes.
-The anchor, the newest row's number and hash, is kept outside of the table and reveals a rewritten tail.
+Pure: knows no database and no file. The hash uses no secret, so anybody who can write rows can also compute hashes.
+The anchor holds the newest row's number and hash. It is kept outside the table, so that a rewritten tail is noticed.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import cast
 from signoff.approvals.model import JsonObject
 
 BROKEN = "chain_broken"
-"""The store found that anchored rows were removed or changed. This row keeps that finding in the record."""
+"""Kind of a row: the store found that anchored rows were removed or changed, and keeps that finding in the record."""
 PRUNED = "texts_pruned"
-"""Retention removed the texts of rows older than `before`."""
+"""Kind of a row: retention removed the texts of rows older than `before`."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One row, as the columns have it."""
+    """One row of the record, one field per column."""
 
     seq: int
     at: float
@@ -32,9 +32,9 @@ class AuditRow:
     actor: str
     tool: str
     data: str
-    """A JSON object, as text: the hash covers every character of it."""
+    """A JSON object as text: the hash covers every character of it."""
     text: str
-    """Digest of the text that is kept apart; empty if there is none."""
+    """Digest of the row's text, which is stored separately; empty if there is none."""
     hash: str = ""
 
     @property
@@ -57,13 +57,13 @@ class Anchor:
 
 START = Anchor(0, "")
 
-# As `digest.canonical`, for a flat list, which needs no look at its depth: that look was a fifth of a verification.
+# Like `digest.canonical`, without the depth check: a flat list needs none, and it took a fifth of a verification.
 _canonical = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The first row that is not as it was written. `row` is None where it is missing."""
+    """The first row that was changed, inserted or removed. `row` is None if the row itself is not at hand."""
 
     seq: object
     what: str
@@ -73,7 +73,7 @@ class Finding:
 @dataclass(frozen=True, slots=True)
 class Report:
     rows: int
-    """How many were read; with a finding, how many were good before it."""
+    """How many rows passed before the verification ended."""
     head: Anchor
     anchor: Anchor | None
     finding: Finding | None = None
@@ -88,13 +88,13 @@ def text_digest(text: str) -> str:
 
 
 def chain(previous_hash: str, row: AuditRow) -> str:
-    """The hash of a row that follows the one with `previous_hash`. Raises for columns that are not text or numbers."""
+    """Return the hash of a row after the one with `previous_hash`. Raises if a column is not text or a number."""
     columns = [row.seq, row.at, row.kind, row.server, row.subject, row.actor, row.tool, row.data, row.text]
     return hashlib.sha256(_canonical([previous_hash, *columns]).encode("ascii")).hexdigest()
 
 
 def verify(rows: Iterable[AuditRow], anchor: Anchor | None, text_of: Callable[[str], str | None]) -> Report:
-    """Read the rows in the order of their numbers. Rows behind the anchor are fine if they chain."""
+    """Verify rows, which come in the order of their numbers. Rows newer than the anchor pass if their hashes chain."""
     before = head = START
     count, pruned = 0, float("-inf")
     gone: AuditRow | None = None
@@ -143,4 +143,4 @@ def _matches(previous_hash: str, row: AuditRow) -> bool:
     try:
         return type(row.at) is float and chain(previous_hash, row) == row.hash
     except (TypeError, ValueError):
-        return False  # a value that is never written
+        return False  # a value that the store never writes

@@ -18,26 +18,26 @@ NOTHING_APPROVED = "nothing of its batch was approved"
 
 @dataclass(frozen=True, slots=True)
 class Modes:
-    """How the desk answers without a person."""
+    """How the desk decides without a person."""
 
     mode: str = "interactive"
     on_no_approver: str = "reject"
 
 
 def settled_without_people(tx: DeskTx, batch: Batch, modes: Modes, widest: Remember) -> list[ApprovalRequest]:
-    """Those questions of a new batch that nobody needs to be asked about, as they are settled."""
+    """Return the questions of a new batch that need no person, each with its settlement."""
     return [r for r in (_one(tx, question, batch, modes, widest) for question in batch.questions) if r is not None]
 
 
 def settled_for_nobody(batch: Batch, now: float) -> list[ApprovalRequest]:
-    """Those open questions that nobody can decide any more, as they are settled: nobody approves by deleting a role."""
+    """Return the open questions that nobody can decide any more, rejected: deleting a role must not approve a call."""
     return [_by_nobody(question, Modes(), now) for question in batch.open_questions if not can_be_met(question, batch)]
 
 
 def settled_with_questions(batch: Batch, now: float) -> list[ApprovalRequest]:
-    """The open held calls of a batch as they are settled, once every question is settled; empty before that.
+    """Return the open held calls of a batch, each with its settlement; none while a question is open.
 
-    They run if a question was approved, or if there was none. Otherwise they end as the questions ended.
+    They are approved if a question was approved, or if there was none. Otherwise they end as the questions ended.
     """
     if batch.open_questions:
         return []
@@ -51,7 +51,7 @@ def settled_with_questions(batch: Batch, now: float) -> list[ApprovalRequest]:
 
 
 def released(request: ApprovalRequest, now: float) -> ApprovalRequest:
-    """A held call as it is approved: by no person, so its tool may still ask for itself."""
+    """Return a held call, approved by nobody, so that its tool may still ask by itself."""
     end = Settlement(Choice.ACCEPT, None, now, NO_APPROVAL_NEEDED)
     return replace(request, state=RequestState.APPROVED, settlement=end)
 
@@ -74,7 +74,7 @@ def _one(tx: DeskTx, request: ApprovalRequest, batch: Batch, modes: Modes, wides
 
 def _by_nobody(request: ApprovalRequest, modes: Modes, now: float) -> ApprovalRequest:
     choice = Choice.REJECT if request.kind is RequestKind.CALL else Choice.SKIP
-    # A server's rule that nobody can meet must not make a call looser than the operator has it.
+    # A server rule that nobody can meet must not make a call looser than the operator rules do.
     if modes.on_no_approver == "approve" and request.kind is RequestKind.CALL and not request.by_server:
         choice = Choice.ACCEPT
     log.warning("nobody may decide %s: %s automatically", request.call.tool, choice.state)
@@ -88,7 +88,7 @@ def _granted(tx: DeskTx, request: ApprovalRequest, batch: Batch, widest: Remembe
     found = [one for one in tx.grants_under(scopes(request, batch, widest)) if one.stands(batch.opened)]
     if not found:
         return None
-    # A remembered no wins over a remembered yes.
+    # A remembered reject wins over a remembered accept.
     one = min(found, key=lambda grant: grant.choice is Choice.ACCEPT)
     tx.use_grant(one.id)
     note = f"remembered: grant {one.id} of {one.by.name}"

@@ -34,7 +34,7 @@ def contained() -> Generator[None]:
 
 
 async def answered(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    """The function's result. A sync function runs in a thread, so that nothing else waits for it."""
+    """Call the function and return its result. A sync function runs in a thread, so that it blocks nothing else."""
     if inspect.iscoroutinefunction(function):
         return await function(*args, **named)
     answer, error = await asyncio.wrap_future(_start(lambda: function(*args, **named)))
@@ -44,7 +44,7 @@ async def answered(function: Callable[..., Any], *args: Any, **named: Any) -> An
 
 
 def _start(call: Callable[[], Any]) -> Future[tuple[Any, BaseException | None]]:
-    """Run it in a thread of its own: in a pool, a few calls that never end would block all others.
+    """Run the call in its own thread. In a pool, a few calls that never end would block all others.
 
     An exception is returned as a value, because a future cannot carry StopIteration.
     """

@@ -1,7 +1,7 @@
-"""The desk: every decision, from a click, a mode, a grant or the clock, is settled here, once, in one transaction.
+"""The desk settles every decision (by a click, a mode, a grant or the clock) exactly once, in one transaction.
 
-First the transaction, then the future: a waiting run is woken only after the decision is durable. If no run in this
-process waits for a batch, because it was opened before a restart, the settled batch goes into the queue `unattended`.
+It wakes a waiting run only after the decision is durable. If no run in this process waits for a batch, because the
+batch was opened before a restart, the desk puts the settled batch into the queue `unattended`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from signoff.approvals.settling import Ended, Settler
 from signoff.approvals.votes import Unchecked, count, may_remember
 
 EARLY = 500
-"""How many deleted messages are remembered: the id of a deleted card may not be in the store yet."""
+"""How many ids of deleted messages are kept. A card may be deleted before its message id is in the store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,9 @@ class Click:
     note: str = ""
     remember: Remember = Remember.NONE
     revision: int = 0
-    """How often the calls had been edited when the clicked card was made; 0: never."""
+    """The revision of the batch that the clicked card showed; 0: no edits."""
     page: int | None = None
-    """The page that was shown: accepting the whole batch accepts the calls of that page only."""
+    """The page that was shown. Accepting the whole batch accepts only the calls of that page."""
 
 
 @dataclass
@@ -68,7 +68,7 @@ class Desk:
     """Masks arguments for the record and the subscribers."""
     subscribers: list[Subscriber] = field(default_factory=list[Subscriber])
     unattended: asyncio.Queue[Batch] = field(default_factory=asyncio.Queue["Batch"])
-    """Settled batches that no run in this process waits for. The driver takes them out and goes on with their turns."""
+    """Settled batches that no run in this process waits for. The driver takes them and continues their turns."""
     _deleted_early: dict[str, str] = field(default_factory=dict[str, str])
     """Deleted message id -> reason, for messages whose card id is not recorded yet."""
     _futures: dict[str, asyncio.Future[Batch]] = field(default_factory=dict[str, "asyncio.Future[Batch]"])
@@ -80,16 +80,19 @@ class Desk:
     # Opening
 
     async def look_for_approvers(self, batch: Batch) -> Batch:
-        """Note which approvers are missing. Call it before `open`. A failing lookup is left to the click."""
+        """Note which approvers are missing. Call this before `open`.
+
+        If the lookup fails, none are noted: each click is checked anyway.
+        """
         missing = await find_missing(self.directory, batch.place.server, named(batch.questions))
         return replace(batch, requests=tuple(with_missing(missing, r) for r in batch.requests))
 
     def open(self, tx: DeskTx, batch: Batch, cancelled: str = "") -> Batch:
-        """Write a new batch inside the caller's transaction, and settle what modes and grants can settle.
+        """Write a new batch inside the caller's transaction, and settle the requests that modes and grants can settle.
 
-        `cancelled`: a reason to cancel the batch at once; then neither a grant nor a mode settles it.
+        `cancelled`: a reason to cancel the whole batch at once, before any grant or mode applies.
         """
-        # Questions first: so a page has the same questions on every card of this batch, drawn by any version.
+        # Put questions first, so that every version of the program draws the same questions on a page.
         batch = replace(batch, requests=(*batch.questions, *batch.held))
         tx.insert_batch(batch)
         for request in batch.requests:
@@ -101,7 +104,7 @@ class Desk:
         return self.settler.settle(tx, batch, settled, batch.opened)[0]
 
     def watch(self, batch: Batch) -> asyncio.Future[Batch]:
-        """Call it after `open` is committed: the future is resolved after the settling decision is committed."""
+        """Return a future that resolves once the settling decision is committed. Call this after committing `open`."""
         self._announce(batch, [r for r in batch.requests if r.settlement])
         future: asyncio.Future[Batch] = asyncio.get_running_loop().create_future()
         self._futures[batch.id] = future
@@ -122,7 +125,7 @@ class Desk:
         return outcome
 
     async def _taken(self, click: Click, seen: dict[str, Actor | None]) -> Outcome:
-        """Run the transaction; look up earlier voters and run it again if it needs them."""
+        """Run the transaction. If it needs to know earlier voters, look them up and run it again."""
         while True:
             try:
                 return await self.store.run(lambda tx: self._take(tx, click, seen, self.clock.now()))
@@ -131,11 +134,11 @@ class Desk:
                     seen[voter] = await self.directory.person(click.actor.server, voter) if self.directory else None
 
     async def look(self, target: str, actor: Actor, channel: str, card: str | None) -> Batch:
-        """The current batch, to turn a page or open a form. Raises UnknownRequest."""
+        """Return the current batch, to turn a page or open a form. Raises UnknownRequest."""
         return await self.store.run(lambda tx: self.locate(tx, target, actor, channel, card))
 
     def locate(self, tx: DeskTx, target: str, actor: Actor, channel: str, card: str | None) -> Batch:
-        """The batch of a click or a modal. Raises UnknownRequest if it belongs to another place or message."""
+        """Return the batch of a click or a modal. Raises UnknownRequest if it belongs to another place or message."""
         batch = tx.batch(target) or tx.batch_of_request(target)
         if batch is None or batch.place.channel != channel or batch.place.server != actor.server:
             raise UnknownRequest("Unknown request.")
@@ -233,7 +236,7 @@ class Desk:
         return await self.store.run(lambda tx: tx.take_reminders(now))
 
     async def cancel(self, batch_id: str, reason: str) -> Batch | None:
-        """Cancel the open requests of a batch. None if nothing was open."""
+        """Cancel the open requests of a batch. Returns None if nothing was open."""
         now = self.clock.now()
 
         def work(tx: DeskTx) -> list[Ended]:
@@ -243,14 +246,17 @@ class Desk:
         return next(iter(self._tell(await self.store.run(work))), None)
 
     def cancel_in(self, tx: DeskTx, batch: Batch, now: float, reason: str) -> Ended:
-        """The same inside the caller's transaction. After its commit the caller passes the result to `cancelled`."""
+        """Cancel inside the caller's transaction. After the commit, the caller passes the result to `cancelled`."""
         return self.settler.end(tx, batch, RequestState.CANCELLED, now, reason)
 
     def cancelled(self, ended: Sequence[Ended]) -> None:
         self._tell(ended)
 
     async def card_posted(self, batch_id: str, card: str) -> Batch | None:
-        """Store which message shows a batch; the current batch. The message may have been deleted already."""
+        """Store which message shows a batch, and cancel the batch if that message was already deleted.
+
+        Returns the current batch.
+        """
 
         def note(tx: DeskTx) -> Batch | None:
             tx.set_card(batch_id, card)
@@ -278,7 +284,7 @@ class Desk:
     async def recheck_approvers(self, naming: str = "") -> Sequence[Batch]:
         """Look for missing approvers of open requests; with `naming`, only for that role or person.
 
-        Requests that nobody can decide any more are settled, as if they were asked now. Returns the changed batches.
+        Requests that nobody can decide any more are rejected. Returns the changed batches.
         """
         missing: dict[str, Collection[str]] = {}
         for server, specs in (await self.store.run(lambda tx: tx.open_approvers())).items():
@@ -303,7 +309,7 @@ class Desk:
         return [one for one in grants if one.stands(now)]
 
     async def revoke(self, grant_id: str, actor: Actor) -> Grant:
-        """Admins revoke the grants of their server; in direct messages people revoke their own."""
+        """Revoke a grant. Admins may revoke the grants of their server; in direct messages people revoke their own."""
         if actor.server != DIRECT:
             must_manage(actor)
         now = self.clock.now()
@@ -339,12 +345,15 @@ class Desk:
 
 
 def _is_on_page(request: ApprovalRequest, batch: Batch, page: int) -> bool:
-    """Whether the clicked card showed it. Cards of older versions also counted held calls when they made pages."""
+    """Whether the clicked card showed this request. Cards of older versions counted held calls when they made pages."""
     return request in batch.page(page) and request in batch.requests[page * PAGE : (page + 1) * PAGE]
 
 
 def _held_settled(click: Click, request: ApprovalRequest, now: float) -> ApprovalRequest:
-    """A held call that a person decided by itself. A reject stands; an accept, from an older card, is nobody's."""
+    """Settle a held call that a person decided on its own.
+
+    A reject is that person's decision. An accept, which only older cards offer, counts as nobody's.
+    """
     if click.choice is Choice.ACCEPT:
         return released(request, now)
     return replace(request, state=click.choice.state, settlement=Settlement(click.choice, click.actor, now, click.note))

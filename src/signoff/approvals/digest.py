@@ -18,7 +18,10 @@ DEEPEST = 100
 
 
 def canonical(value: Any) -> str:
-    """One text per JSON value: sorted keys, no spaces, plain ASCII. Raises ValueError for what is not plain JSON."""
+    """Return the one text of a JSON value: sorted keys, no spaces, only ASCII.
+
+    Raises ValueError or TypeError if the value is not plain JSON.
+    """
     _check_depth(value, DEEPEST)
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
@@ -39,7 +42,7 @@ def fingerprint(value: Any) -> str:
 
 
 def bind(call: ToolCall, place: Place) -> ToolCall:
-    """The same call with its binding digest filled in."""
+    """Return the call with its binding digest filled in."""
     digest = fingerprint(
         {
             "version": 1,

@@ -32,7 +32,7 @@ class Editor:
     terms: Terms = field(default_factory=Terms)
 
     async def request(self, request_id: str, actor: Actor, channel: str, card: str | None) -> ApprovalRequest:
-        """The current request, for somebody who may edit it. Raises the errors of a click."""
+        """Return the current request if this person may edit it. Raises the same errors as a click."""
         batch = await self.desk.store.run(lambda tx: self._batch(tx, request_id, actor, channel, card))
         return _of(batch, request_id)
 
@@ -70,7 +70,7 @@ class Editor:
         return batch
 
     async def _judged(self, batch: Batch, old: ApprovalRequest, revised: Revised) -> ApprovalRequest:
-        """The request with the new arguments and the terms that apply to them. Raises Refused."""
+        """Return the request with the new arguments and the terms that apply to them. Raises Refused."""
         if revised.ruling.verdict is Verdict.DENY:
             raise Refused(f"Not changed: with these arguments the call is not allowed ({revised.ruling.reason}).")
         # The tool's metadata was about the old arguments.

@@ -1,12 +1,12 @@
-"""Why the desk did not take a decision. The text of each error is for the person who clicked.
+"""Errors that say why the desk did not take a decision. Their text is for the person who clicked.
 
 DeskError
-├── UnknownRequest      no such request here: forged, from another server, or long gone
+├── UnknownRequest      no such request here: forged, from another server, or no longer stored
 ├── NotAllowed          the right card, the wrong person; carries the batch, to say who may decide
 ├── AlreadySettled      a person or the deadline was first; carries the batch as it stands
 ├── AlreadyVoted        this person has already accepted, and others are still needed; carries the batch
 ├── Outdated            the call was edited after the clicked card was drawn; carries the batch
-└── Refused             an edit, a rule, a grant or another order was not taken; its text says why
+└── Refused             an edit, a rule, a grant or another command was refused; its text says why
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class NotAllowed(DeskError):
         super().__init__(why or "you may not decide this request")
         self.batch = batch
         self.why = why
-        """Set where the person is named among those who may, and something else keeps them from it."""
+        """Set if the person is named as approver, but something else bars them, such as four eyes."""
 
 
 class AlreadySettled(DeskError):
@@ -58,4 +58,4 @@ class Outdated(DeskError):
 
 
 class Refused(DeskError):
-    """An order was not taken."""
+    """An edit, a rule, a grant or another command was refused."""

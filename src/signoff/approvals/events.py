@@ -27,7 +27,7 @@ def announce(subscribers: Iterable[Subscriber], batch: Batch, settled: Sequence[
 
 
 def aside(subscriber: Subscriber) -> Subscriber:
-    """The same subscriber, called in order in a thread of its own, so that no decision waits for it."""
+    """Wrap a subscriber so that it gets its events in order in its own thread, and no decision waits for it."""
     thread = ThreadPoolExecutor(1, "signoff-listener")
 
     def tell(event: dict[str, Any]) -> None:
@@ -45,9 +45,10 @@ def aside(subscriber: Subscriber) -> Subscriber:
 def tool_approval(
     place: Place, request: ApprovalRequest, mask: Mask = lambda args: args, *, how: str = "", note: str | None = None
 ) -> dict[str, Any]:
-    """The event about one settled request, the same for bot, terminal and library.
+    """Return the event about one settled request, which is the same for bot, terminal and library.
 
-    `arguments` are the model's, `override_args` those that a person put in their place. `how` is one word, see `_how`.
+    `arguments` are the model's; `override_args` are those that a person replaced them with, or None. `how` is one
+    word, see `_how`.
     """
     end, edit = request.settlement, request.edit
     note = note if note is not None else end.note if end else ""
@@ -81,5 +82,5 @@ def _how(request: ApprovalRequest) -> str:
 
 
 def masked_note(note: str, mask: Mask) -> str:
-    """A person's note may hold a secret, too."""
+    """Mask a person's note, which may hold a secret too."""
     return str(mask({"note": note}).get("note", "")) if note else ""

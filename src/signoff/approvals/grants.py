@@ -1,8 +1,8 @@
-"""Remembered decisions: exactly one call, in one place, for a while and so many times. Pure.
+"""Remembered decisions. Each covers exactly one call in one place, for a limited time and number of uses. Pure.
 
-A grant is found by its key alone. The key holds everything that the card showed: the server, the conversation unless it
-was remembered for always, the tool with its schema, the arguments, the tool's metadata and preview, and the approvers.
-A call that differs in any of these has another key and asks again.
+A grant is found by its key alone. The key covers everything that the card showed: the server, the conversation (unless
+the decision is remembered "always"), the tool with its schema, the arguments, the tool's metadata and preview, and who
+must approve. A call that differs in any of these has another key and asks again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Grant:
     """Empty: every conversation of the server."""
     tool: str
     args: str
-    """Canonical JSON, for people who list grants; the key is what counts."""
+    """Canonical JSON, for people who list grants. Only the key is compared."""
     choice: Choice
     """Accept or reject."""
     by: Actor
@@ -58,12 +58,12 @@ class Grant:
         return self.revoked is None and self.uses_left > 0 and now < self.expires
 
     def concerns(self, actor: Actor) -> bool:
-        """Whether this person may see it: it is of their server or, in direct messages, their own."""
+        """Whether this person may see the grant: it belongs to their server or, in direct messages, to them."""
         return self.server == actor.server and (self.server != DIRECT or self.by.id == actor.id)
 
 
 def scopes(request: ApprovalRequest, batch: Batch, widest: Remember) -> list[str]:
-    """The keys under which a grant for this request may be found, the narrowest first, as far as is permitted now."""
+    """Return the keys that a grant for this request may have, narrowest first, no wider than permitted now."""
     permitted = [scope for scope in (Remember.SESSION, Remember.ALWAYS) if scope.reach <= widest.reach]
     return list(dict.fromkeys(_key(request, batch, scope) for scope in permitted))
 

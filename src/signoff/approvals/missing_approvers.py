@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 async def find_missing(directory: Directory | None, server: str, roles_and_people: Collection[str]) -> Collection[str]:
-    """The missing ones among these. A failing lookup finds none: the click is checked anyway."""
+    """Return those that are missing. If the lookup fails, return none: each click is checked anyway."""
     if directory is None or server == DIRECT or not roles_and_people:
         return ()
     try:
@@ -27,7 +27,10 @@ async def find_missing(directory: Directory | None, server: str, roles_and_peopl
 
 
 def note_missing(tx: DeskTx, settler: Settler, batch: Batch, missing: Collection[str], now: float) -> Ended | None:
-    """Mark them on the open requests, and settle requests that nobody can decide now. None: nothing changed."""
+    """Note the missing approvers on open questions, and reject those that nobody can decide now.
+
+    Returns None if nothing changed.
+    """
     changed = {old.id: new for old in batch.open_questions if (new := with_missing(missing, old)) != old}
     if not changed:
         return None

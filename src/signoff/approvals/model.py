@@ -84,7 +84,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """A person as seen at one moment. Authority is always judged on a fresh one."""
+    """A snapshot of a person. Authority is always checked on a fresh snapshot."""
 
     id: str
     name: str
@@ -96,7 +96,7 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class CallKey:
-    """Which call this is. Models reuse call ids, so the position of the response is part of the key."""
+    """Identifies a call. Models reuse call ids, so the position of the response is part of the key."""
 
     conversation: str
     position: int
@@ -105,7 +105,7 @@ class CallKey:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call with its final, validated and defaulted arguments."""
+    """One call with its final arguments: validated, and with defaults filled in."""
 
     key: CallKey
     tool: str
@@ -115,7 +115,7 @@ class ToolCall:
     digest: str = ""
     """The digest that a decision is bound to; see `digest.bind`."""
     operands: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Operand that the call would touch, such as a file -> digest of its state. Checked again before the call runs."""
+    """Each thing that the call would touch, such as a file -> digest of its state. Checked again before the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +135,11 @@ class Ruling:
     message: str = ""
     """The rule's message to the approvers."""
     relaxable: bool = False
-    """Whether a server may loosen it."""
+    """Whether a server rule may loosen this ruling."""
     held: bool = False
-    """It needs no approval by itself and only waits for its siblings."""
+    """Whether the call needs no approval by itself and only waits for its siblings."""
     by_server: bool = False
-    """Whether a server rule took part in it."""
+    """Whether a server rule contributed to this ruling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class Terms:
     ping: bool = False
 
     def fill(self, ruling: Ruling) -> Ruling:
-        """The ruling with its gaps filled."""
+        """Return the ruling with these terms where it leaves them open."""
         return replace(
             ruling,
             approvers=self.approvers if ruling.approvers is None else ruling.approvers,
@@ -168,7 +168,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One accept of several that are needed."""
+    """One person's accept. A request may need several."""
 
     by: Actor
     at: float
@@ -177,7 +177,7 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """The arguments were changed by a person before anything ran."""
+    """A person changed the arguments before the call ran."""
 
     original: JsonObject
     """The arguments that the model sent, before all edits."""
@@ -185,7 +185,7 @@ class Edit:
     by: Actor
     at: float
     voided: tuple[Actor, ...] = ()
-    """People whose votes this edit made void."""
+    """People whose votes this edit voided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,18 +218,18 @@ class ApprovalRequest:
     quorum: int = 1
     """How many people have to accept."""
     four_eyes: bool = False
-    """Whether the asker is kept from deciding."""
+    """Whether the asker is barred from deciding."""
     message: str = ""
     """The rule's message to the approvers: trusted."""
     preview: str = ""
     """The tool's preview of the change, such as a diff."""
     held: bool = False
-    """It needs no approval by itself and only waits for its siblings."""
+    """Whether the call needs no approval by itself and only waits for its siblings."""
     missing: tuple[str, ...] = ()
-    """The missing ones among `approvers`: `role:ID` or `user:ID`."""
+    """The missing approvers among `approvers`, as `role:ID` or `user:ID`."""
     votes: tuple[Vote, ...] = ()
     void: tuple[Vote, ...] = ()
-    """Votes of people who could no longer decide when they were looked at again."""
+    """Votes that no longer count: a later check found that these people may no longer decide."""
     edit: Edit | None = None
     by_server: bool = False
     """Whether a server rule made it ask. Used when the batch is opened, and not stored."""
@@ -244,7 +244,7 @@ class ApprovalRequest:
 
     @property
     def shown_preview(self) -> str:
-        """The tool's preview, and the diff that it raised with `ApprovalRequired` if that says more."""
+        """The tool's preview, followed by the diff or preview of its `ApprovalRequired` if that text differs."""
         raised = str(self.metadata.get("diff") or self.metadata.get("preview") or "")
         return "\n\n".join(dict.fromkeys(text for text in (self.preview, raised) if text))
 

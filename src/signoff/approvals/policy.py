@@ -1,9 +1,9 @@
-"""Decides whether a call asks: by rules, else by the tool's declaration, on validated and defaulted arguments.
+"""Decides whether a call asks, by rules or else by the tool's declaration. Arguments are validated, defaults filled in.
 
-Within a layer deny wins over ask and ask over allow, and all matching ask rules count together: their quorum is the
-highest, their deadline the nearest, and an approver must be named by each. Only when no rule matches does the
-declaration count. A server's rules tighten the operator's, and loosen only what the operator marked relaxable. Rules
-are pure data. A declared predicate may be async; if it raises, nothing is approved.
+Within a layer, deny wins over ask, and ask over allow. All matching ask rules are combined: the highest quorum and the
+nearest deadline apply, and an approver must be named by every rule that names approvers. The declaration counts only
+if no rule matches. Server rules can tighten the operator rules, and loosen only those marked relaxable. Rules are pure
+data. A declared predicate may be async; if it raises, nothing is approved.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Context:
 
 Predicate = Callable[[JsonObject, Context], bool | Awaitable[bool]]
 Declaration = Verdict | Ruling | Predicate | None
-"""A tool's own declaration: a verdict, a ruling with its own reason, a predicate that is true where it must ask, or
-nothing."""
+"""A tool's own declaration: a verdict, a ruling with its own reason, a predicate that returns true if the call must
+ask, or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Policy:
-    """The operator's rules and what to do with tools that declare nothing."""
+    """The operator rules, and the verdict on tools that declare nothing."""
 
     rules: tuple[Rule, ...] = ()
     undeclared: Verdict = Verdict.ALLOW
@@ -98,7 +98,7 @@ class Policy:
     async def decide(
         self, call: ToolCall, declaration: Declaration, context: Context, server: Layer | None = None
     ) -> Ruling:
-        """The ruling on one call. Exceptions of a predicate pass to the caller, who must not run the call."""
+        """Return the ruling on one call. If a predicate raises, so does this, and the caller must not run the call."""
         operator = self._layer.ruling(call) or await self._declared(call, declaration, context)
         operator = self._with_terms(operator) if operator.verdict is Verdict.ASK else operator
         own = server.ruling(call) if server else None
@@ -130,12 +130,12 @@ class Policy:
 
 @dataclass(frozen=True)
 class Layer:
-    """The rules of one authority, indexed by tool so that a thousand of them stay fast."""
+    """The rules of one authority, indexed by tool, so that a thousand rules stay fast."""
 
     rules: tuple[Rule, ...]
 
     def ruling(self, call: ToolCall) -> Ruling | None:
-        """The combined ruling; None if no rule matches."""
+        """Return the combined ruling; None if no rule matches."""
         args = {name: _texts(value) for name, value in call.args.items()}
         matching = [ruling for ruling, covers in self._for_tool(call.tool) if covers(args)]
         if not matching:
@@ -148,7 +148,7 @@ class Layer:
         known = self._by_tool.get(tool)
         if known is None:
             known = [(rule.ruling(), _covers(rule)) for rule in self.rules if rule.names(tool)]
-            if len(self._by_tool) < TOOLS_KNOWN:  # a model may invent any number of names
+            if len(self._by_tool) < TOOLS_KNOWN:  # a model may invent any number of tool names
                 self._by_tool[tool] = known
         return known
 
@@ -158,7 +158,10 @@ class Layer:
 
 
 def layered(operator: Ruling, own: Ruling) -> Ruling:
-    """Combine the operator's ruling with the server's: the stricter wins; a looser one only if relaxable."""
+    """Combine the operator's ruling with the server's: the stricter wins.
+
+    A looser server ruling wins only if the operator's ruling is relaxable.
+    """
     difference = STRICTNESS[own.verdict] - STRICTNESS[operator.verdict]
     if difference > 0 or (difference < 0 and operator.relaxable and operator.verdict is Verdict.ASK):
         return replace(own, by_server=True)
@@ -191,16 +194,16 @@ def together(rulings: Sequence[Ruling]) -> Ruling:
 Spelled = list[list[str]]
 """For each item of a value, the ways in which it may be written."""
 Texts = Mapping[str, tuple[Spelled, Spelled]]
-"""Argument name -> (its items if each must match, its items if one is enough: there a whole list counts, too)."""
+"""Argument name -> (items of which all must match, items of which one is enough). The second has the whole list too."""
 Covers = Callable[[Texts], bool]
 Enough = Callable[[list[bool]], bool]
 Match = Callable[[str], re.Match[str] | None]
 
 
 def _covers(rule: Rule) -> Covers:
-    """The rule's patterns as one function. An absent argument matches no pattern."""
-    # A list counts as matched for a loosening pattern only if each of its items matches, for a tightening one
-    # if any does: otherwise one harmless item would carry a dangerous one past the rule.
+    """Compile the rule's patterns into one function. A missing argument matches no pattern."""
+    # A loosening pattern matches a list only if every item matches, a tightening one if any item does.
+    # Otherwise one harmless item would carry a dangerous one past the rule.
     wanted, excepted = (all, any) if rule.verdict is Verdict.ALLOW else (any, all)
     when = [(name, _pattern(globs)) for name, globs in rule.when.items()]
     unless = [(name, _pattern(globs)) for name, globs in rule.unless.items()]
@@ -212,7 +215,7 @@ def _covers(rule: Rule) -> Covers:
             if texts is None:
                 return False
             items = texts[which]
-            if len(items) == 1 and len(items[0]) == 1:  # nearly always
+            if len(items) == 1 and len(items[0]) == 1:  # the usual case
                 if match(items[0][0]) is None:
                     return False
             elif not items or not enough([any(map(match, spellings)) for spellings in items]):
@@ -239,11 +242,11 @@ def _texts(value: Any) -> tuple[Spelled, Spelled]:
 
 
 def _spellings(value: Any) -> list[str]:
-    """How a value may be written. A default of 100 and a given 100.0 are the same number, so both spellings count."""
+    """Return the ways to write a value. A default of 100 and a given 100.0 are one number, so both spellings count."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1:
-        whole = int(value)  # exact, where a format of floats would round an id of nineteen digits
+        whole = int(value)  # exact: formatting it as a float would round an id of 19 digits
         return [f"{whole}", f"{whole}.0", canonical(value)]
     escaped = canonical(value)
     if "\\u" not in escaped:

@@ -28,7 +28,7 @@ class DeskTx(Protocol):
         ...
 
     def insert_batch(self, batch: Batch) -> None:
-        """Write the batch and its requests. A batch that is there already is left as it is."""
+        """Write the batch and its requests, unless the batch is already stored."""
         ...
 
     def open_of(self, server: str) -> Sequence[Batch]:
@@ -62,7 +62,7 @@ class DeskTx(Protocol):
         ...
 
     def take_reminders(self, now: float) -> Sequence[Batch]:
-        """Batches with a pending request whose reminder is due; each is given once."""
+        """Batches with a pending request whose reminder is due. Each is returned only once."""
         ...
 
     def request_for(self, key: CallKey) -> ApprovalRequest | None:
@@ -74,19 +74,19 @@ class DeskTx(Protocol):
     def grants_under(self, keys: Sequence[str]) -> Sequence[Grant]: ...
 
     def grants_of(self, server: str) -> Sequence[Grant]:
-        """Those that were not revoked, newest first."""
+        """The grants of this server that were not revoked, newest first."""
         ...
 
     def use_grant(self, grant_id: str) -> None:
-        """Count one use down."""
+        """Subtract one from the uses left."""
         ...
 
     def revoke_grant(self, grant_id: str, server: str, at: float) -> Grant | None:
-        """None if this server has no such unrevoked grant."""
+        """Revoke a grant and return it; None if this server has no such unrevoked grant."""
         ...
 
     def rules_of(self, server: str) -> Sequence[ServerRule]:
-        """In the order in which they were made."""
+        """The rules of this server, oldest first."""
         ...
 
     def insert_rule(self, rule: ServerRule) -> None: ...
@@ -111,7 +111,7 @@ class DeskTx(Protocol):
         tool: str = "",
         text: str = "",
     ) -> None:
-        """Add a row to the record. Arguments go into `text`, masked, which retention may prune; never into `data`."""
+        """Add a row to the record. Put masked arguments into `text`, which retention may prune, never into `data`."""
         ...
 
     def audit_page(
@@ -125,7 +125,7 @@ class DeskTx(Protocol):
         kind: str | None = None,
         subject: str | None = None,
     ) -> Sequence[AuditRow]:
-        """Rows of a server, newest first; `before` is the last number of the page before."""
+        """Rows of a server, newest first. `before`: the last row number of the previous page."""
         ...
 
     def audit_text(self, digest: str) -> str | None:
@@ -133,25 +133,25 @@ class DeskTx(Protocol):
         ...
 
     def prune_texts(self, before: float, *, at: float | None = None) -> int:
-        """Remove the texts that only rows older than `before` refer to, and record that; how many there were."""
+        """Remove the texts that only rows older than `before` refer to, and record that. Returns their number."""
         ...
 
 
 class RequestStore(Protocol):
-    """Runs functions, each in one transaction that is durable when the await returns."""
+    """Runs each function in one transaction, which is durable when `run` returns."""
 
     async def run(self, work: Callable[[DeskTx], T]) -> T: ...
 
 
 class Directory(Protocol):
-    """People and roles as they are now. Raises if the lookup fails: then nothing is decided."""
+    """Looks up people and roles as they are now. If a lookup fails, it raises, and nothing is decided."""
 
     async def person(self, server: str, user: str) -> Actor | None:
-        """None if that person is not in the server."""
+        """Return the person; None if they are not in the server."""
         ...
 
     async def missing(self, server: str, named: Sequence[str]) -> Sequence[str]:
-        """The missing ones among these roles and people: deleted roles, and people who left."""
+        """Return those of these roles and people that are missing: deleted roles, and people who left."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Prunes old texts of calls from the record. Rows and their hashes are kept for ever."""
+"""Prunes old texts of calls from the record. Rows and their hashes are kept forever."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EVERY = 3600.0
 
 @dataclass
 class Retention:
-    """`prune` may be called at any time: it works at most once an hour."""
+    """`prune` may be called at any time; it prunes at most once an hour."""
 
     store: RequestStore
     keep: float

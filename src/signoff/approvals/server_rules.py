@@ -1,4 +1,4 @@
-"""Server rules: admins add and remove them, each change is recorded, and they hold from the next call on.
+"""Server rules: admins add and remove them. Each change is recorded and applies from the next call on.
 
 Rules live in the store. They are read once per server and cached until they change. If the store cannot be read,
 nothing is decided.
@@ -107,7 +107,7 @@ def must_manage(actor: Actor) -> None:
 
 
 def described(rule: Rule) -> str:
-    """A rule in one line, as people read it in the record and in lists."""
+    """Describe a rule in one line, for the record and for lists."""
     words = [f"{rule.verdict} {rule.tool}"]
     words += [f"when {name} is {' or '.join(globs)}" for name, globs in rule.when.items()]
     words += [f"unless {name} is {' or '.join(globs)}" for name, globs in rule.unless.items()]

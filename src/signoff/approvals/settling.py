@@ -23,13 +23,16 @@ class Settler:
     grants: GrantTerms
 
     def settle(self, tx: DeskTx, batch: Batch, settled: Sequence[ApprovalRequest], now: float) -> Ended:
-        """Settle these requests, and the held calls with the last question. Returns the batch and what was settled."""
+        """Settle these requests, and the held calls together with the last question.
+
+        Returns the batch and all requests that were settled.
+        """
         batch, written = self._write(tx, batch, settled)
         batch, held = self._write(tx, batch, settled_with_questions(batch, now))
         return batch, [*written, *held]
 
     def _write(self, tx: DeskTx, batch: Batch, settled: Sequence[ApprovalRequest]) -> Ended:
-        """Compare-and-set each request, record and remember it. Returns those that were still open."""
+        """Settle each request that is still open, record it, and store its grant. Returns the batch and these."""
         won: dict[str, ApprovalRequest] = {}
         for request in settled:
             end = request.settlement

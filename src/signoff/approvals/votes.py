@@ -1,4 +1,4 @@
-"""Counts accepts: which of them count, whether the quorum is complete, and how far to remember it. Pure."""
+"""Counts accepts: which ones are valid, whether the quorum is complete, and how far to remember the decision. Pure."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class Count:
 
 
 def count(vote: Vote, request: ApprovalRequest, batch: Batch, seen: Mapping[str, Actor | None]) -> Count:
-    """The votes after one more. `seen`: voter id -> that person as they are now, None if they left.
+    """Count one more vote. `seen`: voter id -> that person as they are now, None if they left.
 
-    Raises Unchecked where this vote would complete the quorum and an earlier voter is not among `seen`.
+    Raises Unchecked if this vote would complete the quorum and an earlier voter is not in `seen`.
     """
     earlier = tuple(v for v in request.votes if v.by.id != vote.by.id)
     if len(earlier) + 1 < request.quorum:
         return Count((*earlier, vote))
-    # A request for one person has no earlier votes, so nobody is looked up for it.
+    # A request that needs one accept has no earlier votes, so nobody is looked up for it.
     if unknown := frozenset(v.by.id for v in earlier) - set(seen):
         raise Unchecked(unknown)
     standing: list[Vote] = []
@@ -59,7 +59,7 @@ def may_remember(actor: Actor, batch: Batch) -> bool:
 
 
 def _again(vote: Vote, voter: Actor, batch: Batch) -> Vote:
-    """The vote of the person as they are now: "always" becomes "session" if they may no longer choose it."""
+    """Return the vote with the person's present rights: "always" becomes "session" if they may no longer choose it."""
     if vote.remember is Remember.ALWAYS and not may_remember(voter, batch):
         return replace(vote, remember=Remember.SESSION)
     return vote

@@ -1,7 +1,7 @@
 """The arguments of a call as people and rules see them, and as the tool gets them: both come from one JSON text.
 
-`fix` dumps the validated arguments, validates that JSON with the tool's own validator, and hands the *second* result
-to the tool. So nothing can reach a tool that the card and the rules did not see. If dumping the second result gives
+`fix` dumps the validated arguments, validates that JSON with the tool's own validator, and gives the *second* result
+to the tool. So a tool never gets anything that the card and the rules did not see. If dumping the second result gives
 other JSON, the call is refused.
 """
 
@@ -29,16 +29,16 @@ BytesMode = Literal["utf8", "base64"]
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Arguments that survive the way to JSON and back unchanged."""
+    """Arguments that survive a round trip through JSON unchanged."""
 
     json: dict[str, Any]
-    """People see this, rules match it and digests bind it. Nested keys are sorted: the order is the shown one."""
+    """People see this, rules match it and digests bind it. Nested keys are sorted, and the tool gets that order too."""
     args: dict[str, Any]
     """The tool gets this: `json`, validated."""
 
 
 def fix(tool: ToolsetTool[Any], args: dict[str, Any], context: Any = None) -> Fixed:
-    """Tie what is shown to what runs. Raises ValueError if that is not possible."""
+    """Make sure that the tool runs with exactly the JSON that is shown. Raises ValueError if that is not possible."""
     problem = ""
     tried: list[str] = []
     for mode in cast("tuple[BytesMode, ...]", ("utf8", "base64")):
@@ -47,7 +47,7 @@ def fix(tool: ToolsetTool[Any], args: dict[str, Any], context: Any = None) -> Fi
             continue
         tried.append(text)
         shown = _in_order(tool, json.loads(text))
-        # A default need not be of its argument's type (`name: str = None`), so it may have to be left to the tool.
+        # A default need not fit its argument's type (`name: str = None`), so also try to leave defaults to the tool.
         for given in (shown, _without_defaults(shown, tool.tool_def.parameters_json_schema)):
             try:
                 again = tool.args_validator.validate_json(json.dumps(given), context=context)
@@ -61,7 +61,7 @@ def fix(tool: ToolsetTool[Any], args: dict[str, Any], context: Any = None) -> Fi
 
 
 def as_json(value: Any, mode: BytesMode = "base64") -> Any:
-    """The value as plain JSON. Raises ValueError for values that hide something or can be read only once."""
+    """Return the value as plain JSON. Raises ValueError for values that hide something or can be read only once."""
     if isinstance(value, SecretStr | SecretBytes | Secret):
         raise ValueError(f"{type(cast(object, value)).__name__} hides its value; take plain text, which cards mask")
     if isinstance(value, Iterator):
@@ -88,7 +88,7 @@ def as_json(value: Any, mode: BytesMode = "base64") -> Any:
 
 
 def seal_of(args: dict[str, Any]) -> str:
-    """A fingerprint of arguments on their way from the gate to the tool."""
+    """Return a fingerprint of arguments on their way from the gate to the tool."""
     return fingerprint(as_json(args))
 
 
@@ -99,7 +99,7 @@ def innermost(tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
 
 
 def origin_of(tool: ToolsetTool[Any]) -> AbstractToolset[Any]:
-    """The toolset that a tool really comes from."""
+    """Return the toolset that a tool really comes from, without wrappers."""
     toolset = innermost(tool).toolset
     while isinstance(toolset, WrapperToolset):
         toolset = toolset.wrapped
@@ -107,24 +107,24 @@ def origin_of(tool: ToolsetTool[Any]) -> AbstractToolset[Any]:
 
 
 def _dump(tool: ToolsetTool[Any], args: dict[str, Any], mode: BytesMode) -> str | None:
-    """Canonical JSON under the names that the tool's schema has; None if bytes are not text in this mode."""
+    """Return canonical JSON with the names of the tool's schema; None if bytes are not text in this mode."""
     try:
         dumped = as_json(args, mode)
     except UnicodeDecodeError:
         return None
-    # A function with one model for all of its arguments is offered to the model without that wrapping.
+    # If a function's only argument is an object, its schema offers that object's fields as the arguments.
     inner = dumped.get(_only_argument(tool))
     return canonical(inner if isinstance(inner, dict) else dumped)
 
 
 def _in_order(tool: ToolsetTool[Any], args: dict[str, Any]) -> dict[str, Any]:
-    """The tool's own order first, then the rest by name: an order that the model cannot choose."""
+    """Put the arguments into the schema's order, then the rest by name, so that the model cannot choose the order."""
     own = [name for name in tool.tool_def.parameters_json_schema.get("properties", {}) if name in args]
     return {name: args[name] for name in [*own, *(name for name in args if name not in own)]}
 
 
 def _is_same(one: str | None, other: str) -> bool:
-    """Whether two texts are the same JSON: 1 and 1.0 are one number."""
+    """Whether two texts are the same JSON. 1 and 1.0 count as the same number."""
     if one is None or one == other:
         return one == other
     return canonical(_numbers(json.loads(one))) == canonical(_numbers(json.loads(other)))
@@ -139,7 +139,7 @@ def _numbers(value: Any) -> Any:
 
 
 def _without_defaults(value: Any, schema: Any, definitions: Any = None) -> Any:
-    """The JSON without the values that the schema names as defaults, at any depth."""
+    """Return the JSON without values that equal their default in the schema, at any depth."""
     definitions = schema.get("$defs", {}) if definitions is None else definitions
     schema = definitions.get(str(schema.get("$ref", "")).rpartition("/")[2], schema)
     if isinstance(value, list):
@@ -163,7 +163,7 @@ def _options(schema: Any, definitions: Any) -> list[Any]:
 
 
 def _object(value: Mapping[Any, Any], mode: BytesMode) -> dict[str, Any]:
-    # Keys that are no text become text, and two of them may become the same one.
+    # Keys that are not text become text, and two different keys may become the same text.
     texts = {str(key if isinstance(key, str) else as_json(key, mode)): as_json(v, mode) for key, v in value.items()}
     if len(texts) != len(value):
         raise ValueError("two keys of one table are written alike")
@@ -171,7 +171,7 @@ def _object(value: Mapping[Any, Any], mode: BytesMode) -> dict[str, Any]:
 
 
 def _name(name: str, field: FieldInfo) -> str:
-    """The name under which the tool's schema takes the field."""
+    """Return the name of the field in the tool's schema."""
     alias = field.validation_alias or field.alias
     if isinstance(alias, AliasChoices):
         alias = next((choice for choice in alias.choices if isinstance(choice, str)), None)

@@ -1,6 +1,6 @@
-"""The book of calls: the gate asks it before a call may start, and tells it when the call has ended.
+"""The book of calls: the gate asks it whether a call may start, and tells it when the call has ended.
 
-The bot keeps it in the store (`journal`), so that it survives a kill. A library run keeps it in memory.
+The bot keeps the book in the store (`journal`), so that it survives a kill. A library run keeps it in memory.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ returned: TypeAdapter[ToolReturn[Any]] = TypeAdapter(ToolReturn[Any])
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """*started* is written: call the tool. `request` is what people said yes to, if they had to."""
+    """The call is recorded as *started*: call the tool. `request` is the approved request, if there is one."""
 
     request: ApprovalRequest | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The call ended before: give the same result again."""
+    """The call ended earlier: return the same result again."""
 
     record: CallRecord
 
@@ -45,12 +45,12 @@ class Ask:
 
     kind: RequestKind
     again: bool = False
-    """They have said yes, but something that the call would touch has changed since."""
+    """The call was approved, but something that it would touch has changed since."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """People, a mode or the clock have said no, or the approved arguments are not those that would run."""
+    """The call was not approved, or (`changed`) the approved arguments are not those that would run."""
 
     request: ApprovalRequest
     changed: bool = False
@@ -60,33 +60,33 @@ Entry = Go | Replay | Ask | Settled
 
 
 class CallBook(Protocol):
-    """At most once: what is known of every call, and whether it may start now."""
+    """Keeps the state of every call, and lets each call run at most once."""
 
     async def met(self, key: CallKey) -> tuple[CallRecord | None, ApprovalRequest | None]:
-        """The record of a call and the newest request about it, if there are any."""
+        """Return the record of a call and the newest request about it, if there are any."""
         ...
 
     async def enter(self, call: ToolCall, *, asks: bool, read_only: bool) -> Entry:
-        """Let the call start, or say what stands in its way. Only `Go` starts a call."""
+        """Let the call start, or return why it may not. Only `Go` lets a call start."""
         ...
 
     async def done(self, call: ToolCall, result: Any) -> Any:
-        """Keep the result, and return it as it was kept."""
+        """Store the result, and return it as it was stored."""
         ...
 
     async def failed(self, call: ToolCall, words: str) -> None: ...
 
     async def withdraw(self, call: ToolCall) -> None:
-        """The call has not started after all."""
+        """Take back the start: the call did not run after all."""
         ...
 
 
 @dataclass
 class MemoryBook:
-    """The book of one run in memory. An approval is used up by one start; nothing is replayed."""
+    """The book of one run, in memory. One start uses up an approval; nothing is replayed."""
 
     requests: dict[CallKey, ApprovalRequest] = field(default_factory=dict[CallKey, ApprovalRequest])
-    """The newest request about each call that has not been used up."""
+    """Call key -> the newest request about that call, until a start uses it up."""
 
     def write(self, request: ApprovalRequest) -> None:
         self.requests[request.call.key] = request

@@ -1,10 +1,10 @@
 """A tool's own declarations, read from its PydanticAI definition.
 
-`requires_approval=True` asks always. `metadata={"approval": ...}` takes `"always_require"`, `"never_require"` or a
-predicate `f(args, context) -> bool`, sync or async, that is true where the call must ask.
-`metadata={"read_only": True}` promises that running the call twice does no harm, `metadata={"independent": True}` that
-the order in which calls start does not matter. A tool of an MCP server asks, unless
-the toolset around it declares otherwise: a server's hints about itself are no promise.
+`requires_approval=True` always asks. `metadata={"approval": ...}` takes `"always_require"`, `"never_require"` or a
+predicate `f(args, context) -> bool`, sync or async, that returns true if the call must ask.
+`metadata={"read_only": True}` promises that running the call twice does no harm. `metadata={"independent": True}`
+promises that the order in which calls start does not matter. A tool of an MCP server asks, unless the toolset around it
+declares otherwise: a server's hints about itself are no promise.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from signoff.approvals.model import Ruling, Verdict
 from signoff.approvals.policy import Declaration, Predicate
 
 WHY = "signoff_why"
-"""Metadata key: why we declare the tool as we do, if it did not declare itself."""
+"""Metadata key: the reason for a declaration that we added because the tool made none."""
 WORDS = {"always_require": Verdict.ASK, "never_require": Verdict.ALLOW}
 MCP_ASKS = "a tool of an MCP server asks, unless a rule says otherwise"
 MCP_READS = "its MCP server is trusted, and says that it only reads"
@@ -34,7 +34,7 @@ def declaration(tool_def: ToolDefinition) -> Declaration:
         return cast(Predicate, said)
     if said is None:
         return None
-    # A word that we do not know is a mistake of the tool's author: ask rather than guess.
+    # An unknown word is a mistake of the tool's author: ask rather than guess.
     verdict = WORDS.get(str(said), Verdict.ASK)
     why = (tool_def.metadata or {}).get(WHY)
     return Ruling(verdict, why) if isinstance(why, str) else verdict
@@ -63,12 +63,12 @@ def only_reads(tool_def: ToolDefinition) -> bool:
 
 
 def saying(tool: ToolsetTool[Any], approval: str, why: str, **words: object) -> ToolsetTool[Any]:
-    """The tool, declared by us."""
+    """Return the tool with a declaration that we add."""
     metadata = {**(tool.tool_def.metadata or {}), "approval": approval, WHY: why, **words}
     return replace(tool, tool_def=replace(tool.tool_def, metadata=metadata))
 
 
 def _is_mcp(origin: AbstractToolset[Any]) -> bool:
-    # The module is slow to import, and it is loaded if any such toolset exists.
+    # Importing the module is slow, and not needed: it is already loaded if any such toolset exists.
     module = sys.modules.get("pydantic_ai.mcp")
     return module is not None and isinstance(origin, module.MCPToolset)

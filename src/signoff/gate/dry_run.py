@@ -1,7 +1,7 @@
-"""Try a call without running it: the real agent and the real gate validate, rule and preview it.
+"""Tries a call without running it: the real agent and the real gate validate, judge and preview it.
 
-The agent runs with a model of ours that makes this one call, and a gate that stops every call after its ruling. So
-hooks, toolsets and validators judge other arguments exactly as they would judge the model's.
+The agent runs with a model of ours that makes only this call, and with a gate that stops every call after its preview.
+So hooks, toolsets and validators judge new arguments exactly as they would judge the model's.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class DryRun:
     heard: Sequence[Said] = ()
 
     async def call(self, tool: str, args: JsonObject, instead_of: ToolCall | None = None) -> Revised:
-        """The call as it would be put to people. Raises Refused if the tool does not take it."""
+        """Return the call as people would see it. Raises Refused if the tool does not take it."""
         gate = DryRunGate(self.policy, MemoryBook(), self.place, self.asker, ToolSlots(), heard=self.heard)
         try:
             result = await self.agent.run(
@@ -55,12 +55,12 @@ class DryRun:
 
 @dataclass
 class DryRunGate(Gate):
-    """Rules and previews like the gate, and stops there."""
+    """Judges and previews a call like the gate, but never runs it."""
 
     tried: Revised | None = None
 
     async def check(self, ctx: RunContext[Any], validate: Callable[..., Any], args: dict[str, Any]) -> None:
-        """Refuse here already what the tool would refuse once it is approved."""
+        """Run the validator as if the call were approved, so that the editor learns now what it would refuse later."""
         await self._check(ctx, validate, args, approved=True)
 
     async def admit(self, ctx: RunContext[Any], tool_def: ToolDefinition, args: dict[str, Any], run: CallTool) -> Any:
@@ -73,7 +73,7 @@ class DryRunGate(Gate):
 
 
 def _calling(tool: str, args: JsonObject) -> FunctionModel:
-    """A model that makes one call and, if it is answered, says nothing more."""
+    """Return a model that makes one call and ends the run once that call has a result."""
 
     def once(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         if len(messages) > 1:
@@ -84,7 +84,7 @@ def _calling(tool: str, args: JsonObject) -> FunctionModel:
 
 
 def _answer(messages: Sequence[ModelMessage]) -> str:
-    """The last result that the model got: the framework's or the validator's refusal."""
+    """Return the last result that the model got: the refusal by the framework or the validator."""
     for message in reversed(messages):
         for part in message.parts if isinstance(message, ModelRequest) else ():
             if isinstance(part, ToolReturnPart):

@@ -1,9 +1,9 @@
-"""The gate: every tool call of every kind passes here, with the arguments that would really be used.
+"""The gate: every tool call of every kind passes through it, with the arguments that would really be used.
 
-It is the outermost layer around all toolsets, so no hook of another capability runs behind it; an innermost seal
-refuses the call if a layer in between changed the arguments after all (see `toolsets`). It trusts a decision about the
-call's digest and nothing else: the framework's own "approved" flag is neither read nor believed. A call that must ask
-ends the run with a deferral; `inline` asks inside the run instead.
+It is the outermost layer around all toolsets, so no call can bypass it. The innermost layer, the seal, refuses a call
+if a layer in between changed the arguments (see `toolsets`). The gate trusts only a decision about the call's digest,
+never the framework's own "approved" flag. A call that must ask ends the run with a deferral; `inline` asks inside the
+run instead.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ class Judge(Protocol):
 
 
 class Refusal(ToolDenied):
-    """Said of this attempt alone: it leaves open whether an earlier attempt has run."""
+    """Refuses only this attempt. It does not say whether an earlier attempt ran."""
 
 
 @dataclass
 class Gate(AbstractCapability[Any]):
-    """One per run step: it remembers the rulings on the calls of each response."""
+    """Handles one run step, and remembers the rulings on the calls of each response."""
 
     policy: Judge
     book: CallBook
@@ -74,20 +74,20 @@ class Gate(AbstractCapability[Any]):
     """Whether a tool's exception becomes a failed result, instead of ending the run."""
     native_allowed: bool = False
     heard: Sequence[Said] | None = None
-    """The conversation, where it is not that of the run itself."""
+    """The conversation for predicates; None: read it from the run's own messages."""
     responses: int = 0
-    """How many responses the conversation has: an agent may shorten what a run sees of it."""
+    """How many responses the conversation has. The run's own history may be shorter, because an agent may cut it."""
     ran: dict[CallKey, str] = field(default_factory=dict[CallKey, str])
-    """Each call that ran -> its tool."""
+    """Key of each call that ran -> its tool."""
     admitted: dict[str, str] = field(default_factory=dict[str, str])
     """Call id -> fingerprint of the arguments that were let in, for the seal."""
     _tools: dict[str, ToolsetTool[Any]] = field(default_factory=dict[str, "ToolsetTool[Any]"])
     """Tool name -> the tool as its toolset declares it."""
     _seen: dict[CallKey, tuple[ToolCall, Ruling]] = field(default_factory=dict[CallKey, tuple[ToolCall, Ruling]])
-    """Each validated call, and the ruling on it."""
+    """Key of each validated call -> (the call, the ruling on it)."""
     _pending: dict[CallKey, PendingCall] = field(default_factory=dict[CallKey, PendingCall])
     _asked_early: dict[CallKey, JsonObject] = field(default_factory=dict[CallKey, JsonObject])
-    """Each call whose tool asked while its arguments were validated -> the tool's words."""
+    """Key of each call whose validator asked for approval -> the metadata that it raised."""
     _order: StartOrder = field(default_factory=StartOrder)
 
     # The framework calls these, in this order: see docs/architecture.md
@@ -117,18 +117,18 @@ class Gate(AbstractCapability[Any]):
         return response
 
     async def check(self, ctx: RunContext[Any], validate: Callable[..., Any], args: dict[str, Any]) -> None:
-        """Let the tool's own validator look at the arguments, unless nothing is left to check."""
+        """Run the tool's own validator on the arguments, unless nothing is left to check."""
         record, request = await self.book.met(self._key(ctx.tool_call_id))
         if (record and record.ended) or (request and not _may_still_run(request)):
-            return  # the world may be as it is because the call has run
+            return  # it will not run again, and it may itself have caused the state that the validator would see
         if request and request.edit:
-            return  # the person's own arguments are checked instead, in `_edited`
+            return  # `_edited` checks the person's arguments instead
         try:
             await self._check(ctx, validate, args, approved=_said_yes(request))
         except (ModelRetry, ToolFailed) as failure:
             if record is None:
                 raise
-            # It was cut off, and may have made the world as it is. People are asked first if it is to run again.
+            # The interrupted attempt may have caused this failure. First ask people whether to run the call again.
             if _said_yes(request):
                 raise ToolFailed(f"{wording.CUT_OFF} {failure.message}") from failure
 
@@ -157,7 +157,7 @@ class Gate(AbstractCapability[Any]):
             self._order.passed(self._key(call.tool_call_id))
 
     async def admit(self, ctx: RunContext[Any], tool_def: ToolDefinition, args: dict[str, Any], run: CallTool) -> Any:
-        """Let one call run, make it wait, or answer in its place."""
+        """Let one call run, defer it, or return a refusal or a stored result in its place."""
         attempt = self._attempt(ctx, tool_def.name, args, run)
         record, request = await self.book.met(attempt.call.key)
         if record and record.ended:
@@ -181,7 +181,7 @@ class Gate(AbstractCapability[Any]):
     async def _admit(self, attempt: Attempt, *, decided: bool) -> Any:
         call, tool_def = attempt.call, attempt.tool_def
         while True:
-            # First, because a ruling or a preview from before a pause is out of date after it.
+            # Wait first: a ruling or a preview from before a pause is out of date after it.
             await self.slots.wait_open(self.place.server)
             ruling = await self._rule(call, attempt.ctx)
             if ruling.verdict is Verdict.DENY:
@@ -211,7 +211,7 @@ class Gate(AbstractCapability[Any]):
                     return self._replay(call, entry)
                 case Go(request):
                     if self.slots.is_shut(self.place.server):
-                        await self.book.withdraw(call)  # the server was paused in this very moment
+                        await self.book.withdraw(call)  # the server was paused just now
                         continue
                     try:
                         return await self._go(replace(attempt, call=call), request)
@@ -221,12 +221,12 @@ class Gate(AbstractCapability[Any]):
             call = attempt.call
 
     async def _ask(self, attempt: Attempt, pending: PendingCall) -> Attempt:
-        """Put the call to people: the run ends here until they have decided. `inline` asks and returns the attempt."""
+        """Ask people about the call: the run ends here until they decide. `inline` asks and returns the attempt."""
         self._pending[pending.call.key] = pending
         raise ApprovalRequired
 
     def pending(self, call_id: str) -> PendingCall | None:
-        """The call of the newest response that people have to decide about."""
+        """Return this call of the newest response if people have to decide about it."""
         return self._pending.get(self._key(call_id))
 
     async def _go(self, attempt: Attempt, request: ApprovalRequest | None) -> Any:
@@ -253,7 +253,7 @@ class Gate(AbstractCapability[Any]):
             await self.book.failed(call, words)
             if not self.contains_failures:
                 raise
-            # An exception of one tool would cancel its siblings and end the turn: the model gets a failed result.
+            # An exception would cancel the sibling calls and end the turn, so the model gets a failed result instead.
             raise ToolFailed(words) from error
         self.ran[call.key] = call.tool
         if request and request.edit:
@@ -263,9 +263,12 @@ class Gate(AbstractCapability[Any]):
     async def _asked_by_tool(
         self, attempt: Attempt, ruling: Ruling, request: ApprovalRequest | None, raised: ApprovalRequired
     ) -> PendingCall:
-        """The tool asked when it was called. Raises ToolFailed if it asks what was just answered."""
+        """Return the pending call for a tool that asked when it was called.
+
+        Raises ToolFailed if the tool repeats a question that was just decided.
+        """
         words = to_jsonable_python(raised.metadata or {}, fallback=str)
-        # It may be asking because something has changed, so its preview is made again.
+        # Make the preview again: the tool may ask because something has changed.
         view = await self._preview(attempt.tool_def, attempt.ctx, attempt.args)
         if request and _said_yes(request) and self._is_answered(request, words, view):
             raise ToolFailed(wording.ASKS_AGAIN) from raised
@@ -275,7 +278,10 @@ class Gate(AbstractCapability[Any]):
         return PendingCall(call, ruling, metadata=words, preview=view.text, edit=edit)
 
     def _is_answered(self, request: ApprovalRequest, words: JsonObject, view: Preview) -> bool:
-        """Whether the tool says what its approver has read already, or nobody is there to grow tired of it."""
+        """Whether asking again is pointless: nothing has changed, and the approver has already read the tool's words.
+
+        Other words do not help if no person approved: automatic approvals could then repeat without end.
+        """
         repeated = request.why == wording.ASKED and words == request.metadata
         nothing_new = repeated or not _by_person(request)
         return nothing_new and view.operands == request.call.operands
@@ -292,7 +298,10 @@ class Gate(AbstractCapability[Any]):
     # Describing, ruling and checking a call
 
     def _attempt(self, ctx: RunContext[Any], name: str, args: dict[str, Any], run: CallTool) -> Attempt:
-        """One call, with the arguments that its tool would get. Refuses calls that cannot be put to anybody."""
+        """Return the call with the arguments that its tool would get.
+
+        Raises ToolFailed if the response has too many calls or repeats this id, or if the tool would run elsewhere.
+        """
         ids = [call.tool_call_id for call in response_of(ctx).tool_calls]
         if len(ids) > self.calls_per_response:
             raise ToolFailed(wording.too_many(len(ids), self.calls_per_response))
@@ -306,7 +315,7 @@ class Gate(AbstractCapability[Any]):
         return Attempt(ctx, tool_def, fixed.args, run, call)
 
     async def _edited(self, attempt: Attempt, request: ApprovalRequest) -> Attempt:
-        """From here on there are only the arguments that a person wrote, as the tool's own validator reads them."""
+        """Replace the model's arguments with those that a person wrote, as the tool's own validator reads them."""
         ctx, tool = attempt.ctx, self._tools[attempt.tool_def.name]
         text = json.dumps(dict(request.call.args))
         try:
@@ -321,7 +330,7 @@ class Gate(AbstractCapability[Any]):
         return replace(attempt, args=fixed.args, call=call, edit=request.edit)
 
     async def _check_fixed(self, attempt: Attempt, validated: dict[str, Any], *, approved: bool) -> None:
-        """The validator has seen the model's arguments. Should the tool get others, it looks at those too."""
+        """Run the validator again if the tool would get other arguments than the validator saw."""
         validate = self._tools[attempt.tool_def.name].args_validator_func
         if validate and attempt.args != validated:
             await self._check(attempt.ctx, validate, attempt.args, approved=approved)
@@ -329,7 +338,10 @@ class Gate(AbstractCapability[Any]):
     async def _check(
         self, ctx: RunContext[Any], validate: Callable[..., Any], args: dict[str, Any], *, approved: bool
     ) -> None:
-        """A validator that asks would defer its call before the gate: note it. Once approved, let it look again."""
+        """Run the tool's own validator. If it asks, note that, since raising would defer the call before the gate.
+
+        If the call is approved, run the validator once more and tell it so.
+        """
         what, key = "the check of its arguments", self._key(ctx.tool_call_id)
         try:
             await self.slots.in_time(what, answered(validate, ctx, **args))
@@ -377,7 +389,7 @@ class Gate(AbstractCapability[Any]):
             raise ToolFailed(f"Nothing was run: its preview failed ({type(error).__name__}: {error}).") from error
 
     def _describe(self, ctx: RunContext[Any], name: str, args: dict[str, Any], call_id: str) -> tuple[ToolCall, Fixed]:
-        """The call as people see it, bound to its digest, and the arguments that its tool would get."""
+        """Return the call as people see it, bound to its digest, and the arguments that its tool would get."""
         tool = self._tools[name]
         schema = fingerprint(
             {"name": name, "parameters": tool.tool_def.parameters_json_schema, "source": source_of(tool)}
@@ -389,7 +401,6 @@ class Gate(AbstractCapability[Any]):
             raise wording.unshowable(name, error) from error
 
     def _key(self, call_id: str | None) -> CallKey:
-        # Models reuse call ids, so the number of the response is part of the key.
         return CallKey(self.place.conversation, self.responses, call_id or "")
 
 
@@ -398,7 +409,7 @@ def _may_still_run(request: ApprovalRequest) -> bool:
 
 
 def _said_yes(request: ApprovalRequest | None) -> bool:
-    """Whether the tool may take itself for approved. A held call never may: nobody was asked about it."""
+    """Whether the tool may treat the call as approved. Never for a held call: nobody was asked about it."""
     return bool(request and request.state is RequestState.APPROVED and not request.held)
 
 

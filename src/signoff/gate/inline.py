@@ -1,8 +1,8 @@
-"""The gate that asks inside the run: a decider answers, and the run goes on at once.
+"""The gate that asks inside the run: a decider decides, and the run continues at once.
 
-The framework gathers the calls of a response that must ask; `handle_deferred_tool_calls` has all of them decided before
-any runs, and writes each decision into the book. Then the framework calls them again, and the gate lets in those that
-the book says were approved. It knows nothing of how a person is asked.
+The framework collects the calls of a response that must ask. `handle_deferred_tool_calls` gets a decision on all of
+them before any runs, and writes each decision into the book. Then the framework calls them again, and the gate lets in
+those that are approved in the book. This module does not know how a person is asked.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ REASONS: dict[How, str] = {
     "unreadable": "the arguments cannot be shown to a person",
     "held": "",
 }
-"""How a request was rejected -> the reason that the model reads, beside a person's own note."""
+"""How a request was rejected -> the reason that the model reads before a person's own note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Decided:
         return self.decision.approved
 
     def settle(self, request: ApprovalRequest) -> ApprovalRequest:
-        """The request as it ended."""
+        """Return the request, settled by this decision."""
         choice = Choice.ACCEPT if self.approved else Choice.REJECT
         reasons = (self.decision.note,) if self.approved else (REASONS[self.how], self.decision.note)
         by = USER if self.how in ("ui", "memory") else None
@@ -79,16 +79,16 @@ class Decided:
 
 
 class Decider(Protocol):
-    """Everything that decides about requests in one run."""
+    """Decides the requests of one run."""
 
     def known(self, request: ApprovalRequest) -> Decided | None:
-        """The decision, if nobody has to be asked or nobody is there."""
+        """Return the decision if nobody has to be asked, or if nobody is there to ask."""
         ...
 
     async def ask(self, request: ApprovalRequest) -> Decided: ...
 
     def settle(self, request: ApprovalRequest, decided: Decided) -> None:
-        """Remember the decision if it asks for that, and tell the subscribers."""
+        """Remember the decision if it says so, and tell the subscribers."""
         ...
 
     def announce(self, request: ApprovalRequest, decided: Decided) -> None:
@@ -98,22 +98,22 @@ class Decider(Protocol):
 
 @dataclass
 class InlineGate(Gate):
-    """One per run. Its book is in memory, since the run is."""
+    """One per run. Its book is in memory, because the run does not outlive the process."""
 
     decider: Decider = field(kw_only=True)
     decisions: MemoryBook = field(kw_only=True)
-    """The book of this gate, into which it writes."""
+    """This gate's book. The gate writes decisions into it."""
     max_rounds: int = 25
     """After this many responses that had to ask, nobody is asked again."""
     _rounds: set[int] = field(default_factory=set[int])
     _accepted: dict[CallKey, bool] = field(default_factory=dict[CallKey, bool])
-    """Each question that was decided -> whether it was accepted."""
+    """Key of each decided question -> whether it was accepted."""
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     async def handle_deferred_tool_calls(
         self, ctx: RunContext[Any], *, requests: DeferredToolRequests
     ) -> DeferredToolResults:
-        """Decide about all deferred calls of one response. None of them runs before the last one is decided."""
+        """Decide all deferred calls of one response. None of them runs before the last one is decided."""
         approvals: dict[str, ToolApproved | ToolDenied] = {}
         pending: list[PendingCall] = []
         for part in requests.approvals:
@@ -121,7 +121,7 @@ class InlineGate(Gate):
             if call is None:
                 approvals[part.tool_call_id] = ToolDenied(wording.PAST_THE_GATE)
                 continue
-            # The framework calls it again in either case: the gate then reads the decision in the book.
+            # Let the framework call it again whatever the decision is: the gate then reads it from the book.
             approvals[part.tool_call_id] = ToolApproved()
             if call.ruling.verdict is not Verdict.DENY:
                 pending.append(call)
@@ -131,7 +131,10 @@ class InlineGate(Gate):
         return requests.build_results(approvals=approvals, calls=unavailable)
 
     def _deferred(self, part: ToolCallPart, metadata: dict[str, Any] | None) -> PendingCall | None:
-        """The call as the gate put it off; or, if another hook deferred it before the gate, as it was validated."""
+        """Return the call as the gate deferred it or, if another hook deferred it before the gate, as validated.
+
+        Returns None if the call was never validated here.
+        """
         key = self._key(part.tool_call_id)
         if key in self._pending:
             return self._pending[key]
@@ -143,8 +146,8 @@ class InlineGate(Gate):
         return PendingCall(call, ruling, metadata=metadata or {})
 
     async def _ask(self, attempt: Attempt, pending: PendingCall) -> Attempt:
-        """Put the call off to its batch; where the framework would drop a deferred call, decide here and now."""
-        # The flag is set once the batch was decided, or by a handler of the agent's own: there is no second batch.
+        """Defer the call to its batch, or decide it at once if the framework would drop a deferred call."""
+        # The flag is set after the batch was decided, or by the agent's own handler: there is no second batch.
         if not attempt.ctx.tool_call_approved and not _has_output_call(attempt.ctx):
             return await super()._ask(attempt, pending)
         if pending.ruling.held:
@@ -176,7 +179,7 @@ class InlineGate(Gate):
         request = self._request(pending.call, pending.ruling, pending)
         key = request.call.key
         if request.held:
-            # Nobody is asked about it: it runs with the questions of its response, if one of them was accepted.
+            # Nobody is asked about a held call: it runs if a question of its response was accepted.
             accepted = any(self._accepted.get(call.key) for call in self._questions(key))
             decided = Decided(ApprovalDecision(accepted), "held")
             self.decider.announce(request, decided)
@@ -198,7 +201,7 @@ class InlineGate(Gate):
     async def _with_edit(
         self, ctx: RunContext[Any], request: ApprovalRequest, decided: Decided
     ) -> tuple[ApprovalRequest, Decided]:
-        """Edited arguments pass what the model's own did: schema, validators, hooks and the policy."""
+        """Put edited arguments through the same checks as the model's: schema, validators, hooks and the policy."""
         key, override = request.call.key, dict(decided.decision.override_args or {})
         part = next(part for part in response_of(ctx).tool_calls if part.tool_call_id == key.call_id)
         try:
@@ -218,7 +221,7 @@ class InlineGate(Gate):
         return replace(request, call=call, edit=edit), replace(decided, decision=decision)
 
     def _is_tired(self, key: CallKey) -> bool:
-        """Whether approval was asked for in so many responses that nobody is asked again."""
+        """Whether `max_rounds` other responses have already asked, so that nobody is asked again."""
         return len(self._rounds | {key.position}) > self.max_rounds
 
     def _denied(self, call: ToolCall, ruling: Ruling) -> ToolDenied:
@@ -233,7 +236,7 @@ class InlineGate(Gate):
 
 
 def _has_output_call(ctx: RunContext[Any]) -> bool:
-    """Whether the response also calls an output tool: the framework then drops the calls that are deferred."""
+    """Whether the response also calls an output tool: the framework then drops deferred calls."""
     tools = ctx.tool_manager
     definitions = [tools.get_tool_def(call.tool_name) for call in response_of(ctx).tool_calls] if tools else []
     return any(tool_def is not None and tool_def.kind == "output" for tool_def in definitions)

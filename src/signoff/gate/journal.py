@@ -1,7 +1,7 @@
 """The book of calls in the store, so that a call runs at most once even if the process is killed.
 
 One transaction reads the turn, the journal and the desk's newest decision about the call, and writes *started*.
-Nothing else lets a call begin. Results are kept, so a call that is met again after a restart gives the same result.
+Nothing else lets a call start. Results are stored, so a call that comes again after a restart gives the same result.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Journal(CallBook):
     """Masks the arguments for the record."""
 
     async def met(self, key: CallKey) -> tuple[CallRecord | None, ApprovalRequest | None]:
-        """The record of a call and the newest request about it, if there are any."""
+        """Return the record of a call and the newest request about it, if there are any."""
         return await self.store.run(lambda tx: (tx.call(key), self._decision(tx, key)))
 
     async def enter(self, call: ToolCall, *, asks: bool, read_only: bool) -> Entry:
@@ -67,7 +67,7 @@ class Journal(CallBook):
         return await self.store.run(work)
 
     async def done(self, call: ToolCall, result: Any) -> Any:
-        """Keep the result, and return it as it was kept: what cannot be written down becomes readable text."""
+        """Store the result, and return it as it was stored. A result that cannot be serialized becomes text."""
         try:
             kept = _packed(result)
         except (ValueError, TypeError, RecursionError):
@@ -80,7 +80,7 @@ class Journal(CallBook):
         await self._end(call, CallState.FAILED, words.encode(errors="backslashreplace"))
 
     async def withdraw(self, call: ToolCall) -> None:
-        """It has not started after all: the tool asks before it does anything, or the server was paused just now."""
+        """Take back the start: the tool asked before it did anything, or the server was paused just now."""
         now = self.clock.now()
 
         def work(tx: TurnTx) -> None:
@@ -108,7 +108,7 @@ class Journal(CallBook):
         tx.audit(kind, server, subject, "signoff", found, now, tool=call.tool, text=text)
 
     def _decision(self, tx: TurnTx, key: CallKey) -> ApprovalRequest | None:
-        """The newest request about this call, if it belongs to this turn: an older turn's yes is not ours."""
+        """Return the newest request about this call if it is of this turn. An older turn's approval does not count."""
         request = tx.request_for(key)
         if request is None:
             return None
@@ -122,5 +122,5 @@ def _packed(result: Any) -> bytes:
 
 
 def _is_about(request: ApprovalRequest, record: CallRecord | None) -> bool:
-    """Whether the request asks about the interrupted start itself, and was not used up by that start."""
+    """Whether the request asks about the interrupted start, and was not itself used for that start."""
     return request.kind is RequestKind.MAY_HAVE_RUN and (record is None or record.request != request.id)

@@ -1,8 +1,8 @@
 """A call on its way to a card: its preview, its terms, and the request that people will see.
 
 A tool offers a preview with `metadata={"preview": f}`, where `f(ctx, **arguments)`, sync or async, returns text or a
-`Preview`. Operands are what the call would touch, each with a digest of its state: the gate looks at them again before
-the call runs, and asks again if one of them has changed.
+`Preview`. Operands are the things that the call would touch, each with a digest of its state. The gate compares them
+before the call runs, and asks again if one of them has changed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class CallInfo:
-    """A tool finds this in `ctx.tool_call_metadata`: where the call comes from, and what its preview saw."""
+    """A tool finds this in `ctx.tool_call_metadata`: where the call comes from, and the operands of its preview."""
 
     place: Place
     asker: Actor
@@ -68,13 +68,13 @@ class PendingCall:
     ruling: Ruling
     kind: RequestKind = RequestKind.CALL
     metadata: JsonObject = field(default_factory=dict[str, Any])
-    """The tool's own words from `ApprovalRequired(metadata=...)`."""
+    """The metadata of the tool's `ApprovalRequired(metadata=...)`."""
     preview: str = ""
     edit: Edit | None = None
     """Set if a person had already changed the arguments."""
 
     def request(self, ruling: Ruling, approvers: tuple[str, ...]) -> ApprovalRequest:
-        """The request that people see, on these terms."""
+        """Return the request that people see, with the terms of this ruling."""
         return ApprovalRequest(
             id=secrets.token_hex(8),
             call=self.call,
@@ -93,12 +93,12 @@ class PendingCall:
 
 
 def call_info(ctx: RunContext[Any]) -> CallInfo | None:
-    """None where the tool does not run behind Signoff's gate."""
+    """Return the CallInfo of the running tool; None if it does not run behind Signoff's gate."""
     return ctx.tool_call_metadata if isinstance(ctx.tool_call_metadata, CallInfo) else None
 
 
 async def preview(tool_def: ToolDefinition, ctx: RunContext[Any], args: Mapping[str, Any]) -> Preview:
-    """The tool's own preview; an empty one if it offers none. Its exceptions pass to the caller."""
+    """Return the tool's own preview; an empty one if it offers none. If the preview function raises, so does this."""
     previewer = (tool_def.metadata or {}).get("preview")
     if not callable(previewer):
         return Preview("")

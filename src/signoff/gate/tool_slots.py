@@ -1,8 +1,8 @@
-"""Where tools run: how many are running, how long each may take, when none may start, and in which order they start.
+"""Tool slots: how many tools run, how long each may take, when none may start, and in which order they start.
 
 Calls of one model response start in the order in which they are on the card. They still run concurrently: a call waits
-only until those before it have started, or will not start. A tool with `metadata={"independent": True}` neither waits
-nor is waited for.
+only until each call before it has started or will not start. A tool with `metadata={"independent": True}` does not
+wait, and no other call waits for it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CHECK_SECONDS = 120.0
 
 
 class ToolOverran(Exception):
-    """A tool took longer than it may."""
+    """A tool exceeded its time limit."""
 
 
 @dataclass
@@ -40,7 +40,7 @@ class ToolSlots:
         return self._closing or server in self._paused
 
     async def wait_open(self, server: str) -> None:
-        """Wait while the server is paused. While the process stops, wait for ever: the next start goes on."""
+        """Wait while the server is paused. During shutdown, wait forever: the next process continues the turn."""
         while self.is_shut(server):
             paused = self._paused.get(server)
             await (asyncio.Event() if self._closing or paused is None else paused).wait()
@@ -83,7 +83,7 @@ class ToolSlots:
             raise ToolFailed(f"Nothing was run: {what} took longer than {seconds:g} s.") from error
 
     async def clear(self, seconds: float) -> None:
-        """Let nothing further start, and give running tools this many seconds."""
+        """Let no more tools start, and give running tools this many seconds to finish."""
         self._closing = True
         if self.running:
             self._empty.clear()
@@ -96,7 +96,7 @@ class ToolSlots:
 @dataclass
 class StartOrder:
     _ahead: dict[CallKey, asyncio.Event] = field(default_factory=dict[CallKey, asyncio.Event])
-    """Each validated call that has neither started nor ended, and the event that says so."""
+    """Key of each validated call that other calls may wait for -> the event that is set when it starts or will not."""
 
     def expect(self, key: CallKey) -> None:
         self._ahead[key] = asyncio.Event()
@@ -105,7 +105,7 @@ class StartOrder:
         return key in self._ahead
 
     def passed(self, key: CallKey) -> None:
-        """The call starts now, or will not start."""
+        """Note that the call starts now, or will not start."""
         if event := self._ahead.pop(key, None):
             event.set()
 

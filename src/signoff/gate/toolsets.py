@@ -1,6 +1,6 @@
-"""The two layers around all toolsets: the outer one leads every call to the gate, the inner one checks what comes out.
+"""The two layers around all toolsets: the outer one passes every call to the gate, the inner one checks what runs.
 
-Neither knows the policy. Where they sit in the framework decides whether the gate holds: see docs/decisions/002.
+Neither knows the policy. Their position in the framework is essential for the gate's safety: see docs/decisions/002.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ class Keeper(Protocol):
     """Call id -> fingerprint of the arguments that were let in."""
 
     async def check(self, ctx: RunContext[Any], validate: Callable[..., Any], args: dict[str, Any]) -> None:
-        """Let a tool's own validator look at the arguments. It may ask for approval already here."""
+        """Run a tool's own validator on the arguments. The validator may already ask for approval."""
         ...
 
     def declare(self, tools: Mapping[str, ToolsetTool[Any]]) -> None:
-        """The tools of this step, as their toolsets declare them."""
+        """Note the tools of this step, as their toolsets declare them."""
         ...
 
     async def admit(self, ctx: RunContext[Any], tool_def: ToolDefinition, args: dict[str, Any], run: CallTool) -> Any:
-        """Let one call run, make it wait, or answer in its place."""
+        """Let one call run, defer it, or return a refusal or a stored result in its place."""
         ...
 
 
 @dataclass
 class GatedToolset(WrapperToolset[Any]):
-    """The outer layer: every call goes to the gate, and none is classified away before it gets there."""
+    """The outer layer: every call goes to the gate, and the framework defers none before that."""
 
     gate: Keeper
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        # The framework defers `unapproved` and `external` tools by itself, on arguments that nobody has validated.
+        # The framework would defer `unapproved` and `external` tools by itself, with arguments that are not validated.
         found = await super().get_tools(ctx)
         tools = {name: asking_if_mcp(tool, origin_of(tool)) for name, tool in found.items()}
         self.gate.declare(tools)
@@ -77,7 +77,7 @@ class GatedToolset(WrapperToolset[Any]):
 
 @dataclass
 class Seal(AbstractCapability[Any]):
-    """The inner layer: what reaches a tool is what the gate let in, and no tool is run by the model's provider."""
+    """The inner layer: a tool gets only the arguments that the gate let in, and the model's provider runs no tools."""
 
     gate: Keeper
 
@@ -90,7 +90,7 @@ class Seal(AbstractCapability[Any]):
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        # Here and not at the gate: what another capability adds on the way is seen, too.
+        # Check here and not at the gate, to see also the tools that other capabilities add on the way.
         native = request_context.model_request_parameters.native_tools
         if native and not self.gate.native_allowed:
             names = ", ".join(sorted(tool.kind for tool in native))
@@ -112,5 +112,8 @@ class SealedToolset(WrapperToolset[Any]):
 
 
 def source_of(tool: ToolsetTool[Any]) -> str:
-    """Where a tool comes from, the same after every start: a tool of that name from elsewhere is another tool."""
+    """Return where a tool comes from, as a label that restarts do not change.
+
+    A tool with the same name from elsewhere is another tool.
+    """
     return origin_of(tool).label

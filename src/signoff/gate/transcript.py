@@ -1,4 +1,4 @@
-"""Read the framework's messages: the newest response, its text, and the conversation as plain utterances."""
+"""Reads the framework's messages: the newest response, its text, and the conversation as plain text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from signoff.approvals.policy import Said
 
 
 def response_of(ctx: RunContext[Any]) -> ModelResponse:
-    """The answer of the model whose calls are being run."""
+    """Return the model response whose calls are being run."""
     return next(message for message in reversed(ctx.messages) if isinstance(message, ModelResponse))
 
 
@@ -21,7 +21,7 @@ def text_of(response: ModelResponse) -> str:
 
 
 def said(messages: Sequence[ModelMessage]) -> list[Said]:
-    """The conversation as plain utterances, for predicates."""
+    """Return the conversation as roles and plain text, for predicates."""
     found: list[Said] = []
     for message in messages:
         if isinstance(message, ModelResponse):

@@ -46,7 +46,7 @@ def edited(request: ApprovalRequest) -> str:
 
 
 def told(request: ApprovalRequest) -> str:
-    """The result of a call that was not approved, for the model."""
+    """Return the result that the model reads for a call that was not approved."""
     settlement = request.settlement
     by = settlement.by if settlement else None
     who = by.name if by else "the configuration"
@@ -71,6 +71,6 @@ def failed(call: ToolCall, error: BaseException) -> str:
 
 
 def with_note(result: Any, note: str) -> ToolReturn[Any]:
-    """The model's history keeps the arguments that it sent, so the result says that others were used."""
+    """Add a note to a result: the model's history keeps the arguments that it sent, although others were used."""
     returned = cast(ToolReturn[Any], result) if isinstance(result, ToolReturn) else ToolReturn(return_value=result)
     return replace(returned, return_value={"note": note, "result": returned.return_value})

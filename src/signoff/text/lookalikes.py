@@ -1,7 +1,7 @@
 """Warnings about letters that pass for others: mixed scripts, imitated words, odd letter forms, punycode, direction.
 
-The warnings are trusted text: they repeat ASCII as it is and escape the rest, except in a decoded host name, of which
-they repeat letters and digits. Nothing is changed or refused here. Knows no card and no medium.
+The warnings are trusted text: they repeat ASCII as it is and escape the rest. Only a decoded host name keeps all of its
+letters and digits. Nothing is changed or refused here. Knows nothing of cards or any medium.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import lru_cache
 from signoff.text.confusables import SIGNS, TWINS, imitates
 from signoff.text.visible import char_name, escape, is_hidden, plain
 
-# Written together with Latin letters every day.
+# Scripts that are written together with Latin letters every day.
 _EAST_ASIAN = frozenset({"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC"})
 _WORD = re.compile(r"[^\W_]+")
 _TOKEN = re.compile(r"[^\s\"'<>()\[\]{},;|&=]+")
@@ -29,7 +29,7 @@ _WORD_BUDGET = 48
 
 
 def lookalikes(text: str) -> tuple[str, ...]:
-    """Warnings about the letters of this text; empty for ordinary text of any language."""
+    """Return warnings about the letters of this text; none for ordinary text of any language."""
     warnings = list(_punycode(text))
     if not text.isascii():
         warnings += _mixed_words(text)
@@ -89,7 +89,10 @@ def _mixed_words(text: str) -> Iterable[str]:
 
 
 def _imitations(text: str) -> Iterable[str]:
-    """Words that look like ASCII and are not, in a path or host that has ASCII elsewhere, or as the whole text."""
+    """Warn of words that look like ASCII but are not, in a path or host with other ASCII letters, or as the whole text.
+
+    Also warn of unusual Latin letters in a word with ASCII letters.
+    """
     imitated: dict[str, tuple[str, str]] = {}
     for token in dict.fromkeys(_TOKEN.findall(text)):
         locator = _LOCATOR.search(token) and any(c.isascii() and c.isalpha() for c in token)
@@ -117,7 +120,7 @@ def _odd_forms(text: str) -> Iterable[str]:
 
 
 def _odd_signs(text: str) -> Iterable[str]:
-    """Signs that look like ASCII punctuation, where they touch an ASCII letter or digit, as in a path or host."""
+    """Warn of signs that look like ASCII punctuation and touch an ASCII letter or digit, as in a path or host."""
     for sign in sorted(set(text) & set(SIGNS)):
         if re.search(rf"[A-Za-z0-9]{re.escape(sign)}|{re.escape(sign)}[A-Za-z0-9]", text):
             kind = unicodedata.name(SIGNS[sign]).lower()
@@ -140,7 +143,7 @@ def _non_ascii_words(text: str) -> list[str]:
 
 @lru_cache(maxsize=8192)
 def _script(char: str) -> str | None:
-    """The script of a letter, from its Unicode name; odd forms count as what they stand for."""
+    """Return the script of a letter, from its Unicode name. An odd form has the script of the letter it stands for."""
     base = unicodedata.normalize("NFKC", char)[:1] if char != "\u00b5" else ""
     if not base or unicodedata.category(base)[0] != "L":
         return None
@@ -150,7 +153,7 @@ def _script(char: str) -> str | None:
 
 @lru_cache(maxsize=8192)
 def _is_odd_form(char: str) -> bool:
-    """Fullwidth, mathematical, circled and similar letters and digits that stand for ASCII ones."""
+    """Whether this is a fullwidth, mathematical, circled or similar letter or digit that stands for an ASCII one."""
     if char.isascii() or char in _ORDINARY_FORMS or char in SIGNS or not (char.isalnum() or char.isprintable()):
         return False
     base = unicodedata.normalize("NFKC", char)

@@ -1,8 +1,8 @@
 """Makes hidden characters visible: bidi controls, zero-width characters, odd spaces, control codes, mark floods.
 
-Pure text in, text and findings out. Nothing is lost: every character that is not shown as itself is written as
-`\\u{202E}`, and a backslash that stands before `u{` in the input is written as `\\u{005C}`, so `unescape` gives the
-input back. Knows nothing of cards, arguments or any medium; markup is left to the front end.
+Pure. Nothing is lost: a character that is not shown as itself is written as an escape such as `\\u{202E}`, and a
+backslash before `u{` in the input is written as `\\u{005C}`, so `unescape` restores the input. Knows nothing of cards,
+arguments or any medium; front ends handle markup.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 STACK = 4
-"""Combining marks on one letter that count as ordinary writing; Vietnamese, Hebrew and Thai need fewer."""
+"""Up to this many combining marks on one letter are ordinary writing; Vietnamese, Hebrew and Thai need fewer."""
 
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp", "Me"})
 # Invisible although their category says letter, mark or symbol: fillers, selectors, joiners, blank glyphs.
@@ -44,12 +44,12 @@ _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
 class Visible:
     text: str
     findings: tuple[str, ...] = ()
-    """Trusted text for warnings; no character of the input is in it."""
+    """Trusted text for warnings; it repeats no character of the input."""
 
 
 def visible(text: str) -> Visible:
-    """The text with everything hidden written as an escape; newline and tab stay."""
-    # Distinct characters are few, so classifying them one by one costs nothing, and the text itself is walked in C.
+    """Return the text with every hidden character written as an escape; newline and tab stay."""
+    # A text has few distinct characters, so classifying each of them is cheap. Only C code walks the whole text.
     used = sorted(set(text))
     hidden = [c for c in used if is_hidden(c)]
     marks = [c for c in used if c not in hidden and unicodedata.category(c) == "Mn"]
@@ -66,19 +66,20 @@ def visible(text: str) -> Visible:
 
 
 def one_line(text: str) -> str:
-    """As `visible`, for names and labels: newline and tab are escaped as well."""
+    """Do the same for names and labels: newline and tab are escaped as well."""
     return visible(text).text.translate({9: escape("\t"), 10: escape("\n")})
 
 
 def unescape(shown: str) -> str:
-    """The exact input of `visible` or `one_line`, from what it showed."""
+    """Return the exact input of `visible` or `one_line` from its output."""
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), shown)
 
 
 def plain(text: str, budget: int, *, prose: bool = False) -> str:
-    """An untrusted name inside a trusted line: ASCII letters, digits and `_.:/-` as they are, all else escaped.
+    """Make an untrusted name safe for a trusted line: keep ASCII letters, digits and `_.:/-`, escape all else.
 
-    With `prose`, spaces, commas and parentheses stay too. No markup, line break or quotation can be built from it.
+    With `prose`, spaces, commas, apostrophes and parentheses stay too. The name cannot form markup, a line break or a
+    quotation.
     """
     kept = _PLAIN | set(" ,'()") if prose else _PLAIN
 
@@ -90,7 +91,7 @@ def plain(text: str, budget: int, *, prose: bool = False) -> str:
 
 
 def clip(text: str, budget: int) -> tuple[str, bool]:
-    """One visible line of at most `budget` characters, and whether it had to be cut, which the caller must say."""
+    """Return one visible line of at most `budget` characters, and whether it was cut, which the caller must say."""
     head = longest_head(text, budget, one_line)
     if head == len(text):
         return one_line(text), False
@@ -98,18 +99,18 @@ def clip(text: str, budget: int) -> tuple[str, bool]:
 
 
 def longest_head(text: str, budget: int, show: Callable[[str], str]) -> int:
-    """How many leading characters fit into `budget` once shown. Escapes are never cut in two."""
+    """Return how many leading characters fit into `budget` once shown. Escapes are never cut in two."""
     return _longest(min(len(text), max(budget, 0)), lambda n: len(show(text[:n])) <= budget)
 
 
 def longest_tail(text: str, budget: int, show: Callable[[str], str]) -> int:
-    """How many trailing characters fit into `budget` once shown."""
+    """Return how many trailing characters fit into `budget` once shown."""
     return _longest(min(len(text), max(budget, 0)), lambda n: len(show(text[len(text) - n :])) <= budget)
 
 
 @lru_cache(maxsize=8192)
 def is_hidden(char: str) -> bool:
-    """Whether this character by itself would not be seen, or would change how its neighbours are seen."""
+    """Whether this character is invisible, or changes how its neighbours look."""
     code = ord(char)
     if char in "\n\t" or 0x20 <= code < 0x7F:
         return False
@@ -121,7 +122,7 @@ def escape(char: str) -> str:
 
 
 def char_name(char: str) -> str:
-    """`U+202E RIGHT-TO-LEFT OVERRIDE`, with a word of our own where Unicode gives no name."""
+    """Return a name like `U+202E RIGHT-TO-LEFT OVERRIDE`, with a word of our own if Unicode has no name."""
     code = ord(char)
     name = unicodedata.name(char, "") or _CONTROL_NAMES.get(code) or _OTHER_NAMES[unicodedata.category(char)]
     if name == "UNASSIGNED" and (code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF):
@@ -130,7 +131,7 @@ def char_name(char: str) -> str:
 
 
 def _thin_out(text: str, marks: Iterable[str]) -> tuple[str, int]:
-    """Escape marks without a letter to sit on, and those beyond the ordinary stack."""
+    """Escape combining marks that follow no letter, and those beyond `STACK`. Returns the text and their number."""
     escaped = 0
     table = {ord(mark): escape(mark) for mark in marks}
 

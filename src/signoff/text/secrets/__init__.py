@@ -1,1 +1,1 @@
-"""Find secrets in text and arguments, and mask them."""
+"""Finds secrets in text and arguments, and masks them."""

@@ -1,7 +1,8 @@
-"""What was masked, kept for a while: a call is masked for its card, each row of the record and the event alike.
+"""A cache of masked values: the same call is masked for its card, for each row of the record and for the event.
 
-Kept as bytes, so that a reader who changes what they were given changes nothing for the next one. Nothing is kept as
-it came: a key is a digest. Bounded in entries and in bytes; threads may share it. Knows nothing of secrets or masks.
+Masked values are kept as bytes, so that a caller who changes a result does not change it for the next caller. Unmasked
+values are not kept: each key is a digest. The cache is bounded in entries and in bytes, and threads may share it. It
+knows nothing of secrets or masks.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ T = TypeVar("T")
 ENTRIES = 64
 BYTES = 16_000_000
 LEAST = 2_000
-"""Shorter values are masked about as quickly as they are found."""
+"""Values of fewer bytes are not kept: masking them is about as fast as finding them here."""
 _PLAIN = 2
-"""The format in which equal values are equal bytes."""
+"""The version of marshal's format in which equal values give equal bytes."""
 
 
 class KeptMasks:
@@ -35,15 +36,15 @@ class KeptMasks:
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """The bytes of all kept values."""
         return self._bytes
 
     def once(self, kind: str, value: Any, work: Callable[[], T]) -> T:
-        """What `work` makes of this value, a new copy each time; `kind` tells apart what else is made of it."""
+        """Return the result of `work` for this value, a new copy each time. `kind` tells different work apart."""
         try:
             written = marshal.dumps((kind, value), _PLAIN)
         except ValueError:
-            return work()  # no plain data, so it cannot be told from others
+            return work()  # not plain data, so it has no key
         if len(written) < self._least:
             return work()
         key = hashlib.sha256(written).digest()

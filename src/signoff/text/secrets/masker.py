@@ -1,8 +1,8 @@
-"""Masks secrets in what people see: arguments, texts, files, audit text and logs. The tool gets the real value.
+"""Masks secrets in everything that people see: arguments, texts, files, audit text and logs. Tools get the real value.
 
-A secret is known by the name of its argument, by its shape, or by the operator's patterns. Only runs of letters, digits
-and `_-./+=` are ever masked, so a mask hides no space, separator, quote or substitution. A mask tells the length and a
-keyed digest: equal secrets can be recognised, and none can be guessed without the installation's key.
+A secret is recognised by the name of its argument, by its shape, or by the operator's patterns. Only runs of letters,
+digits and `_-./+=` are ever masked, so a mask hides no space, separator, quote or substitution. A mask shows the length
+and a keyed digest: people can see that two secrets are equal, but cannot guess one without the installation's key.
 Pure, and knows nothing of cards, stores or any medium.
 """
 
@@ -46,32 +46,33 @@ class Masker:
         _ = self._compiled
 
     def mask_text(self, text: str) -> str:
-        """For logs and other text that may have been masked before: masks that are already there stay as they are."""
+        """Mask logs and other text that may have been masked before. Masks in it stay as they are."""
         return self._mask(text, [])
 
     def mask_foreign(self, text: str) -> str:
-        """For text that somebody else wrote: what imitates a mask in it is escaped, so that every mask is ours."""
+        """Mask text that somebody else wrote. Imitated masks in it are escaped, so that every mask is ours."""
         return self._kept.once("text", text, lambda: self._foreign(text))
 
     def mask_args(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A copy to show, of the same structure. Raises ValueError if two names could not be told apart in it."""
+        """Return a masked copy of the same structure. Raises ValueError if two names are the same once masked."""
         shown = self._kept.once("arguments", args, lambda: self._arguments(args))
         if isinstance(shown, str):
             raise ValueError(shown)
         return shown
 
     def mask_digest(self, digest: str) -> str:
-        """For a digest of what is masked: a short secret is found from the digest itself, by trying them all.
+        """Key the digest of masked arguments: a short secret could be found from the plain digest by trying them all.
 
-        No masked run has a blank in it, so nobody can have this computed by giving a digest for a secret.
+        The keyed text has a space in it, and no masked run has one. So nobody can get this value by passing a digest
+        as a secret and reading its mask.
         """
         keyed = hmac.digest(self.key, f"digest {digest}".encode(), "sha256").hex()
         return f"keyed-{keyed}" if digest else ""
 
     def hides(self, args: Mapping[str, Any]) -> bool:
-        """Whether anything of these arguments is not shown as it is: then people who see the card cannot edit them.
+        """Whether any part of these arguments is not shown as it is, so that people cannot edit them from the card.
 
-        Also true of arguments that are masked already, and of those that imitate a mask.
+        Also true for arguments that imitate a mask or are already masked.
         """
         try:
             return self.mask_args(args) != args
@@ -93,7 +94,7 @@ class Masker:
         return self._mask(_IMITATION.sub(lambda _: escape("‹"), text), [])
 
     def _arguments(self, args: Mapping[str, Any]) -> dict[str, Any] | str:
-        """The masked arguments, or the reason why they cannot be masked, which is kept as well."""
+        """Return the masked arguments, or the reason why they cannot be masked. Either result may be cached."""
         try:
             return self._object(args, inherited=None)
         except ValueError as error:
@@ -110,7 +111,7 @@ class Masker:
         return shown
 
     def _value(self, value: Any, secret: str | None) -> Any:
-        """`secret`: the name that makes this a secret, its own or that of an object or list around it."""
+        """Mask one value. `secret`: the name that makes it a secret, its own or that of an object or list around it."""
         if isinstance(value, str):
             text = _IMITATION.sub(lambda _: escape("‹"), value)
             return self._mask(text, value_spans(text, phrase=expects_words(secret)) if secret else [])
@@ -123,7 +124,7 @@ class Masker:
         return value
 
     def _mask(self, text: str, more: Iterable[Span]) -> str:
-        """Again until nothing is left: a token that was glued to a secret is seen once the secret is a mask."""
+        """Mask again until nothing changes: a token next to a secret may be found only once the secret is a mask."""
         for _ in range(_PASSES):
             before, text = text, self._mask_once(text, more)
             if text == before:
@@ -161,9 +162,9 @@ class Masker:
 
 
 class MaskingFilter(logging.Filter):
-    """Masks each record as a whole: message with its arguments, traceback and stack. Belongs on handlers.
+    """Masks each log record as a whole: message with arguments, traceback and stack. Put it on handlers, not loggers.
 
-    A filter on a logger sees only what is logged through that logger; on a handler it sees everything.
+    A filter on a logger sees only records of that logger; on a handler it sees all records.
     """
 
     def __init__(self, masker: Masker) -> None:
@@ -178,7 +179,7 @@ class MaskingFilter(logging.Filter):
         record.msg, record.args = self._masker.mask_text(message), None
         if record.exc_info and not record.exc_text:
             record.exc_text = logging.Formatter().formatException(record.exc_info)
-        # The exception itself would be rendered anew, unmasked, by a formatter that keeps no text.
+        # A formatter that ignores `exc_text` would render the exception again, unmasked.
         record.exc_info = None
         if record.exc_text:
             record.exc_text = self._masker.mask_text(record.exc_text)
@@ -192,7 +193,7 @@ def count_masks(texts: Iterable[str]) -> int:
 
 
 def _merged(text: str, spans: Iterable[Span], kept: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The runs to mask, in order and apart: joined where spans overlap, without what is a mask already."""
+    """Return the runs to mask, in order: overlapping ones are joined, and existing masks are left out."""
     runs: list[tuple[int, int]] = []
     for span in spans:
         for run in RUN.finditer(text, span.start, span.end):

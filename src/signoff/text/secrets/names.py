@@ -1,6 +1,6 @@
-"""Which names say that their value is a secret: `db_password`, `apiToken`, `X-Api-Key`, but not `tokens_used`.
+"""Recognises names whose value is a secret: `db_password`, `apiToken`, `X-Api-Key`, but not `tokens_used`.
 
-Names are compared word by word, so `monkey` is no key. Data and one lookup; knows nothing of values, texts or cards.
+Names are compared word by word, so `monkey` does not count as a key. Knows nothing of values, texts or cards.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ DEFAULT = (
     *("seed phrase", "recovery phrase", "recovery code", "recovery codes", "backup codes", "connection string"),
     *("db pass", "user pass", "smtp pass", "mail pass", "root pass", "admin pass", "redis pass", "mysql pass"),
 )
-"""Each is one word or a row of words, as they follow one another in a name."""
+"""Each entry is one word, or several words that follow one another in a name."""
 
 PHRASES = frozenset({"passphrase", "mnemonic", "phrase"})
 """Names whose value is expected to be several words."""
 
-# Written together with whatever stands before, as in PGPASSWORD or accesstoken.
+# Endings that count even if they are joined to the word before, as in PGPASSWORD or accesstoken.
 _TAILS = ("password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "secretkey", "privatekey")
-# Too common to say anything unless the name ends with them: `session` does, `session_timeout` does not.
+# Words that are too common to count unless the name ends with them: `session` does, `session_timeout` does not.
 _LAST_ONLY = frozenset({"session", "pin", "otp", "cookie", "cookies", "tokens"})
-# Behind a secret's name these make it a name for something about the secret, which people want to read.
+# After a secret's name, these words name a property of the secret, which people want to read: `password_length`.
 _ABOUT = word_set(
     "policy policies type types kind count counts used usage limit limits length len size min max name names file "
     "files filename path paths dir url uri endpoint host hostname server port domain region scheme user username "
@@ -52,13 +52,13 @@ Words = tuple[str, ...]
 
 
 def words_of(name: str) -> Words:
-    """`X-Api-Key`, `apiKey` and `API_KEY` alike; of a very long name, its end."""
+    """Split a name into words, the same for `Api-Key`, `apiKey` and `API_KEY`. Only the end of a long name is read."""
     return tuple(word.lower() for word in _WORD.findall(name[-_LONGEST:]))
 
 
 @lru_cache(maxsize=8192)
 def says_secret(name: str, known: frozenset[Words]) -> bool:
-    """Whether a value of this name is to be masked."""
+    """Whether a value with this name must be masked."""
     words = words_of(name)
     for start in range(len(words)):
         for length in (1, 2, 3):
@@ -78,13 +78,13 @@ def says_secret(name: str, known: frozenset[Words]) -> bool:
 
 
 def is_about(name: str) -> bool:
-    """Whether this names something beside a secret, such as `username` among credentials."""
+    """Whether this names something that goes with a secret, such as `username` among credentials."""
     words = words_of(name)
     return bool(words) and words[-1] in _ABOUT
 
 
 def is_plural(name: str) -> bool:
-    """A number under such a name is a count."""
+    """Whether the name is plural, so that a number with this name is a count."""
     return bool(words := words_of(name)) and words[-1].endswith("s")
 
 

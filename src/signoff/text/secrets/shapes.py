@@ -1,8 +1,8 @@
-"""Where secrets stand in a text: known token shapes, credentials in addresses, and values beside a name that says so.
+"""Finds secrets in a text: known token shapes, credentials in addresses, and values beside a secret's name.
 
-Gives spans and nothing else: what of a span is masked, and how, is the masker's affair. Every expression starts at a
-fixed mark and never goes back over what it has read, so that no text, however long, makes it slow. What must not stand
-before the mark is looked at behind it: the search then leaps from mark to mark.
+It only returns spans. The masker decides which parts of a span to mask, and how. Every expression starts at a fixed
+mark and does not reread text, so that no text, however long, makes it slow. Conditions on the text before the mark are
+lookbehinds after the mark, so that the search can jump from mark to mark.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Span(NamedTuple):
     start: int
     end: int
     named: bool = False
-    """Found by its name only, so that it may be anything: what reads as a command or a path in it stays visible."""
+    """Whether only a name says that this is a secret. It may be anything, so commands and paths in it stay visible."""
 
 
 _WITHIN = (
@@ -40,18 +40,18 @@ _PAIR = re.compile(_NAME + r"[\"'\\\]]{0,4}[ \t]{0,8}(?:=>|:=|==|=|:(?!//))[ \t]
 _FLAG = re.compile(r"-(?<!\S-)-?([A-Za-z][A-Za-z0-9_.-]*+)[ \t]{1,8}(?!-)")
 _LINE = re.compile(r"(?m)^[ \t]*+(?:export[ \t]++)?([A-Za-z0-9_.-]++)[ \t]{0,8}[=:][ \t]{0,8}([^\s\"'`‹]++)[ \t]*+$")
 _SCHEME = r"(?:(?i:bearer|basic|token|digest|bot|apikey|negotiate)[ \t]{1,8})?+"
-# In quotes a value goes on to the closing one; without, it ends where a shell or an address would end it.
+# A value in quotes ends at a quote, space or backslash; without quotes, also where a shell or an address would end it.
 _QUOTED = re.compile(r"\\{0,3}[\"'`]" + _SCHEME + r"([^\s\"'`\\‹]++)")
 _BARE = re.compile(_SCHEME + r"([^\s\"'`\\‹;|&<>(){}$,\[\]#?]++)")
 
 
 def token_spans(text: str) -> Iterator[Span]:
-    """What is a secret by its own shape, or by the place it has in an address or a header."""
+    """Yield secrets that are known by their own shape, or by their place in an address or a header."""
     yield from (Span(*place) for place in token_places(text))
     for pattern in _WITHIN:
         yield from (Span(*match.span(1)) for match in pattern.finditer(text))
     for block in _PEM.finditer(text):
-        # Only what is base64 by its length or its place: a script after a false BEGIN line stays visible.
+        # Take only text that is base64 by its length or its place: a script after a fake BEGIN line stays visible.
         begin, end = block.span(1)
         yield from (Span(*line.span()) for line in _PEM_LINE.finditer(text, begin, end))
         tail = max(begin, end - 84)
@@ -60,7 +60,7 @@ def token_spans(text: str) -> Iterator[Span]:
 
 
 def named_spans(text: str, secret: Callable[[str], bool]) -> Iterator[Span]:
-    """Values that stand beside a secret's name: `DB_PASSWORD=...`, `"token": "..."`, `--api-key ...`."""
+    """Yield the values beside a secret's name: `DB_PASSWORD=...`, `"token": "..."`, `--api-key ...`."""
     judged: dict[str, bool] = {}
     for pattern in (_PAIR, _FLAG):
         covered = 0
@@ -69,13 +69,13 @@ def named_spans(text: str, secret: Callable[[str], bool]) -> Iterator[Span]:
             told = judged.get(name)
             if told is None:
                 told = judged[name] = secret(name)
-            # What stands inside a value belongs to it; looking again from there would read a long one over and over.
+            # A name inside a value is part of that value. Starting again there would reread a long value many times.
             if not told or match.end() < covered:
                 continue
             if value := _QUOTED.match(text, match.end()) or _BARE.match(text, match.end()):
                 covered = value.end()
                 yield Span(*value.span(1), named=True)
-    # A line of nothing else, as in an .env file: its value may have signs that would end it in a command.
+    # On a line of its own, as in an .env file, a value may contain signs that would end it in a command.
     for match in _LINE.finditer(text):
         if secret(match[1]):
             yield Span(*match.span(2), named=True)

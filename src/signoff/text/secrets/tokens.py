@@ -1,7 +1,7 @@
-"""Tokens that are known by their shape alone: what each kind begins with, and what follows.
+"""Finds tokens by their shape alone: each kind has known beginnings, and an expression for the rest.
 
-A list and one look through a text. Beginnings are rare, and finding one is ten times as quick as trying every shape at
-every character: a long text without any is not looked through. Knows nothing of names, masks or cards.
+Beginnings are rare, and searching for them is ten times as fast as trying every shape at every character. So a long
+text is searched for tokens only if it contains a beginning. Knows nothing of names, masks or cards.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 Kinds = tuple[tuple[str, str], ...]
 
 _SHORT = 100
-"""A shorter text is looked through at once: there are many of them, and looking twice would cost more."""
+"""Shorter texts are searched for tokens directly: there are many of them, and searching twice would cost more."""
 
 _KINDS: Kinds = (
-    ("sk-", r"(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{16,}+"),  # OpenAI, Anthropic and their likes
+    ("sk-", r"(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{16,}+"),  # OpenAI, Anthropic and similar
     ("xai- gsk- pplx- r8- hf- npm- dckr_pat- figd- lin_api-", r"[A-Za-z0-9_-]{24,}+"),
     ("xai_ gsk_ pplx_ r8_ hf_ npm_ dckr_pat_ figd_ lin_api_", r"[A-Za-z0-9_-]{24,}+"),
     ("ghp_ gho_ ghu_ ghs_ ghr_", r"[A-Za-z0-9]{20,}+"),
@@ -34,12 +34,12 @@ _KINDS: Kinds = (
     ("hvs. hvb.", r"[A-Za-z0-9_-]{20,}+"),
     ("AGE-SECRET-KEY-1", r"[A-Z0-9]{40,}+"),
 )
-# Not inside a longer row of letters, digits, `_` and `-` either.
+# No token may follow a letter or digit. Tokens of these kinds may not follow `_` or `-` either.
 _APART: Kinds = (
     ("eyJ", r"[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]++)*+"),  # JSON web tokens
     ("SG.", r"[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+"),
 )
-# With nothing fixed to begin with, but with a part that no such token is without.
+# Kinds without a fixed beginning: (a part that every such token has, the whole token).
 _OTHERS: Kinds = (
     (  # Discord bots
         r"\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27}",
@@ -53,7 +53,7 @@ _OTHERS: Kinds = (
 
 
 def token_places(text: str) -> Iterator[tuple[int, int]]:
-    """Where such tokens stand."""
+    """Yield the start and end of each token in the text."""
     if len(text) < _SHORT or any(sign.search(text) for sign in _SIGNS):
         yield from (match.span() for match in _TOKENS.finditer(text))
 
@@ -64,7 +64,7 @@ def _expressions(kinds: Kinds) -> Iterator[str]:
 
 
 def _signs(kinds: Kinds) -> Iterator[re.Pattern[str]]:
-    """One for each last character of a beginning: looking for a character is the quickest search that there is."""
+    """Yield one expression for each last character of a beginning: searching for a single character is fastest."""
     by_last: dict[str, list[str]] = {}
     for beginnings, _ in kinds:
         for beginning in beginnings.split():
@@ -80,7 +80,7 @@ def _one_of(expressions: Iterable[str]) -> str:
 _TOKENS = re.compile(
     r"(?<![A-Za-z0-9])"
     + _one_of([*_expressions(_KINDS), *(shape for _, shape in _OTHERS)])
-    + r"[A-Za-z0-9_-]*+"  # glued to it: perhaps the rest of another, whose beginning it took
+    + r"[A-Za-z0-9_-]*+"  # text joined to it: perhaps the rest of another token, whose beginning this one took
     + r"|(?<![A-Za-z0-9_-])"
     + _one_of(_expressions(_APART))
 )

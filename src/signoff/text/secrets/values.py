@@ -1,8 +1,8 @@
-"""The parts of a value that may be masked where only its name says that it is secret.
+"""Finds the parts of a value that may be masked if only its name says that it is a secret.
 
 A name is no proof: the model chooses the arguments and may call a command a password. So in a value of several words
 only the first one and long mixes of letters and digits are masked. A command's name, an option and a path stay visible.
-Pure; knows neither how a mask looks nor cards.
+Pure; knows nothing of masks or cards.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from signoff.text.secrets.names import word_set
 from signoff.text.secrets.shapes import Span
 
 RUN = re.compile(r"[A-Za-z0-9_\-./+=]+")
-"""All that can ever be masked is in such a run."""
+"""Only text in such a run can ever be masked."""
 
-# Not complete, and need not be: it is the second defence, behind leaving all but the first word visible.
+# This list need not be complete: it is the second defence. The first is that all but the first word stay visible.
 _COMMANDS = word_set(
     "sh bash zsh dash ksh fish csh tcsh cmd cmd.exe powershell pwsh busybox env eval exec source command builtin nohup "
     "xargs time watch sudo su doas runas rm rmdir unlink shred dd mkfs wipefs fdisk parted mv cp ln tar zip unzip gzip "
@@ -40,10 +40,10 @@ _VERSION = re.compile(r"[0-9.]+\Z")
 
 
 def value_spans(text: str, *, phrase: bool = False) -> Iterator[Span]:
-    """The parts of a secret value that may be masked. `phrase`: its name says that it is made of words."""
+    """Yield the parts of a secret value that may be masked. `phrase`: its name says that it consists of words."""
     begin = 0
     if match := _SCHEME.match(text) or _ADDRESS.match(text):
-        # How it is used and where it goes stay visible; a password inside the address is found by its shape.
+        # The scheme or the address stays visible; a password inside the address is found by its shape.
         begin = match.end()
     if not _SPLITS.search(text, begin) or (phrase and text.replace(" ", "").isalnum()):
         yield Span(begin, len(text), named=True)
@@ -56,7 +56,7 @@ def value_spans(text: str, *, phrase: bool = False) -> Iterator[Span]:
 
 @lru_cache(maxsize=8192)
 def reads_as_command(run: str) -> bool:
-    """A command's name, an option or a path of ordinary file names: shown, even where a secret is expected."""
+    """Whether this is a command's name, an option or an ordinary path: these are shown even if a secret is expected."""
     base = run.rsplit("/", 1)[-1].lower()
     if base in _COMMANDS or _VERSION.sub("", base) in _COMMANDS or _OPTION.fullmatch(run):
         return True
