@@ -1,4 +1,4 @@
-"""What asks: rules before declarations, deny over ask over allow, on arguments with defaults filled in."""
+"""Which calls ask: rules before declarations, deny over ask over allow, on arguments with defaults filled in."""
 
 from __future__ import annotations
 

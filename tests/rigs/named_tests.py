@@ -100,7 +100,7 @@ def _parts(at: Module, function: Function, root: Path, seen: set[tuple[Path, str
 
 @cache
 def _places(file: Path, root: Path) -> list[Module]:
-    """Return the modules where pytest looks for a fixture: the file, then every conftest.py above it."""
+    """Where pytest looks for a fixture: the file, then every conftest.py above it."""
     above = [folder / "conftest.py" for folder in file.parents if folder == root or root in folder.parents]
     return [module(file), *(module(path) for path in above if path.is_file() and path != file)]
 

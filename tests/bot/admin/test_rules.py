@@ -19,7 +19,7 @@ from tests.rigs.bot import until
 # ruff: noqa: F811 - a fixture is asked for by its name
 
 ANSWERING = ("CommandTree-invoker", "discord.py: on_interaction")
-"""The names of discord.py's tasks that respond to a command and to a press."""
+"""How the library names the tasks in which a command and a press are answered."""
 COMMANDS: dict[str, dict[str, Any]] = {
     "protect": {"tool": "delete_file"},
     "unprotect": {"rule": "abc123"},
@@ -35,7 +35,7 @@ COMMANDS: dict[str, dict[str, Any]] = {
 }
 
 
-# Who may use it
+# Who may
 
 
 @pytest.mark.parametrize("command", COMMANDS)
