@@ -1,4 +1,4 @@
-"""Shared by tests of several packages: a real store in a file, a clock that a test sets, and short builders."""
+"""Helpers for tests of several packages: a real store in a file, a clock that a test sets, and short builders."""
 
 from __future__ import annotations
 

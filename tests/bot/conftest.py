@@ -43,7 +43,7 @@ async def rig(idle: Rig) -> AsyncIterator[Rig]:
 
 @pytest.fixture
 async def full(idle: Rig) -> AsyncIterator[Rig]:
-    """A rig whose cards offer everything: arguments can be edited, and decisions remembered without an end."""
+    """A rig whose cards offer everything: arguments can be edited, and decisions remembered up to "always"."""
     idle.reviser = EchoReviser()
     idle.desk.grants = GrantTerms(Remember.ALWAYS)
     idle.offers = Offers(grants=idle.desk.grants)

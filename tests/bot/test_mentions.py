@@ -17,7 +17,7 @@ from tests.rigs.bot_fakes import RecordingDriver
 from tests.rigs.discord_markdown import MARKUP, live, shown
 
 QUIET = 0.3
-"""Seconds in which the bot would have reacted."""
+"""Seconds to wait; the bot would have reacted by then."""
 
 
 async def test_a_mention_in_a_channel_opens_a_thread_after_the_turn_is_stored(rig: Rig, max_: Person) -> None:
@@ -199,7 +199,7 @@ async def test_a_name_in_what_is_said_about_a_mention_has_no_effect(rig: Rig, ma
 
 
 async def test_a_mention_without_a_thread_or_another_place_is_let_go_all_the_same(idle: Rig, max_: Person) -> None:
-    """Otherwise it would use up one of the person's places in the queue until the next start."""
+    """Otherwise it would use up one of the turns that a person may have at once, until the next start."""
 
     class Immovable(RecordingDriver):
         async def relocate(self, turn_id: str, place: Place) -> None:

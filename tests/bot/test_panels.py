@@ -189,7 +189,7 @@ async def test_in_a_direct_message_panels_work_too(full: Rig, max_: Person) -> N
 
 @pytest.mark.parametrize("text", ["x" * 3000, "`" * 2000])
 async def test_what_a_panel_cannot_quote_whole_is_not_remembered(full: Rig, ada: Person, text: str) -> None:
-    """Attack 7: the panel has its own accept, so it must show what that covers, even if the card could show it."""
+    """Attack 7: the panel has its own accept, so it must itself show what that covers, even if the card can."""
     request = make_request({"script": text})
     batch, card = await show(full, make_batch(await full.place(), await full.asker(), request))
     answer = await ada.click(card, f"signoff:remember:{request.id}:0:0", forged=True)

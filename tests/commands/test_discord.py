@@ -1,4 +1,4 @@
-"""Serving until told to stop: leaving does not wait for discord.py, and an error that stops the service is raised."""
+"""The bot serves until told to stop: it does not wait for discord.py to leave, and it raises errors that stop it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by browser tests: one Chromium for all tests of a worker, a profile for each test, a started sandbox."""
+"""Fixtures for browser tests: one Chromium for all tests of a worker, a profile for each test, a started sandbox."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ PEOPLE = """
 remember = "always"
 approvers = ["manage_server", "role:{approvers}"]
 """
-"""Admins and approvers decide, and decisions may be remembered without an end."""
+"""Admins and approvers decide, and decisions may be remembered with the scope "always"."""
 
 
 @asynccontextmanager

@@ -22,7 +22,7 @@ def calls(*wanted: tuple[str, dict[str, Any] | str], ids: Sequence[str] | None =
 
 @dataclass
 class Script:
-    """Gives its responses in order and repeats the last one. Stores the messages that the model was shown."""
+    """Gives its responses in order and repeats the last one. Stores the messages of each model request."""
 
     answers: list[Answer]
     asked: list[list[ModelMessage]] = field(default_factory=list[list[ModelMessage]])

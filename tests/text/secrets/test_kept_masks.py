@@ -1,4 +1,4 @@
-"""Masking the same value again uses the kept mask, and only the time shows it."""
+"""A value that was masked before gets its kept mask, and only the time shows the difference."""
 
 from __future__ import annotations
 
