@@ -1,4 +1,4 @@
-"""The bot serves until told to stop: it does not wait for discord.py to leave, and it raises errors that stop it."""
+"""The bot serves until told to stop, leaves without waiting for discord.py, and raises the error that stopped it."""
 
 from __future__ import annotations
 

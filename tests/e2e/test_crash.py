@@ -87,7 +87,7 @@ def is_reply(message: SeenMessage) -> bool:
 
 
 async def check_the_end(live: CrashingRig, asked: SeenMessage, cards: int) -> SeenMessage:
-    """Check for one thread, one reply and closed cards; return the reply."""
+    """Check for one thread, one reply, closed cards and a finished turn; return the reply."""
     messages = await live.people["Ada"].messages(asked.id)
     replies = [m for m in messages if is_reply(m)]
     assert len(replies) == 1, [m.text for m in messages]

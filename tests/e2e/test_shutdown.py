@@ -18,7 +18,7 @@ from tests.rigs.live_bot import PATIENCE, Rig, rig
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 AT_MOST = 20.0
-"""The bot promises to end this many seconds after SIGTERM, whatever is in progress."""
+"""The bot promises to end within this many seconds after SIGTERM, whatever is in progress."""
 NOISE = 15.0
 """Seconds that a busy machine may add. The limit still catches a lost signal, or waiting for a call of a minute."""
 
