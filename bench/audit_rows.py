@@ -1,6 +1,6 @@
-"""What the record costs: a row inside a commit, the anchor beside it, a page by each filter, and a whole verification.
+"""Measures the audit record: a row inside a commit, the anchor, a page by each filter, and a whole verification.
 
-Commits with and without the anchor are measured alternately, so that whatever else the machine does falls on both.
+Commits with and without the anchor alternate, so that other load on the machine affects both.
 """
 
 from __future__ import annotations

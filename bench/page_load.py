@@ -1,8 +1,8 @@
-"""How fast the sandbox's page shows a busy thread, beside a nearly empty one in the same run.
+"""Measures how fast the sandbox's page shows a busy thread, compared with a nearly empty one in the same run.
 
-Two hundred messages and fifty open cards against one message and one card: the time until everything is painted, from
-a press on the last card until it has changed, and the longest frame while scrolling to the top. Both threads are
-measured alternately, so that whatever else the machine does falls on both.
+The busy thread has two hundred messages and fifty open cards, the other one message and one card. The measures are the
+time until everything is painted, the time from a press on the last card until it has changed, and the longest frame
+while scrolling to the top. The two threads alternate, so that other load on the machine affects both.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MEASURES = ("painted", "click", "longest frame")
 
 
 async def look(browser: Browser, server: SandboxServer, thread: int, messages: int) -> dict[str, float]:
-    """One load in a fresh profile: milliseconds by measure."""
+    """Load the page once in a fresh profile; return measure -> milliseconds."""
     async with opened(browser, server.page_url) as page:
         await page.goto(f"{server.url}/#as=Ada&at={thread}")
         await page.reload()
@@ -51,7 +51,7 @@ async def measure(browser: Browser, runs: int) -> dict[str, list[dict[str, float
 
 
 async def reopen(sandbox: SandboxClient, bot: FixtureBot, thread: int) -> None:
-    """The last card as it was before the press, so that every round finds the same thread."""
+    """Restore the last card to its state before the press, so that every round starts from the same thread."""
     seen = (await (await sandbox.person("Ada")).messages(thread, limit=400))[-1]
     number = int(seen.text.partition("tool_")[2].partition("`")[0])
     place = bot.get_partial_messageable(thread, guild_id=await sandbox.guild_id())

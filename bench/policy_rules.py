@@ -1,4 +1,4 @@
-"""How long the policy takes with many rules, beside an empty one: both sides in one run, medians and spread.
+"""Measures how long the policy takes with many rules, compared with an empty one in the same run: medians and spread.
 
 Run it with `make bench`, or alone: `python bench/policy_rules.py`.
 """
@@ -20,7 +20,7 @@ ROUNDS = 200
 
 
 def rules(count: int, tool: str) -> tuple[Rule, ...]:
-    """Rules with a pattern of their own each; every tenth matches the call."""
+    """Return rules with different patterns; every tenth matches the call."""
     return tuple(
         Rule(
             tool.format(n=n),

@@ -1,4 +1,4 @@
-"""What tests of several packages share: a real store in a file, a clock that is set by hand, and short builders."""
+"""Helpers for tests of several packages: a real store in a file, a clock that a test sets, and short builders."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ADA = Actor("100000000000000001", "Ada", SERVER, manages_server=True)
 MAX = Actor("100000000000000002", "Max", SERVER)
 OLGA = Actor("100000000000000003", "Olga", SERVER, roles=frozenset({"800000000000000001"}))
 
-# Properties are tried with a few examples in `make fast`, with more in `make test` and with many in `make soak`.
+# Properties run with a few examples in `make fast`, with more in `make test` and with many in `make soak`.
 settings.register_profile("fast", max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("soak", max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
@@ -43,7 +43,7 @@ _numbers = itertools.count(1)
 
 @dataclass
 class HandClock:
-    """Time as a parameter."""
+    """A clock that a test sets."""
 
     at: float = 1_000_000.0
 
@@ -58,7 +58,7 @@ def clock() -> HandClock:
 
 @pytest.fixture(scope="session")
 def new_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database as `Store.open` makes it, to copy: opening a copy takes a quarter of the time."""
+    """Make one database with `Store.open` to copy from: opening a copy takes a quarter of the time."""
 
     async def make(path: Path) -> Path:
         async with await Store.open(f"sqlite:///{path}"):
@@ -106,7 +106,7 @@ def pytest_runtest_teardown() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what drives the real bot or a browser as slow, and put the files with slow tests first.
+    """Mark tests that use the real bot or a browser as slow, and put the files with slow tests first.
 
     A long file at the end would leave the workers idle.
     """
@@ -124,6 +124,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Let the garbage collector skip the modules that stay until the end; it would visit them again and again."""
+    """Let the garbage collector skip the imported modules: they stay until the end, and it would visit them often."""
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""docs/architecture.md is a true map: every file is on it, and so is every file that a mention or a click touches."""
+"""docs/architecture.md lists every file, and so every file that a mention or a click touches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGE = read("docs/architecture.md")
 SOURCE = ROOT / "src" / "signoff"
 FILES = sorted(file.relative_to(SOURCE).as_posix() for file in SOURCE.rglob("*.py") if file.name != "__init__.py")
 FEWER_THAN = 74
-"""Files that a mention and a click each touched before the code got its present layout."""
+"""The number of files that a mention and a click each touched before the code got its present layout."""
 
 Report: TypeAlias = dict[str, dict[str, dict[str, int]]]
 """Phase -> file -> function -> number of calls."""
@@ -25,7 +25,7 @@ Report: TypeAlias = dict[str, dict[str, dict[str, int]]]
 
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory: pytest.TempPathFactory) -> Report:
-    """The real bot in the tracer's process, against the sandbox: a mention up to its card, a click up to the reply."""
+    """Trace the real bot against the sandbox: a mention up to its card, and a click up to the reply."""
     command = [sys.executable, ROOT / "tools" / "trace.py", "--json"]
     done = subprocess.run(command, cwd=tmp_path_factory.mktemp("trace"), capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stderr
@@ -46,7 +46,7 @@ def test_every_file_that_is_touched_is_on_the_page(traced: Report, phase: str) -
 
 @pytest.mark.slow
 def test_the_trace_follows_the_whole_way(traced: Report) -> None:
-    """From Discord's event to the card, and from the click to the tool."""
+    """It goes from Discord's event to the card, and from the click to the tool."""
     mention, click = traced["mention"], traced["click"]
     assert {"bot/client.py", "turns/driver.py", "gate/gate.py", "approvals/desk.py", "bot/card_view.py"} <= set(mention)
     assert {"bot/buttons.py", "approvals/votes.py", "gate/gate.py", "agent/tools/harmless.py"} <= set(click)
@@ -64,7 +64,7 @@ def test_the_page_names_no_file_that_does_not_exist() -> None:
 
 
 def test_the_page_has_the_layers_of_the_import_rules() -> None:
-    """Row by row, as in pyproject.toml."""
+    """They are compared row by row with pyproject.toml."""
     layers = re.search(r"^layers = \[\n(.*?)^\]", read("pyproject.toml"), re.MULTILINE | re.DOTALL)
     assert layers
     wanted = [row.split(" | ") for row in re.findall(r'"([^"]+)"', layers[1])]

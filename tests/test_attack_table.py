@@ -1,6 +1,6 @@
-"""Which tests prove which row of the attack table. A test that is renamed or lost fails here; numbers are the table's.
+"""The tests that prove each row of the attack table. A renamed or missing test fails here; the numbers are the table's.
 
-For each row at least one of its tests was seen to fail with the defence taken out.
+For each row, at least one of its tests was seen to fail without the defence.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What signoff.toml says about deciding reaches the desk that decides."""
+"""The approval settings of signoff.toml reach the desk."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ grant_uses = 7
 
 @pytest.fixture(autouse=True)
 def the_log_as_before() -> Iterator[None]:
-    """Building the parts masks the log from then on, and that of all later tests would be."""
+    """Remove the log's masking after each test: building the parts adds it for the rest of the process."""
     before = {handler: list(handler.filters) for handler in logging.getLogger().handlers}
     yield
     for handler, filters in before.items():

@@ -1,4 +1,4 @@
-"""The docs are complete and true: every setting, key, command and option is there. No file says anything private."""
+"""The docs are complete and true: they have every setting, key, command and option. No file says anything private."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ENTRY: Any = typer.main.get_group(commands)
 
 
 def command_options(group: Any = ENTRY, before: str = "") -> Iterator[tuple[str, str]]:
-    """(command, option) for everything that can be typed after the program's name; an empty option is the command."""
+    """Yield (command, option) for all that can be typed after the program's name; an empty option is the command."""
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
             yield from command_options(command, f"{before}{name} ")
@@ -45,8 +45,8 @@ COMMANDS = sorted(command_options())
 
 
 def slash_options() -> Iterator[tuple[str, str]]:
-    """(command, option) for everything that can be typed after /signoff; an empty option is the command itself."""
-    nobody = cast(Administration, None)  # nothing is ordered here
+    """Yield (command, option) for everything that can be typed after /signoff; an empty option is the command."""
+    nobody = cast(Administration, None)  # nothing is called on it here
     group = signoff_group(nobody, Record(nobody), lambda args: args, lambda: 0.0, Access())
     for command in group.walk_commands():
         yield command.name, ""
@@ -65,7 +65,7 @@ PRIVATE = {
 
 
 def tables() -> Iterator[tuple[str, str]]:
-    """(table, key) for everything that signoff.toml may hold."""
+    """Yield (table, key) for everything that signoff.toml may hold."""
     for table, field in Config.model_fields.items():
         kinds = [field.annotation, *get_args(field.annotation)]
         model = next(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel))
@@ -77,7 +77,7 @@ KEYS = sorted(tables())
 
 
 def committed() -> list[str]:
-    """What is or will be committed; without git, as in an archive, there is nothing to look at."""
+    """List the files that are or will be committed; without git, as in an archive, the list is empty."""
     listing = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True
     )
@@ -108,7 +108,7 @@ def test_every_key_of_the_config_is_documented(table: str, key: str) -> None:
 
 
 def test_the_example_of_the_config_has_every_key_in_its_own_table() -> None:
-    """The check above takes a key of another table, too; this one reads the example as TOML."""
+    """The check above also accepts a key of another table; this one reads the example as TOML."""
     (example,) = examples(CONFIGURATION, "toml")
     config = parse_config(example.replace("# import", "import"), CONFIGURATION)
     shown = {
@@ -151,7 +151,7 @@ def test_every_command_and_option_is_documented(name: str, option: str) -> None:
 
 
 def typed_commands() -> Iterator[tuple[str, str]]:
-    """(page, words) for each command of the program that a page tells people to type."""
+    """Yield (page, words) for each command of the program that a page tells people to type."""
     for page in (*REFERENCE, "README.md", "CONTRIBUTING.md"):
         for words in re.findall(rf"{re.escape(PROGRAM)}((?: [\w./:-]+)*)", read(page)):
             yield page, words.strip()
@@ -224,7 +224,7 @@ def test_every_link_of_a_page_into_the_repository_leads_somewhere(page: str) -> 
 
 
 def headings(file: Path) -> set[str]:
-    """The anchors that a page of Markdown has on GitHub."""
+    """Return the anchors that a page of Markdown has on GitHub."""
     lines = re.findall(r"^#+ (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", line).strip().lower().replace(" ", "-") for line in lines}
 

@@ -1,4 +1,4 @@
-"""The fast set starts no process: a test that is not marked `slow` is refused one, and fails even if it hides that."""
+"""The fast set starts no process: a test without the mark `slow` that tries to fails, even if it hides the error."""
 
 from __future__ import annotations
 

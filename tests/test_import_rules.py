@@ -34,7 +34,7 @@ ALLOWED = {"signoff/bot/allowed.py": "discord", "signoff/gate/allowed.py": "pyda
 
 
 def lint(folder: Path, files: dict[str, str]) -> tuple[int, str]:
-    """The exit code and the output of `lint-imports` on a copy of the source with these files added."""
+    """Run `lint-imports` on a copy of the source with these files added; return the exit code and the output."""
     shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
     shutil.copy(ROOT / "pyproject.toml", folder)
     for name, imported in files.items():

@@ -1,4 +1,4 @@
-"""The check behind the parity and attack tables: every way to leave a named test out is noticed."""
+"""The check behind the parity and attack tables notices every way to skip a named test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of docs/parity.md: every promised behaviour is in it, and every test that it names exists and runs."""
+"""The table of docs/parity.md: it has every promised behaviour, and every test that it names exists and runs."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ REQUIRED = {
     *(f"B{n}" for n in (*range(2, 14), 16)),
 }
 NOT_YET = {"L4"}
-"""What is still to come: the table says so, and what holds meanwhile."""
+"""The behaviours that are still to come. The table says so, and says what holds meanwhile."""
 
 
 def rows() -> dict[str, str]:
-    """What each line promises, and the cell that proves it."""
+    """Return promised behaviour -> the cell that proves it, for each row."""
     lines = [line.split(" | ") for line in TABLE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
     found = [(line[0].removeprefix("| "), line[1]) for line in lines if re.match(r"\| [A-Z]\d", line[0])]
     assert [what for what, count in Counter(what for what, _ in found).items() if count > 1] == []

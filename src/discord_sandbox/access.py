@@ -25,7 +25,7 @@ def require(world: World, where: Channel, user_id: int, *needed: int) -> None:
 
 
 def message(world: World, where: Channel, message_id: int) -> Message:
-    """A message that everybody in the channel can see. Private responses are reached by their token only."""
+    """Find a message that everybody in the channel can see. Private responses can be found only by their token."""
     message = world.message(where.id, message_id)
     if message is None or message.ephemeral_to is not None:
         raise apierrors.unknown_message()
@@ -45,7 +45,7 @@ def guild(world: World, user_id: int, guild_id: int, *needed: int) -> Guild:
 
 
 def readable(bot_id: int, where: Channel, message: Message, *, content_intent: bool) -> bool:
-    """Whether a bot gets the text: its own, addressed to it, private, or with the Message Content intent."""
+    """Whether a bot gets the text: it wrote it, is mentioned, is in a DM, or has the Message Content intent."""
     return (
         content_intent
         or where.guild_id is None

@@ -1,6 +1,6 @@
 """The methods of `SandboxClient` that change the world and cause faults.
 
-An ordinary person cannot do these; an administrator, Discord itself or a bad day can. Each method is one control
+Ordinary people cannot do these things; administrators, Discord itself or failures can. Each method sends one control
 request.
 """
 
@@ -23,12 +23,12 @@ class Administration(Line):
         await self.call("POST", "/roles", {"do": "revoke", "role": str(role), "user": str(person.id)})
 
     async def create_role(self, name: str, permissions: int = 0) -> int:
-        """A new role in the bot's server; gives its id."""
+        """Creates a role in the bot's server and returns its id."""
         role = await self.call("POST", "/roles", {"do": "create", "role": name, "permissions": permissions})
         return int(role["id"])
 
     async def change_role(self, role: str | int, **changes: Any) -> None:
-        """`permissions=...` or `mentionable=...`."""
+        """Changes a role: `permissions=...` or `mentionable=...`."""
         await self.call("POST", "/roles", {"do": "change", "role": str(role), **changes})
 
     async def delete_role(self, role: str | int) -> None:
@@ -41,15 +41,15 @@ class Administration(Line):
         await self.call("POST", "/overwrites", body)
 
     async def join(self, person: Person, guild: str | None = None) -> None:
-        """Somebody, or the bot, joins a server: the bot's server unless one is named."""
+        """Adds a person or the bot to a server; without `guild`, to the bot's server."""
         await self.call("POST", "/members", {"do": "join", "user": str(person.id), "guild": guild})
 
     async def leave(self, person: Person, guild: str | None = None) -> None:
-        """Somebody, or the bot, leaves a server: the bot's server unless one is named."""
+        """Removes a person or the bot from a server; without `guild`, from the bot's server."""
         await self.call("POST", "/members", {"do": "leave", "user": str(person.id), "guild": guild})
 
     async def create_channel(self, name: str, guild: str | None = None) -> Place:
-        """A new text channel."""
+        """Creates a text channel."""
         return Place(await self.call("POST", "/channels", {"name": name, "guild": guild}))
 
     async def delete_channel(self, where: Where) -> None:
@@ -62,11 +62,11 @@ class Administration(Line):
         return Place(await self.call("POST", "/threads", body))
 
     async def archive_idle(self) -> list[str]:
-        """Archives threads that were quiet for long enough; shift the clock first."""
+        """Archives the threads that were quiet for long enough; shift the clock first."""
         return (await self.call("POST", "/threads/archive-idle"))["archived"]
 
     async def drop_sockets(self, *, resumable: bool = True, code: int | None = None) -> int:
-        """Cuts the gateway's connections, with a close code if one is given; gives their number."""
+        """Cuts the gateway's connections, with a close code if one is given, and returns their number."""
         return (await self.call("POST", "/gateway", {"do": "drop", "resumable": resumable, "code": code}))["sockets"]
 
     async def ask_reconnect(self) -> None:
@@ -78,42 +78,48 @@ class Administration(Line):
         await self.call("POST", "/gateway", {"do": "invalidate", "resumable": resumable})
 
     async def inject(self, event: str, data: Json, guild_id: int | None = None) -> int:
-        """Sends a gateway event with this data, true or not; gives the number of connections that got it."""
+        """Sends a gateway event with this data, true or not, and returns the number of connections that got it."""
         body = {"do": "inject", "event": event, "data": data, "guild_id": guild_id}
         return (await self.call("POST", "/gateway", body))["sockets"]
 
     async def replay(self, outcome: Outcome | int, *, wait: float = 0.5) -> Outcome:
-        """Delivers an old interaction again, id and token included."""
+        """Delivers an old interaction again, with the same id and token."""
         number = outcome if isinstance(outcome, int) else outcome.id
         return Outcome(await self.call("POST", f"/interactions/{number}/replay", {"wait": wait}))
 
     async def fault(self, method: str = "*", path: str = "", **how: Any) -> None:
-        """The next matching calls fail: `status`, `code`, `message`, `times`, `delay`, `retry_after`, `headers`,
-        `body`, `drop` (cut the connection), `after` (carry the call out first)."""
+        """Makes the next matching calls fail.
+
+        The keywords are `status`, `code`, `message`, `times`, `delay`, `retry_after`, `headers`, `body`, `drop` (cut
+        the connection) and `after` (carry the call out first).
+        """
         await self.call("POST", "/faults", {"method": method, "path": path, **how})
 
     async def clear_faults(self) -> None:
-        """Ends all faults that are left."""
+        """Removes all faults that are left."""
         await self.call("DELETE", "/faults")
 
     async def rate_limits(
         self, rules: Sequence[Json] | None = None, *, enabled: bool = True, per_second: int | None = 50
     ) -> None:
-        """Switches rate limits on, the usual ones or `rules` of method, path, limit and per."""
+        """Switches rate limits on: the usual ones, or `rules` with the keys method, path, limit and per."""
         body: Json = {"enabled": enabled, "per_second": per_second}
         await self.call("POST", "/ratelimits", body if rules is None else body | {"rules": list(rules)})
 
     async def settings(self, **changes: Any) -> Json:
-        """`interaction_deadline`, `token_life`, `clock_shift`, `message_content`, `members`, `attachment_limit`,
-        `heartbeat_ms`, `add_token`, `remove_token`; gives the settings as they are now."""
+        """Changes the settings that are named and returns all of them.
+
+        The names are `interaction_deadline`, `token_life`, `clock_shift`, `message_content`, `members`,
+        `attachment_limit`, `heartbeat_ms`, `add_token` and `remove_token`.
+        """
         return await self.call("POST", "/settings", changes)
 
     async def post_as_webhook(self, content: str, *, username: str | None = None, **fields: Any) -> SeenMessage:
-        """A message by the webhook; further fields are Discord's own."""
+        """Posts a message through the webhook; further fields are Discord's own."""
         hook = (await self.call("GET", "/world"))["webhooks"][0]["id"]
         body = {"content": content, "username": username, **fields}
         return SeenMessage(await self.call("POST", f"/webhooks/{hook}/messages", body))
 
     async def shutdown(self) -> None:
-        """Ends the server."""
+        """Stops the server."""
         await self.call("POST", "/shutdown")

@@ -1,6 +1,6 @@
 """Tells the gateway and the log what changed in the world.
 
-Chooses the event, its intent and who may see it; it changes nothing itself.
+This module chooses the event, its intent and who may see it. It changes nothing.
 """
 
 from discord_sandbox import access, guilds
@@ -14,7 +14,7 @@ DM_MESSAGES, DM_REACTIONS, DM_TYPING, MESSAGE_CONTENT = 1 << 12, 1 << 13, 1 << 1
 
 
 def message(sb: Sandbox, name: str, posted: Message) -> None:
-    """MESSAGE_CREATE or MESSAGE_UPDATE. A private response reaches only the person, never the gateway."""
+    """Send MESSAGE_CREATE or MESSAGE_UPDATE. A private response reaches only the person, never the gateway."""
     where = sb.world.channels[posted.channel_id]
     verb = "create" if name == "MESSAGE_CREATE" else "update"
     sb.log.world(
@@ -51,7 +51,7 @@ def message_deleted(sb: Sandbox, posted: Message) -> None:
 
 
 def in_channel(sb: Sandbox, name: str, where: Channel, body: Json, guild_intent: int, dm_intent: int) -> None:
-    """The same body for everybody who can see the channel."""
+    """Send the same body to everybody who can see the channel."""
 
     def render(viewer: Viewer) -> Json | None:
         return body if can(sb.world, where, viewer.bot_id, Permission.VIEW_CHANNEL) else None
@@ -60,7 +60,7 @@ def in_channel(sb: Sandbox, name: str, where: Channel, body: Json, guild_intent:
 
 
 def channel(sb: Sandbox, name: str, where: Channel) -> None:
-    """CHANNEL_* or THREAD_* with the channel as each bot sees it."""
+    """Send CHANNEL_* or THREAD_* with the channel as each bot sees it."""
     sb.log.world(name.lower().replace("_", "."), channel_id=str(where.id), name=where.name)
     extra: Json = {"newly_created": True} if name == "THREAD_CREATE" else {}
 
@@ -73,7 +73,7 @@ def channel(sb: Sandbox, name: str, where: Channel) -> None:
 
 
 def channel_gone(sb: Sandbox, where: Channel, seen_by: list[int]) -> None:
-    """`seen_by`: the bots that could see the channel before it was deleted."""
+    """Send the deletion to `seen_by`: the bots that could see the channel before it was deleted."""
     name = "CHANNEL_DELETE" if where.thread is None else "THREAD_DELETE"
     sb.log.world(name.lower().replace("_", "."), channel_id=str(where.id), name=where.name)
     body = sb.payloads.channel(where)
@@ -83,7 +83,7 @@ def channel_gone(sb: Sandbox, where: Channel, seen_by: list[int]) -> None:
 
 
 def added_to_thread(sb: Sandbox, where: Channel, bot_id: int) -> None:
-    """A bot that joins a thread gets the whole thread, which may be private and new to it."""
+    """Send the whole thread to a bot that joins it, because the thread may be private and new to the bot."""
     body = sb.payloads.channel(where, bot_id)
     to_bot(sb, "THREAD_CREATE", bot_id, body, guild_id=where.guild_id, intent=GUILDS)
 
@@ -115,7 +115,7 @@ def _thread_member(sb: Sandbox, where: Channel, user_id: int) -> Json:
 
 
 def thread_list(sb: Sandbox, place: Guild, bot_id: int, where: Channel) -> None:
-    """THREAD_LIST_SYNC: a bot that may now see a channel gets its threads."""
+    """Send THREAD_LIST_SYNC: a bot that may now see a channel gets its threads."""
     threads = [t for t in sb.world.threads_of(place.id, archived=False) if t.parent_id == where.id]
     body: Json = {
         "guild_id": str(place.id),
@@ -131,7 +131,7 @@ def thread_list(sb: Sandbox, place: Guild, bot_id: int, where: Channel) -> None:
 
 
 def member(sb: Sandbox, name: str, place: Guild, who: Member) -> None:
-    """GUILD_MEMBER_*. Changes of others need the privileged intent; a bot always gets its own."""
+    """Send GUILD_MEMBER_*. A bot always gets changes to itself; changes to others need the privileged intent."""
     sb.log.world(name.lower().replace("_", "."), guild_id=str(place.id), user_id=str(who.user_id))
     if name == "GUILD_MEMBER_REMOVE":
         body: Json = {"guild_id": str(place.id), "user": sb.payloads.user_by_id(who.user_id)}

@@ -1,6 +1,6 @@
 """Discord's refusals: HTTP status, code, message and, for a bad form, the tree of field errors.
 
-Their wording is here and nowhere else. `rest.api` writes them out.
+All wording of refusals is in this module. `rest.api` sends them.
 """
 
 from typing import Any
@@ -38,7 +38,7 @@ class FormErrors:
         node.setdefault("_errors", []).append({"code": code, "message": message})
 
     def length(self, path: tuple[str | int, ...], value: Any, least: int, most: int) -> None:
-        """The check for most fields: a string of `least` to `most` characters."""
+        """Check that a field is a string of `least` to `most` characters."""
         if not isinstance(value, str):
             self.add(path, "STRING_TYPE_CONVERT", "Could not interpret value as string.")
         elif len(value) > most:

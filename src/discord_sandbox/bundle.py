@@ -1,6 +1,6 @@
 """The parts of one running sandbox, joined once and passed around.
 
-It only holds them; `posting`, `threads`, `callbacks` and others have the behaviour.
+This class has no behaviour; `posting`, `threads`, `callbacks` and others do.
 """
 
 from dataclasses import dataclass, field

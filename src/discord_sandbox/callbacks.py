@@ -1,6 +1,6 @@
 """The bot's response to an interaction: the callback within three seconds, then followups by token.
 
-It carries out the response. `presses` creates the interactions, and `interactions` has the rules about time.
+This module carries out the response. `presses` creates interactions, and `interactions` has the rules about time.
 """
 
 from collections.abc import Mapping
@@ -99,7 +99,7 @@ def _with_response(sb: Sandbox, interaction: Interaction, kind: int, message: Me
 
 
 def of_token(sb: Sandbox, application_id: int, token: str) -> Interaction | None:
-    """The interaction that a followup's token belongs to. Raises when the token has expired."""
+    """Find the interaction that a followup's token belongs to. Raise if the token has expired."""
     interaction = sb.interactions.of_token(token)
     if interaction is None or interaction.application_id != application_id:
         return None
@@ -113,13 +113,13 @@ def follow_up(sb: Sandbox, interaction: Interaction, body: Json, uploads: Mappin
         raise apierrors.unknown_webhook()
     original = sb.world.message(interaction.channel_id, interaction.original_id or 0)
     if original is not None and original.flags & MessageFlag.LOADING:
-        # The first followup replaces "is thinking", and is as private as the deferral was.
+        # The first followup replaces "is thinking" and is private if the deferral was.
         return _rewrite(sb, original, body, uploads)
     return _post(sb, interaction, message_contents.for_create(body, uploads, sb.world.ids))
 
 
 def message_of(sb: Sandbox, interaction: Interaction, which: str) -> Message:
-    """`@original` or the id of a message that this interaction made or updated."""
+    """Find `@original`, or a message by id that this interaction made or updated."""
     if which == "@original":
         number = interaction.original_id or 0
     elif which.isdecimal() and int(which) in {*interaction.messages, interaction.original_id, interaction.message_id}:
@@ -171,7 +171,7 @@ def _post(sb: Sandbox, interaction: Interaction, contents: MessageContents) -> M
 
 
 def _message_type(interaction: Interaction) -> MessageType:
-    """The first response to a command has a type of its own; every other message is an ordinary one."""
+    """Return the type of a message: the first response to a command has its own type, all others are ordinary."""
     if interaction.kind != Kind.COMMAND or interaction.original_id is not None:
         return MessageType.DEFAULT
     typed = interaction.payload["data"]["type"] == 1

@@ -6,7 +6,8 @@
         card = await max_.wait_for_message(message.id, lambda m: m.buttons)
         outcome = await max_.click(card, "Accept")
 
-What one person does is in `person`, and what changes the world in `administration`; here are the world and its log.
+`person` has the actions of one person, and `administration` has the changes of the world. This module reads the world
+and its log.
 """
 
 import asyncio
@@ -39,7 +40,7 @@ class SandboxClient(Administration):
 
     @classmethod
     def from_ready_line(cls, line: str) -> "SandboxClient":
-        """A client for the sandbox that printed this line first."""
+        """Returns a client for the sandbox that printed this line first."""
         match = _READY.match(line.strip())
         if match is None:
             raise SandboxError(f"not a sandbox's ready line: {line!r}")
@@ -65,7 +66,7 @@ class SandboxClient(Administration):
             await self._session.close()
 
     async def _find_bot(self) -> int:
-        """The bot that was named, else the first one: the one that the sandbox was started for."""
+        """Find the bot that was named, or else the first one, which the sandbox was started for."""
         if self._bot is not None:
             return (await self.person(self._bot)).id
         return int((await self.world())["applications"][0]["id"])
@@ -76,7 +77,7 @@ class SandboxClient(Administration):
         return f"<@{self.bot_id}>"
 
     async def call(self, method: str, path: str, body: Mapping[str, Any] | None = None, **query: Any) -> Any:
-        """One request to the control API. Raises `SandboxError` with the server's message if it is refused."""
+        """Sends one request to the control API. Raises `SandboxError` with the server's message if it is refused."""
         if self._session is None:
             raise SandboxError("use the client with `async with`")
         params = {key: str(value) for key, value in query.items()}
@@ -88,31 +89,31 @@ class SandboxClient(Administration):
             return value
 
     async def fetch(self, url: str) -> bytes:
-        """The bytes of an attachment."""
+        """Downloads the bytes of an attachment."""
         async with aiohttp.ClientSession() as anonymous, anonymous.get(url) as response:
             response.raise_for_status()
             return await response.read()
 
-    # Who and what there is.
+    # The contents of the world.
 
     async def world(self) -> Json:
         """Everything that exists, as JSON: `users`, `applications`, `guilds`, `webhooks`, and the log's `head`."""
         return await self.call("GET", "/world")
 
     async def person(self, name: str | int) -> Person:
-        """Somebody by name or id, bots included."""
+        """Finds somebody by name or id, bots included."""
         for user in (await self.world())["users"]:
             if str(name).lower() in (user["id"], user["name"].lower()):
                 return Person(self, int(user["id"]), user["name"])
         raise SandboxError(f"nobody here is called {name!r}")
 
     async def add_person(self, name: str, *, accepts_dms: bool = True) -> Person:
-        """A new person, in no server yet. If the name is taken, that person changes `accepts_dms`."""
+        """Adds a person, in no server yet. If the name is taken, sets `accepts_dms` of that person."""
         user = await self.call("POST", "/users", {"name": name, "accepts_dms": accepts_dms})
         return Person(self, int(user["id"]), name)
 
     async def channel(self, name: str | int) -> Place:
-        """A server's channel or thread, by name or id."""
+        """Finds a server's channel or thread, by name or id."""
         wanted = str(name).removeprefix("#")
         for guild in (await self.world())["guilds"]:
             for channel in [*guild["channels"], *guild["threads"]]:
@@ -137,14 +138,14 @@ class SandboxClient(Administration):
                 return guild
         raise SandboxError(f"there is no server {name!r}")
 
-    # What happened.
+    # The log.
 
     async def head(self) -> int:
         """The number of the newest log entry."""
         return int((await self.world())["head"])
 
     async def log(self, after: int = 0, *, timeout: float = 0, kind: str = "", name: str = "") -> list[Json]:
-        """The log entries after a number. `name` is a prefix; with `timeout`, waits for the first one."""
+        """Returns the log entries after a number. `name` is a prefix; with `timeout`, waits for the first entry."""
         page = await self.call("GET", "/log", after=after, timeout=timeout, kind=kind, name=name)
         return page["entries"]
 
@@ -157,7 +158,7 @@ class SandboxClient(Administration):
         timeout: float = PATIENCE,
         kind: str = "",
     ) -> Json:
-        """The first log entry after `after` whose name starts with `name` and whose data match."""
+        """Waits for the first log entry after `after` whose name starts with `name` and whose data match."""
         end = time.monotonic() + timeout
         while (left := end - time.monotonic()) > 0:
             page = await self.call("GET", "/log", after=after, timeout=left, kind=kind, name=name)
@@ -168,29 +169,29 @@ class SandboxClient(Administration):
         raise SandboxTimeout(f"no {name!r} within {timeout} s")
 
     async def rest_calls(self, method: str = "", path: str = "", *, after: int = 0) -> list[Json]:
-        """The bot's REST calls, oldest first: method, path, status, body."""
+        """Returns the bot's REST calls, oldest first: method, path, status, body."""
         entries = [entry["data"] for entry in await self.log(after, kind="rest") if "status" in entry["data"]]
         return [e for e in entries if method in ("", e["method"]) and re.search(path, e["path"])]
 
     async def unknown_routes(self) -> list[str]:
-        """The bot's calls to routes that the sandbox does not have: method and path."""
+        """Returns the bot's calls to routes that the sandbox does not have: method and path."""
         entries = await self.log(kind="rest", name="unknown_route")
         return [f"{entry['data']['method']} {entry['data']['path']}" for entry in entries]
 
     async def pings(self, *, after: int = 0) -> list[Json]:
-        """Each time that people were really notified."""
+        """Returns one entry for each time that people were really notified."""
         return [entry["data"] for entry in await self.log(after, kind="world", name="ping")]
 
     async def unfurls(self, *, after: int = 0) -> list[str]:
-        """The links that Discord would have fetched for a preview."""
+        """Returns the links that Discord would have fetched for a preview."""
         return [entry["data"]["url"] for entry in await self.log(after, kind="world", name="unfurl")]
 
     async def sessions(self) -> list[Json]:
-        """The gateway's sessions: `id`, `bot_id`, `intents`, `shard`, `seq`, and whether they are `live`."""
+        """Returns the gateway's sessions: `id`, `bot_id`, `intents`, `shard`, `seq`, and whether they are `live`."""
         return await self.call("GET", "/gateway")
 
     async def wait_for_bot(self, *, timeout: float = PATIENCE) -> None:
-        """Until the bot is connected to the gateway."""
+        """Waits until the bot is connected to the gateway."""
         end = time.monotonic() + timeout
         while not any(s["live"] and s["bot_id"] == str(self.bot_id) for s in await self.sessions()):
             if time.monotonic() > end:
@@ -198,6 +199,6 @@ class SandboxClient(Administration):
             await asyncio.sleep(0.02)
 
     async def interaction(self, outcome: Outcome | int, *, wait: float = 0) -> Outcome:
-        """How an interaction stands now, or after `wait` seconds at most."""
+        """Returns an interaction's present state, after waiting up to `wait` seconds for the bot."""
         number = outcome if isinstance(outcome, int) else outcome.id
         return Outcome(await self.call("GET", f"/interactions/{number}", wait=wait))

@@ -1,6 +1,6 @@
 """The sandbox's time: the machine's clock plus a shift that a test may set.
 
-Everything that expires asks it and not `time`.
+All code that checks whether something has expired uses this clock, not `time`.
 """
 
 import time

@@ -1,7 +1,7 @@
 """Application commands as a bot sends them, checked against Discord's limits.
 
-It judges the form alone: names, sizes, and which fields an option may have. Every problem is added to the form's
-errors, so that a bot gets all of them at once, as from Discord. Storing a command is the work of `rest.commands`.
+This module checks only the form: names, sizes, and which fields an option may have. It adds every problem to the form's
+errors, so that a bot gets all of them at once, as from Discord. `rest.commands` stores commands.
 """
 
 import re
@@ -32,7 +32,7 @@ _ONLY_FOR = {
 
 
 def without_nulls(value: Any) -> Any:
-    """The same JSON without fields that are null. Discord takes a null for a field that is absent."""
+    """Return the same JSON without fields that are null. Discord treats a null field as absent."""
     if isinstance(value, dict):
         return {key: without_nulls(entry) for key, entry in cast(Json, value).items() if entry is not None}
     if isinstance(value, list):
@@ -41,7 +41,7 @@ def without_nulls(value: Any) -> Any:
 
 
 def check_all(bodies: list[Json], errors: FormErrors) -> None:
-    """Checks all commands of a bot together: each one, and that no two of a type have the same name."""
+    """Check each command of a bot, and that no two commands of the same type have the same name."""
     seen: set[tuple[int, Any]] = set()
     for index, body in enumerate(bodies):
         check(body, errors, (index,))
@@ -56,7 +56,7 @@ def kind_of(body: Json) -> int:
 
 
 def check(body: Json, errors: FormErrors, path: Path = ()) -> None:
-    """Checks one command. `path` says where it is in the request."""
+    """Check one command. `path` is its place in the request."""
     kind = kind_of(body)
     if kind not in MOST_COMMANDS:
         errors.add((*path, "type"), "BASE_TYPE_CHOICES", "Value must be one of {1, 2, 3}.")
@@ -79,7 +79,7 @@ def check(body: Json, errors: FormErrors, path: Path = ()) -> None:
 
 
 def size(part: Json) -> int:
-    """The characters that Discord counts: names, descriptions and values, of each field the longest translation."""
+    """Count characters as Discord does: names, descriptions and values, with the longest translation of each field."""
     total = sum(_longest(part, key) for key in ("name", "description"))
     if isinstance(part.get("value"), str):
         total += len(part["value"])

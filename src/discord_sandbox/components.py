@@ -1,7 +1,7 @@
 """The components of a message: classic rows and the V2 layout.
 
-Checks shapes and limits, and returns the components with ids and defaults filled in. It does not know messages, people
-or permissions.
+This module checks shapes and limits, and returns the components with ids and defaults filled in. It knows nothing about
+messages, people or permissions.
 """
 
 from collections.abc import Collection, Iterator
@@ -20,7 +20,7 @@ MAX_TEXT = 4000
 
 
 def check(components: list[Json], *, v2: bool, filenames: Collection[str]) -> list[Json]:
-    """The components as Discord would store them; raises Invalid Form Body."""
+    """Return the components as Discord would store them; raise Invalid Form Body if they are wrong."""
     form = Form()
     layout = _Layout(form, filenames)
     top: Path = ("components",)
@@ -41,7 +41,7 @@ def check(components: list[Json], *, v2: bool, filenames: Collection[str]) -> li
 
 
 def walk(components: list[Json]) -> Iterator[Json]:
-    """Every component, outermost first."""
+    """Yield every component, outermost first."""
     for part in components:
         yield part
         yield from walk(items(part.get("components")))
@@ -55,12 +55,12 @@ def texts(components: list[Json]) -> list[str]:
 
 
 def interactive(components: list[Json], custom_id: str) -> Json | None:
-    """The button or select with that custom id, if the message has it."""
+    """Find the button or select with that custom id, if the message has it."""
     return next((part for part in walk(components) if part.get("custom_id") == custom_id), None)
 
 
 def media_names(components: list[Json]) -> set[str]:
-    """The names of the attachments that components show."""
+    """Return the names of the attachments that components show."""
     names: set[str] = set()
     for part in walk(components):
         for media in _media_of(part):

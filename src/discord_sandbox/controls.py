@@ -30,7 +30,7 @@ class Form:
         self.text = 0
 
     def begin(self, part: Json, path: Path) -> Json:
-        """Counts a component and gives it an id, as Discord does when the sender leaves it out."""
+        """Count a component and give it an id if the sender left it out, as Discord does."""
         self.count += 1
         wanted = part.get("id") or 0
         if wanted and wanted in self._used:
@@ -134,7 +134,7 @@ def options(part: Json, form: Form, path: Path, *, least: int, most: int) -> lis
 
 
 def text_input(part: Json, form: Form, path: Path, *, labelled: bool) -> Json:
-    """`labelled`: an input in an action row needs a label of its own; an input in a Label does not."""
+    """Check a text input. `labelled`: an input in an action row needs its own label; an input in a Label does not."""
     done = form.begin(part, path) | {"custom_id": form.custom_id(part, path)}
     if part.get("style") not in (1, 2):
         form.errors.add((*path, "style"), "BASE_TYPE_CHOICES", "Value must be one of {1, 2}.")

@@ -1,4 +1,4 @@
-"""discord.py in the same process as a sandbox: pointed there, started, and stopped again.
+"""Runs discord.py in the same process as a sandbox: points it there, starts it, and stops it.
 
 The sandbox does not depend on discord.py, so this module imports it only when one of these functions is called.
 """
@@ -16,7 +16,7 @@ STARTED_WITHIN = 60.0
 
 @contextmanager
 def pointed_at(api_url: str, gateway_url: str) -> Generator[None]:
-    """While this is open, discord.py in this process talks to the sandbox and not to Discord."""
+    """Makes discord.py in this process talk to the sandbox, and not to Discord, while this context is open."""
     http: Any = importlib.import_module("discord.http")
     gateway: Any = importlib.import_module("discord.gateway")
     yarl: Any = importlib.import_module("yarl")
@@ -30,7 +30,7 @@ def pointed_at(api_url: str, gateway_url: str) -> Generator[None]:
 
 
 def knows_its_servers(client: Any) -> bool:
-    """Whether a client is ready and has heard of all its servers. On a busy machine it can be ready before that."""
+    """Whether a client is ready and has received all its servers. On a busy machine it can be ready before that."""
     return client.is_ready() and not any(guild.unavailable for guild in client.guilds)
 
 
@@ -38,7 +38,7 @@ def knows_its_servers(client: Any) -> bool:
 async def running(client: Any, token: str, *, timeout: float = STARTED_WITHIN) -> AsyncGenerator[None]:
     """Logs a `discord.Client` in, waits until it knows its servers, and closes it at the end.
 
-    An error while it logs in is raised here. Pass `guild_ready_timeout=0.1` to the client: with discord.py's default,
+    Errors during the login are raised here. Pass `guild_ready_timeout=0.1` to the client: with discord.py's default,
     every start takes two seconds longer.
     """
     task = asyncio.create_task(client.start(token))

@@ -1,6 +1,6 @@
-"""The log of everything that happened: changes of the world, REST calls and gateway frames, each with a number.
+"""The log of all events: changes of the world, REST calls and gateway frames, each with a number.
 
-Tests and the page follow the log instead of sleeping. It does not interpret its entries.
+Tests and the page follow the log instead of sleeping. The log does not interpret its entries.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ class EventLog:
 
     def after(self, seq: int, wanted: Callable[[Entry], bool] | None = None) -> list[Entry]:
         entries: list[Entry] = []
-        # Newest first, because callers are nearly always close behind the head.
+        # Search from the newest entry, because callers are nearly always close behind the head.
         for entry in reversed(self._entries):
             if entry.seq <= seq:
                 break
@@ -56,7 +56,7 @@ class EventLog:
         return entries
 
     async def wait(self, seq: int, wanted: Callable[[Entry], bool] | None, timeout: float) -> list[Entry]:
-        """Entries after `seq`, as soon as there is one; an empty list when the time is up."""
+        """Return the entries after `seq` as soon as there is one, or an empty list when the time is up."""
         loop = asyncio.get_running_loop()
         end = loop.time() + timeout
         while True:
@@ -64,7 +64,7 @@ class EventLog:
             entries = self.after(seq, wanted)
             if entries:
                 return entries
-            # Entries that did not match once need not be checked again.
+            # Skip entries that were already checked and did not match.
             seq = max(seq, self.head)
             try:
                 await asyncio.wait_for(news.wait(), end - loop.time())

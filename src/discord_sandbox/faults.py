@@ -12,7 +12,7 @@ from discord_sandbox.reading import fields
 
 @dataclass
 class Fault:
-    """Without a `status` the call is only delayed. `after`: the call is carried out, then its response is lost."""
+    """One fault. Without a `status` the call is only delayed. `after`: carry the call out, then lose its response."""
 
     method: str
     path: re.Pattern[str]
@@ -39,7 +39,7 @@ class Faults:
         self._waiting.clear()
 
     def take(self, method: str, path: str) -> Fault | None:
-        """The fault for this call; it then counts one call less."""
+        """Return the fault for this call, if there is one, and count it as used once."""
         for fault in self._waiting:
             if fault.matches(method, path):
                 fault.left -= 1
@@ -55,7 +55,7 @@ class Faults:
 
 
 def from_json(data: Json) -> Fault:
-    """A fault as the control API describes it. A 429 gets the body and the headers that clients read."""
+    """Read a fault as the control API describes it. A 429 gets the body and the headers that clients read."""
     status = data.get("status")
     body = data.get("body")
     headers = {str(key): str(value) for key, value in fields(data.get("headers")).items()}

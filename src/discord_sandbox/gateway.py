@@ -1,6 +1,6 @@
 """The gateway's protocol over one websocket: hello, identify, heartbeat, resume, and the close codes.
 
-It knows the sessions and sends a new bot its servers; it does not know why events happen.
+This module handles sessions and sends a new bot its servers; it does not know why events happen.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ MAX_FRAME = 4096
 
 
 class Refused(Exception):
-    """A frame of a client was refused; the connection ends with this close code."""
+    """A client's frame was refused; the connection ends with this close code."""
 
     def __init__(self, code: int, reason: str) -> None:
         super().__init__(reason)
@@ -43,7 +43,7 @@ class Gateway:
         self._connections: set[Connection] = set()
 
     async def serve(self, request: web.Request) -> web.WebSocketResponse:
-        # The compression of whole connections is Discord's own (`compress`), not the one of websockets.
+        # Discord compresses whole connections with its own scheme (`compress`), not with the one of websockets.
         socket = web.WebSocketResponse(max_msg_size=1 << 20, compress=False)
         await socket.prepare(request)
         connection = Connection(self, request, socket)
@@ -55,7 +55,7 @@ class Gateway:
         return socket
 
     def drop(self, *, resumable: bool, code: int | None = None) -> int:
-        """Cuts every socket and returns their number."""
+        """Cut every socket and return their number."""
         for connection in list(self._connections):
             if connection.session is not None and not resumable:
                 self.sessions.forget(connection.session)
@@ -63,7 +63,7 @@ class Gateway:
         return len(self._connections)
 
     def tell_all(self, op: int, data: Any) -> int:
-        """Sends a bare operation (reconnect, invalid session, heartbeat request) to everybody."""
+        """Send a bare operation (reconnect, invalid session, heartbeat request) to all sockets."""
         for connection in self._connections:
             if op == INVALID_SESSION and data is False and connection.session is not None:
                 self.sessions.forget(connection.session)
@@ -94,7 +94,7 @@ class Connection:
         finally:
             writer.cancel()
             if self.session is not None:
-                # 1000 and 1001 are a client's goodbye; anything else leaves the session to be resumed.
+                # With codes 1000 and 1001 a client ends its session; with any other, the session can be resumed.
                 resumable = self.socket.close_code not in (1000, 1001)
                 self.gateway.sessions.detach(self.session, self.outbox, resumable=resumable)
             self.gateway.log.add("gateway", "DISCONNECTED", {"code": self.socket.close_code})
@@ -111,14 +111,14 @@ class Connection:
             while not isinstance(item := await self.outbox.get(), Closing):
                 await self._send_frame(item)
         except ConnectionError:
-            return  # the reader sees the same end and cleans up
+            return  # the reader notices the same end and cleans up
         if item.code is not None:
             await self.socket.close(code=item.code, message=item.reason.encode())
         elif self.request.transport is not None:
             self.request.transport.abort()
 
     async def _send_frame(self, text: str) -> None:
-        """As text, or with `compress=zlib-stream` as the next part of one compressed stream per connection."""
+        """Send a frame as text, or with `compress=zlib-stream` as part of the connection's compressed stream."""
         if self._deflate is None:
             await self.socket.send_str(text)
         else:

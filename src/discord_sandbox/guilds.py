@@ -1,6 +1,6 @@
-"""Servers, applications, commands and webhooks as Discord writes them on the wire.
+"""Servers, applications, commands and webhooks as Discord sends them.
 
-Like `payloads`, it reads the world, changes nothing and decides nothing.
+Like `payloads`, this module reads the world, changes nothing and decides nothing.
 """
 
 from discord_sandbox.model import Application, Command, Guild, Json, User, Webhook
@@ -92,7 +92,7 @@ def user_guild(place: Guild, viewer: int) -> Json:
 
 
 def counts(place: Guild) -> Json:
-    """The numbers that `with_counts` asks for. Everybody in the sandbox is online."""
+    """Return the numbers that `with_counts` asks for. Everybody in the sandbox is online."""
     return {"approximate_member_count": len(place.members), "approximate_presence_count": len(place.members)}
 
 
@@ -136,7 +136,7 @@ def _install() -> Json:
 
 
 def application_flags(app: Application) -> int:
-    """The LIMITED flags, as for a bot in fewer than a hundred servers."""
+    """Return the LIMITED flags, as for a bot in fewer than a hundred servers."""
     return (app.presences << 13) | (app.members << 15) | (app.message_content << 19)
 
 

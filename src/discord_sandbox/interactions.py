@@ -1,6 +1,7 @@
-"""Interactions and their states: waiting, answered once, or failed.
+"""Interactions and their states: waiting, responded to once, or failed.
 
-It keeps them and has the rules about time. `presses` builds the payloads, and `callbacks` carries out the responses.
+This module stores interactions and has the rules about time. `presses` builds the payloads, and `callbacks` carries out
+the responses.
 """
 
 import asyncio

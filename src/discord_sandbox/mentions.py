@@ -1,6 +1,6 @@
 """The mentions in a text, which of them may ping, and the links that a client would unfurl.
 
-Pure text and sets; `posting` resolves permissions and sends the pings.
+This module works on text and sets only; `posting` resolves permissions and sends the pings.
 """
 
 import re
@@ -28,7 +28,7 @@ class Mentions:
 
 
 def find(text: str) -> Mentions:
-    """The mentions outside of code; Discord ignores those inside."""
+    """Find the mentions outside of code; Discord ignores those inside."""
     plain = _CODE.sub(" ", text)
     return Mentions(
         tuple(dict.fromkeys(int(m) for m in _USER.findall(plain))),
@@ -38,13 +38,13 @@ def find(text: str) -> Mentions:
 
 
 def links(text: str) -> list[str]:
-    """Links that a client would fetch a preview of; not those in `<...>` or in code."""
+    """Find the links that a client would fetch a preview of; not those in `<...>` or in code."""
     return list(dict.fromkeys(_LINK.findall(_CODE.sub(" ", text))))
 
 
 @dataclass(frozen=True)
 class Allowed:
-    """A sender's `allowed_mentions`. Absent means everything pings, the reply's author too."""
+    """A sender's `allowed_mentions`. If absent, everything pings, also the author of the message replied to."""
 
     parse: frozenset[str] = frozenset({"users", "roles", "everyone"})
     users: frozenset[int] = frozenset()

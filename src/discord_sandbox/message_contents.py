@@ -1,6 +1,6 @@
 """A message as its sender wrote it: the JSON and the uploads, checked against Discord's limits.
 
-It judges the form alone. `posting` decides whether the sender may post and who gets pinged.
+This module checks only the form. `posting` decides whether the sender may post and who gets pinged.
 """
 
 import mimetypes
@@ -74,9 +74,9 @@ def for_create(body: Json, uploads: Mapping[int, Upload], ids: Snowflakes) -> Me
 
 
 def for_edit(body: Json, uploads: Mapping[int, Upload], ids: Snowflakes, old: Message) -> MessageContents:
-    """The message as it would be after the edit; fields that were not sent stay as they are."""
+    """Return the message as it would be after the edit; fields that were not sent stay as they are."""
     errors = FormErrors()
-    sticky = old.flags & MessageFlag.COMPONENTS_V2  # a V2 message stays one
+    sticky = old.flags & MessageFlag.COMPONENTS_V2  # a V2 message stays V2
     keep = old.flags & ~SETTABLE
     asked = old.flags if body.get("flags") is None else int(body["flags"])
     flags = (asked & SETTABLE) | keep | sticky

@@ -1,6 +1,6 @@
 """Modals: the form that a bot sends, and the values that a person submits.
 
-It does not know who opened a modal or who reads the values.
+This module does not know who opened a modal or who reads the values.
 """
 
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ ROW, LABEL = 1, 18
 
 
 class BadValue(Exception):
-    """A value that Discord's own form would not have let the person submit."""
+    """Discord's own form would not have let the person submit this value."""
 
 
 def check(data: Json) -> Json:
-    """The modal as Discord would show it; raises Invalid Form Body."""
+    """Return the modal as Discord would show it; raise Invalid Form Body if it is wrong."""
     form = Form()
     form.errors.length(("data", "title"), data.get("title"), 1, 45)
     custom_id = data.get("custom_id")
@@ -71,12 +71,12 @@ def _top(part: Json, form: Form, path: Path) -> Json:
 
 
 def inputs(modal: Json) -> dict[str, Json]:
-    """The inputs of a modal by custom id."""
+    """Return the inputs of a modal: custom id -> input."""
     return {part["custom_id"]: part for part in walk(modal["components"]) if "custom_id" in part}
 
 
 def fill(modal: Json, values: Mapping[str, Any]) -> list[Json]:
-    """The `components` of a submission. Raises `BadValue` for a value that the form would not have accepted."""
+    """Return the `components` of a submission. Raise `BadValue` for a value that the form would not have accepted."""
     unknown = set(values) - set(inputs(modal))
     if unknown:
         raise BadValue(f"the modal has no field {', '.join(sorted(unknown))}")

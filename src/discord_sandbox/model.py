@@ -1,6 +1,6 @@
-"""The records that a Discord consists of.
+"""The records that make up a Discord.
 
-No behaviour, no wire format, no I/O: `world` keeps them, `payloads` writes them out.
+They have no behaviour, no wire format and no I/O: `world` stores them, `payloads` writes them out.
 """
 
 from dataclasses import dataclass, field
@@ -103,7 +103,7 @@ class Overwrite:
 
 @dataclass
 class Thread:
-    """The part of a channel that only threads have."""
+    """The fields of a channel that only threads have."""
 
     owner_id: int
     created_at: str

@@ -1,7 +1,7 @@
-"""The world as Discord writes it on the wire.
+"""The world as Discord sends it.
 
-It reads the world, changes nothing and decides nothing: callers have checked who may see what. The fields are those
-that Discord's published schema requires and that an unmodified discord.py reads.
+This module reads the world, changes nothing and decides nothing: callers have checked who may see what. The fields are
+those that Discord's published schema requires and that an unmodified discord.py reads.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 @dataclass
 class Payloads:
-    """`cdn` is where attachments are served; it is known only once the server listens."""
+    """Writes the world's records as JSON. `cdn` is the address of attachments, known only once the server listens."""
 
     world: World
     cdn: str = ""
@@ -167,7 +167,7 @@ class Payloads:
         return body | {"ephemeral": True} if attachment.ephemeral else body
 
     def message(self, message: Message, viewer: int | None = None, *, readable: bool = True) -> Json:
-        """`readable` False: for a bot without the Message Content intent, the text is empty."""
+        """Return a message. With `readable` False, for a bot without the Message Content intent, the text is empty."""
         shown = components.media_names(message.components)
         loose = [a for a in message.attachments if a.filename not in shown]
         body: Json = {
@@ -207,7 +207,7 @@ class Payloads:
         body: Json = {"message_reference": message.reference}
         if message.type in (MessageType.REPLY, MessageType.THREAD_STARTER):
             original = self.world.message(int(message.reference["channel_id"]), int(message.reference["message_id"]))
-            # One level only, as on Discord: the original of the original is not included.
+            # Only one level is included, as on Discord: not the original of the original.
             whole = original and self.message(original, viewer, readable=readable)
             if whole:
                 whole.pop("referenced_message", None)

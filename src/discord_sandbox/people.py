@@ -1,7 +1,7 @@
 """Ordinary actions of people: write, edit, delete, react, read.
 
 The rules are those of Discord's own client; an action that it would not offer raises `NotPossible`. `presses` has the
-buttons, `slash_commands` the commands.
+buttons, and `slash_commands` has the commands.
 """
 
 from collections.abc import Mapping
@@ -16,11 +16,11 @@ from discord_sandbox.posting import Sender
 
 
 class NotPossible(Exception):
-    """Discord's client does not offer this."""
+    """Discord's client does not offer this action."""
 
 
 def find_user(sb: Sandbox, who: str) -> User:
-    """By id or by name."""
+    """Find a user by id or by name."""
     user = sb.world.users.get(int(who)) if who.isdecimal() else sb.world.user_named(who)
     if user is None:
         raise NotPossible(f"nobody here is called {who!r}")
@@ -28,7 +28,7 @@ def find_user(sb: Sandbox, who: str) -> User:
 
 
 def find_channel(sb: Sandbox, where: str) -> Channel:
-    """By id or, for a server's channels and threads, by name."""
+    """Find a channel by id or, for a server's channels and threads, by name."""
     channel = sb.world.channels.get(int(where)) if where.isdecimal() else sb.world.channel_named(where)
     if channel is None:
         raise NotPossible(f"there is no channel {where!r}")
@@ -48,7 +48,7 @@ def see(sb: Sandbox, user: User, where: Channel) -> None:
 
 
 def say(sb: Sandbox, user: User, where: Channel, body: Json, uploads: Mapping[int, Upload]) -> Message:
-    """A person or another bot posts."""
+    """Post a message as a person or as another bot."""
     see(sb, user, where)
     if not user.bot and (body.get("components") or body.get("embeds")):
         raise NotPossible("only bots and webhooks can send components and embeds")
@@ -86,7 +86,7 @@ def delete(sb: Sandbox, user: User, where: Channel, message_id: int) -> None:
 def react(sb: Sandbox, user_id: int, where: Channel, message: Message, name: str, emoji_id: int | None) -> None:
     reaction = next((r for r in message.reactions if (r.emoji, r.emoji_id) == (name, emoji_id)), None)
     if reaction is None:
-        # Everybody may join a reaction; starting one needs a permission.
+        # Everybody may join a reaction; adding a new one needs a permission.
         access.require(sb.world, where, user_id, Permission.ADD_REACTIONS)
         reaction = Reaction(name, emoji_id)
         message.reactions.append(reaction)
@@ -124,7 +124,7 @@ def _tell_reaction(sb: Sandbox, name: str, where: Channel, message: Message, rea
 
 
 def history(sb: Sandbox, user: User, where: Channel, limit: int) -> list[Json]:
-    """A channel as this person sees it, oldest first, with the private responses to them."""
+    """Return a channel as this person sees it, oldest first, with the private responses to them."""
     see(sb, user, where)
     if not can(sb.world, where, user.id, Permission.READ_MESSAGE_HISTORY):
         return []
@@ -133,7 +133,7 @@ def history(sb: Sandbox, user: User, where: Channel, limit: int) -> list[Json]:
 
 
 def as_seen(sb: Sandbox, message: Message, viewer: int | None) -> Json:
-    """The message on the wire, with `sandbox` for what only the sandbox knows; for the control API."""
+    """Return the message as Discord sends it, plus the key `sandbox` with facts that only the sandbox knows."""
     body = sb.payloads.message(message, viewer)
     body["sandbox"] = {
         "ephemeral_to": None if message.ephemeral_to is None else str(message.ephemeral_to),

@@ -1,6 +1,6 @@
 """The permissions of a member in a channel, computed as Discord documents it.
 
-Pure functions over the world; `access` raises the errors.
+These are pure functions of the world; `access` raises the errors.
 """
 
 from enum import IntFlag
@@ -41,7 +41,7 @@ class Permission(IntFlag):
 P = Permission
 ALL = (1 << 53) - 1
 BOT_INVITE = 309237763136
-# The permissions of @everyone in a new server. Mentioning everyone is one of them, so that a careless bot really pings.
+# The permissions of @everyone in a new server. They include mentioning everyone, so that a careless bot really pings.
 EVERYONE = int(
     P.CREATE_INSTANT_INVITE | P.ADD_REACTIONS | P.VIEW_CHANNEL | P.SEND_MESSAGES | P.EMBED_LINKS | P.ATTACH_FILES
     | P.READ_MESSAGE_HISTORY | P.MENTION_EVERYONE | P.CHANGE_NICKNAME | P.USE_APPLICATION_COMMANDS
@@ -55,7 +55,7 @@ IN_TIMEOUT = int(P.VIEW_CHANNEL | P.READ_MESSAGE_HISTORY)
 
 
 def in_guild(guild: Guild, user_id: int) -> int:
-    """Permissions from roles alone; 0 for somebody who is not a member."""
+    """Return the permissions from roles alone; 0 for somebody who is not a member."""
     member = guild.members.get(user_id)
     if member is None:
         return 0
@@ -69,7 +69,7 @@ def in_guild(guild: Guild, user_id: int) -> int:
 
 
 def in_channel(world: World, channel: Channel, user_id: int) -> int:
-    """Permissions with the channel's overwrites applied; a thread uses those of its parent."""
+    """Return the permissions with the channel's overwrites applied; a thread uses those of its parent."""
     guild = world.guild_of(channel)
     if guild is None:
         return IN_DM if user_id in channel.recipients else 0
@@ -89,7 +89,7 @@ def can(world: World, channel: Channel, user_id: int, *needed: int) -> bool:
 
 
 def send_permission(channel: Channel) -> Permission:
-    """The permission to write here; threads have one of their own."""
+    """Return the permission that is needed to write here; threads have their own."""
     return P.SEND_MESSAGES if channel.thread is None else P.SEND_MESSAGES_IN_THREADS
 
 

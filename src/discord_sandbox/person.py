@@ -1,6 +1,6 @@
-"""One person of a sandbox, as a test uses them: they write, read, click and run commands.
+"""One person of a sandbox, for use in tests: they write, read, click and run commands.
 
-Every method is one control request, or a few for the ones that wait; the server has the rules.
+Every method sends one control request, or a few if it waits. The server has the rules.
 """
 
 import base64
@@ -14,7 +14,7 @@ from discord_sandbox.seen import Json, Outcome, Place, SeenMessage
 Where = str | int | Place
 
 PATIENCE = 30.0
-"""Seconds to wait by default. Most things take a fraction of one."""
+"""The default time to wait, in seconds. Most things take a fraction of one."""
 
 
 class SandboxError(Exception):
@@ -26,11 +26,11 @@ class SandboxError(Exception):
 
 
 class SandboxTimeout(SandboxError):
-    """Nothing happened within the time that a method waited."""
+    """The expected event did not happen within the time that a method waited."""
 
 
 class Line(Protocol):
-    """The way to the server: `SandboxClient`."""
+    """The connection to the server; `SandboxClient` implements it."""
 
     async def call(self, method: str, path: str, body: Mapping[str, Any] | None = None, **query: Any) -> Any: ...
 
@@ -79,24 +79,24 @@ class Person:
         return SeenMessage(await self.line.call("PATCH", self._path(f"messages/{message.id}"), body))
 
     async def delete(self, message: SeenMessage) -> None:
-        """Deletes a message: their own, or any with the permission."""
+        """Deletes a message: their own, or any message if they have the permission."""
         body = {"channel": str(message.channel_id)}
         await self.line.call("DELETE", self._path(f"messages/{message.id}"), body)
 
     async def messages(self, where: Where, *, limit: int = 200) -> list[SeenMessage]:
-        """The channel as this person sees it, oldest first, private responses to them included."""
+        """Returns the channel as this person sees it, oldest first, with the private responses to them."""
         bodies = await self.line.call("GET", self._path("messages"), channel=place_id(where), limit=limit)
         return [SeenMessage(body) for body in bodies]
 
     async def see(self, message: SeenMessage) -> SeenMessage | None:
-        """The message as it is now, or None if it was deleted."""
+        """Returns the message as it is now, or None if it was deleted."""
         messages = await self.messages(message.channel_id)
         return next((entry for entry in messages if entry.id == message.id), None)
 
     async def wait_for_message(
         self, where: Where, matches: Callable[[SeenMessage], object] = lambda m: True, *, timeout: float = PATIENCE
     ) -> SeenMessage:
-        """Waits for a message for which `matches` is true, and gives the newest. The place need not exist yet."""
+        """Waits for a message for which `matches` is true and returns the newest. The place need not exist yet."""
         end = time.monotonic() + timeout
         after, seen = 0, list[SeenMessage]()
         while True:
@@ -118,7 +118,7 @@ class Person:
     async def wait_for_change(
         self, message: SeenMessage, matches: Callable[[SeenMessage], object], *, timeout: float = PATIENCE
     ) -> SeenMessage:
-        """Waits until `matches` is true for this message, and gives it as it is then."""
+        """Waits until `matches` is true for this message and returns the message as it is then."""
         return await self.wait_for_message(
             message.channel_id, lambda m: m.id == message.id and matches(m), timeout=timeout
         )
@@ -132,7 +132,7 @@ class Person:
         forged: bool = False,
         guild_id: int | None = None,
     ) -> Outcome:
-        """Presses a button by custom id or label and gives what this person then saw."""
+        """Presses a button, by custom id or label, and returns what this person then saw."""
         known = {b.label: b.custom_id for b in message.buttons if b.custom_id}
         ids = set(known.values())
         custom_id = button if button in ids else known.get(button, button) or button
@@ -151,7 +151,7 @@ class Person:
     async def submit(
         self, outcome: Outcome, values: Mapping[str, Any], *, wait: float | None = None, forged: bool = False
     ) -> Outcome:
-        """Sends the modal that an earlier press or command opened."""
+        """Submits the modal that an earlier press or command opened."""
         body: Json = {"interaction": str(outcome.id), "values": dict(values), "forged": forged}
         return Outcome(await self.line.call("POST", self._path("submit"), _waiting(body, wait)))
 
@@ -163,7 +163,7 @@ class Person:
         return Outcome(await self.line.call("POST", self._path("command"), _waiting(body, wait)))
 
     async def run_on(self, target: "SeenMessage | Person", name: str, where: Where = "") -> Outcome:
-        """Runs a command from the menu of a message, or of a person seen in `where`."""
+        """Runs a command from the menu of a message, or of a person who is in `where`."""
         if isinstance(target, SeenMessage):
             body: Json = {"channel": str(target.channel_id), "message": str(target.id), "name": name}
         else:
@@ -176,7 +176,7 @@ class Person:
         return Outcome(await self.line.call("POST", self._path("command"), body))
 
     async def commands(self, where: Where) -> list[Json]:
-        """The slash commands Discord offers this person here."""
+        """Returns the slash commands that Discord offers this person here."""
         return await self.line.call("GET", self._path("commands"), channel=place_id(where))
 
     async def react(self, message: SeenMessage, emoji: str, *, remove: bool = False) -> None:
@@ -189,7 +189,7 @@ class Person:
         await self.line.call("POST", self._path("typing"), {"channel": place_id(where)})
 
     async def dm(self, other: "Person | str | int") -> Place:
-        """The private conversation with somebody, opened if need be."""
+        """Returns the direct conversation with somebody and opens it if necessary."""
         who = str(other.id) if isinstance(other, Person) else str(other)
         return Place(await self.line.call("POST", self._path("dm"), {"with": who}))
 
@@ -201,7 +201,7 @@ class Person:
         return Place(await self.line.call("POST", self._path("threads"), body))
 
     async def permissions(self, where: Where) -> int:
-        """The permissions of this person there, as Discord computes them."""
+        """Returns the permissions of this person there, as Discord computes them."""
         body = await self.line.call("GET", self._path("permissions"), channel=place_id(where))
         return int(body["permissions"])
 

@@ -1,7 +1,7 @@
-"""Posting, editing and deleting messages, for bots, people, webhooks and interaction responses alike.
+"""Posts, edits and deletes messages for bots, people, webhooks and interaction responses.
 
-All messages come into the world here, with their mentions, pings, unfurls, nonces and threads. Callers have checked
-the form (`message_contents`) and, for interaction responses, decided that no permission is needed.
+This is the only place where messages enter the world, with their mentions, pings, unfurls, nonces and threads. Callers
+have checked the form (`message_contents`). An interaction response needs no permission, so its caller skips that check.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class Sender:
 
 
 def check_may_post(sb: Sandbox, where: Channel, user_id: int, contents: MessageContents) -> None:
-    """Discord's refusals for a message to a channel. Interaction responses need no such check."""
+    """Raise Discord's refusals for a message to a channel. Interaction responses need no such check."""
     if where.guild_id is None:
         other = next((user for user in where.recipients if user != user_id), user_id)
         shared = any(user_id in guild.members for guild in sb.world.guilds_of(other))
@@ -166,7 +166,7 @@ def _may_embed(sb: Sandbox, where: Channel, sender: Sender) -> bool:
 
 
 def _settle_text(sb: Sandbox, where: Channel, message: Message, contents: MessageContents, on: str) -> None:
-    """Finds the mentions, pings and unfurls of a new or changed text."""
+    """Find the mentions, pings and unfurls of a new or changed text."""
     mentioned = _mentioned(sb, where, message, contents)
     message.mentions = list(mentioned.users)
     message.mention_roles = list(mentioned.roles)
@@ -182,7 +182,7 @@ def _settle_text(sb: Sandbox, where: Channel, message: Message, contents: Messag
         }
         message.pings.append(record)
         sb.log.world("ping", channel_id=str(where.id), message_id=str(message.id), **record)
-    # The V2 layout never previews links; plain text does unless the sender suppresses it. Nothing is fetched here.
+    # The V2 layout never previews links. Plain text does, unless the sender suppresses it. Nothing is fetched here.
     if not message.flags & (MessageFlag.SUPPRESS_EMBEDS | MessageFlag.COMPONENTS_V2):
         fresh = [link for link in mentions.links(message.content) if link not in message.unfurls]
         message.unfurls.extend(fresh)
@@ -210,7 +210,7 @@ def _mentioned(sb: Sandbox, where: Channel, message: Message, contents: MessageC
 
 
 def _pinged(sb: Sandbox, where: Channel, message: Message, mentioned: Mentions) -> list[int]:
-    """The people who are notified: those mentioned who can see the message."""
+    """Return the people who are notified: those mentioned who can see the message."""
     guild = sb.world.guild_of(where)
     everybody = [*where.recipients] if guild is None else [*guild.members]
     reached = set(mentioned.users)

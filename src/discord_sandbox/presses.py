@@ -1,7 +1,7 @@
 """A person presses, chooses, submits or runs something, and the bot receives an interaction.
 
-Builds the payload, sends it, and starts the three seconds; `callbacks` has the bot's side. A *forged* press skips the
-checks of Discord's client, for tests that attack the bot; the interaction stays marked as forged.
+This module builds the payload, sends it, and starts the three seconds; `callbacks` has the bot's side. A *forged* press
+skips the checks of Discord's client, for tests that attack the bot; the interaction stays marked as forged.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ def press(
     forged: bool = False,
     guild_id: int | None = None,
 ) -> Interaction:
-    """A click on a button, or with `values` a choice from a select."""
+    """Press a button or, with `values`, choose from a select."""
     where = sb.world.channels[message.channel_id]
     part = components.interactive(message.components, custom_id)
     if not forged:
@@ -59,7 +59,7 @@ def _check_values(part: Json, values: Sequence[str]) -> None:
 
 
 def resolve(sb: Sandbox, where: Channel, kind: int, values: Sequence[str]) -> Json:
-    """The objects behind the chosen ids, as the payload's `resolved`."""
+    """Return the objects behind the chosen ids, as the payload's `resolved`."""
     guild = sb.world.guild_of(where)
     objects: Json = {}
     for value in values:
@@ -83,7 +83,7 @@ def resolve(sb: Sandbox, where: Channel, kind: int, values: Sequence[str]) -> Js
 def submit(
     sb: Sandbox, user: User, opened_by: Interaction, values: Mapping[str, Any], *, forged: bool = False
 ) -> Interaction:
-    """The person submits the modal that an earlier interaction opened for them."""
+    """Submit the modal that an earlier interaction opened for this person."""
     if opened_by.modal is None:
         raise NotPossible(f"interaction {opened_by.id} opened no modal")
     if opened_by.user_id != user.id and not forged:
@@ -113,7 +113,7 @@ def start(
     guild_id: int | None = None,
     cause: Interaction | None = None,
 ) -> Interaction:
-    """Sends INTERACTION_CREATE and starts the clock. If no session can receive it, it fails at once."""
+    """Send INTERACTION_CREATE and start the clock. The interaction fails at once if no session can receive it."""
     place = guild_id if guild_id is not None else where.guild_id
     made = Interaction(
         id=sb.world.ids.next(),
@@ -143,7 +143,7 @@ def start(
 
 
 def deliver(sb: Sandbox, made: Interaction) -> None:
-    """Sends the interaction, also again: a replay has the same id and token."""
+    """Send the interaction. A replay sends it again with the same id and token."""
 
     def render(viewer: Any) -> Json | None:
         return made.payload if viewer.bot_id == made.application_id else None
@@ -211,7 +211,7 @@ def _payload(sb: Sandbox, made: Interaction, user: User, where: Channel, data: J
 
 
 def _stranger(sb: Sandbox, user: User) -> Json:
-    """A member's fields for somebody who is not one; forged presses need them."""
+    """Return a member's fields for somebody who is not a member; forged presses need them."""
     return {
         "user": sb.payloads.user(user),
         "roles": [],
@@ -227,7 +227,7 @@ def _stranger(sb: Sandbox, user: User) -> Json:
 
 
 def as_seen(sb: Sandbox, made: Interaction) -> Json:
-    """The interaction as its person saw it, for the control API."""
+    """Return the interaction as its person saw it, for the control API."""
     where = made.channel_id
     shown = [sb.world.message(where, number) for number in made.messages]
     source = sb.world.message(where, made.message_id) if made.message_id and made.updated else None

@@ -1,6 +1,6 @@
-"""A sandbox in a process of its own, for tests and tools that want one.
+"""A sandbox in a process of its own, for tests and tools.
 
-Starts `python -m discord_sandbox`, reads its first line, and ends it. It knows the command line only.
+This module starts `python -m discord_sandbox`, reads its first line, and ends it. It uses only the command line.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from pathlib import Path
 from discord_sandbox.client import SandboxClient
 
 TOKEN_VARIABLE = "DISCORD_SANDBOX_TOKEN"
-"""The environment variable with the bot's token: other users of the machine cannot read it, unlike a command line."""
+"""The environment variable with the bot's token. Unlike a command line, other users of the machine cannot read it."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class SandboxProcess:
     process: asyncio.subprocess.Process
 
     def client(self) -> SandboxClient:
-        """A client for this sandbox."""
+        """Returns a client for this sandbox."""
         return SandboxClient.from_ready_line(self.ready_line)
 
 
@@ -36,7 +36,7 @@ class SandboxProcess:
 async def sandbox_process(
     *arguments: str, state: Path | None = None, port: int = 0, token: str | None = None, timeout: float = 120.0
 ) -> AsyncGenerator[SandboxProcess]:
-    """Starts a sandbox in a process and ends it. Further arguments are those of the command line."""
+    """Starts a sandbox in a process and ends it. Further arguments go to its command line."""
     command = ["-m", "discord_sandbox", "--port", str(port), *arguments]
     if state is not None:
         command += ["--state", str(state)]

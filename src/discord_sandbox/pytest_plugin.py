@@ -1,7 +1,7 @@
 """Fixtures for pytest. Use them with `pytest_plugins = ["discord_sandbox.pytest_plugin"]` in the top conftest.py.
 
-Each test gets a sandbox of its own in the test's process. Needs pytest and pytest-asyncio; pytest does not load it by
-itself.
+Each test gets its own sandbox in the test's process. The plugin needs pytest and pytest-asyncio; pytest does not load
+it by itself.
 """
 
 from collections.abc import AsyncGenerator, Generator
@@ -19,7 +19,7 @@ __all__ = ["discord_py_pointed", "sandbox", "sandbox_interaction_deadline", "san
 
 @pytest.fixture
 def sandbox_plan() -> Plan:
-    """The world that a test starts with. Override this fixture for another token, other names or more intents."""
+    """The world that a test starts with. Override this fixture to change the token, the names or the intents."""
     return Plan()
 
 
@@ -41,13 +41,13 @@ async def sandbox_server(
 
 @pytest_asyncio.fixture
 async def sandbox(sandbox_server: SandboxServer) -> AsyncGenerator[SandboxClient, None]:
-    """The people of that sandbox, and the ways to change it."""
+    """A client for that sandbox, to act as its people and to change it."""
     async with SandboxClient(sandbox_server.control_url, sandbox_server.key) as client:
         yield client
 
 
 @pytest.fixture
 def discord_py_pointed(sandbox_server: SandboxServer) -> Generator[None]:
-    """discord.py talks to that sandbox during the test, and to Discord again afterwards."""
+    """Points discord.py to that sandbox during the test, and back to Discord afterwards."""
     with discord_py.pointed_at(sandbox_server.api_url, sandbox_server.gateway_url):
         yield

@@ -1,6 +1,6 @@
 """Rate limits per route and per channel, as Discord counts them. They are off until switched on.
 
-It counts and writes the headers; `rest.api` refuses the call.
+This module counts calls and writes the headers; `rest.api` refuses calls.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ class Rule:
         return hashlib.md5(f"{self.method} {self.path}".encode(), usedforsecurity=False).hexdigest()
 
 
-# Discord does not publish these numbers; they were seen in its headers.
+# Discord does not publish these numbers; they come from its response headers.
 USUAL = (
     Rule("POST", r"/channels/\d+/messages$", 5, 5.0),
     Rule("PATCH", r"/channels/\d+/messages/\d+$", 5, 5.0),
@@ -73,7 +73,7 @@ class RateLimits:
         self._windows.clear()
 
     def count(self, caller: str, method: str, path: str) -> Verdict:
-        """`path` is the path below the API's root."""
+        """Count one call. `path` is the path below the API's root."""
         if self.per_second is not None and not _EXEMPT.match(path):
             window = self._window((caller, "global"), 1.0)
             if window.used > self.per_second:

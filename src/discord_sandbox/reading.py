@@ -1,6 +1,6 @@
-"""Reads JSON from outside: a value of the wrong shape counts as absent, the right shape comes out typed.
+"""Reads JSON from outside: a value of the wrong shape counts as absent, and one of the right shape gets its type.
 
-It does not know what the values mean.
+This module does not know the meaning of the values.
 """
 
 from typing import Any, cast
@@ -9,20 +9,20 @@ from discord_sandbox.model import Json
 
 
 def fields(value: Any) -> Json:
-    """An object, or an empty one."""
+    """Return an object, or an empty one if the value is none."""
     return cast(Json, value) if isinstance(value, dict) else {}
 
 
 def entries(value: Any) -> list[Any]:
-    """A list, or an empty one."""
+    """Return a list, or an empty one if the value is none."""
     return cast(list[Any], value) if isinstance(value, list) else []
 
 
 def items(value: Any) -> list[Json]:
-    """The objects in a list."""
+    """Return the objects in a list."""
     return [cast(Json, entry) for entry in entries(value) if isinstance(entry, dict)]
 
 
 def numbers(value: Any) -> list[int]:
-    """The ids in a list, which come as strings."""
+    """Return the ids in a list, which arrive as strings."""
     return [int(entry) for entry in entries(value) if str(entry).isdecimal()]

@@ -1,6 +1,6 @@
 """The world that a new sandbox starts with: two servers, a few people, the bot, another bot and a webhook.
 
-Tests and the guide refer to the names and roles; the ids are new each time, except the default bot's.
+Tests and the guide use the names and roles. The ids are new each time, except the default bot's.
 """
 
 import secrets
@@ -18,9 +18,9 @@ from discord_sandbox.world import World
 class Plan:
     """The choices for a new world.
 
-    `token` is the bot's token: any text, and if it has Discord's shape, the bot gets the id that it names.
-    `message_content` and `members` grant the privileged intents. `bot` and `server` are the names of the bot and of the
-    server that it is in.
+    `token` is the bot's token. It can be any text; if it has Discord's shape, the bot gets the id in it.
+    `message_content` and `members` grant the privileged intents. `bot` and `server` are the names of the bot and of its
+    server.
     """
 
     token: str = token_for(DEFAULT_BOT_ID)
@@ -102,7 +102,7 @@ def join(world: World, guild: Guild, user: User, *roles: Role) -> Member:
 
 
 def join_bot(world: World, guild: Guild, bot: User, permissions: int) -> Member:
-    """An invited bot gets a role of its own with the permissions of the invitation."""
+    """Add a bot to a server with its own role, which has the permissions of the invitation."""
     role = new_role(world, guild, bot.name, permissions)
     role.bot_id = bot.id
     return join(world, guild, bot, role)

@@ -1,6 +1,6 @@
 """Messages, buttons and outcomes as a person sees them; `SandboxClient` and `Person` return these.
 
-Thin views of the server's JSON, which is always there as `raw`; no network and no rules.
+They are thin views of the server's JSON, which is always available as `raw`. They use no network and have no rules.
 """
 
 from collections.abc import Iterator
@@ -70,7 +70,7 @@ class SeenMessage:
 
     @property
     def text(self) -> str:
-        """Everything written on the message: content and text displays, top to bottom."""
+        """All text of the message: content and text displays, top to bottom."""
         return text_of(self)
 
     @property
@@ -91,7 +91,7 @@ class SeenMessage:
 
     @property
     def loading(self) -> bool:
-        """The bot "is thinking"."""
+        """Whether the bot "is thinking"."""
         return bool(self.flags & 1 << 7)
 
     @property
@@ -100,7 +100,7 @@ class SeenMessage:
 
     @property
     def pings(self) -> list[Json]:
-        """Each time people were really notified: `on` (create or edit), `users`, `roles`, `everyone`."""
+        """One entry for each time people were really notified: `on` (create or edit), `users`, `roles`, `everyone`."""
         return self.raw["sandbox"]["pings"]
 
     @property
@@ -110,7 +110,7 @@ class SeenMessage:
 
     @property
     def files(self) -> list[Json]:
-        """All attachments, those shown by a component too; fetch with `SandboxClient.fetch`."""
+        """All attachments, including those that a component shows; fetch them with `SandboxClient.fetch`."""
         return self.raw["sandbox"]["files"]
 
     @property
@@ -173,7 +173,7 @@ class Outcome:
 
 
 def walk(components: list[Json]) -> Iterator[Json]:
-    """Every component, outermost first."""
+    """Yield every component, outermost first."""
     for part in components:
         yield part
         yield from walk(part.get("components", []))
@@ -183,7 +183,7 @@ def walk(components: list[Json]) -> Iterator[Json]:
 
 
 def text_of(message: SeenMessage) -> str:
-    """All text of a message: content, embeds and text displays, top to bottom."""
+    """Return all text of a message: content, embeds and text displays, top to bottom."""
     parts = [message.content]
     for embed in message.raw["embeds"]:
         parts += [embed.get("title") or "", embed.get("description") or ""]
@@ -194,7 +194,7 @@ def text_of(message: SeenMessage) -> str:
 
 
 def buttons_of(message: SeenMessage) -> list[Button]:
-    """All buttons of a message, at any depth."""
+    """Return all buttons of a message, at any depth."""
     return [
         Button(part.get("label", ""), part.get("custom_id"), part["style"], bool(part.get("disabled")), part.get("url"))
         for part in walk(message.components)
@@ -203,5 +203,5 @@ def buttons_of(message: SeenMessage) -> list[Button]:
 
 
 def selects_of(message: SeenMessage) -> list[Json]:
-    """All selects of a message, at any depth, as JSON."""
+    """Return all selects of a message, at any depth, as JSON."""
     return [part for part in walk(message.components) if part["type"] in _SELECTS]

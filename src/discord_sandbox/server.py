@@ -1,6 +1,6 @@
 """The sandbox as a server on loopback: REST, gateway, attachments, control API and page on one port.
 
-It starts, stops and saves the world's file; the behaviour is elsewhere.
+This module starts and stops the server and saves the world's file; other modules have the behaviour.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ class NotLoopback(ValueError):
 
 
 class SandboxServer:
-    """`async with SandboxServer() as server:` and point a bot at `server.api_url` and `server.gateway_url`."""
+    """Use `async with SandboxServer() as server:` and point a bot at `server.api_url` and `server.gateway_url`."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class SandboxServer:
 
     @property
     def token(self) -> str:
-        """The token of the first bot, the one that the sandbox was started for."""
+        """The token of the first bot, which the sandbox was started for."""
         return next(iter(self.sandbox.world.applications.values())).tokens[0]
 
     @property
@@ -99,7 +99,7 @@ class SandboxServer:
         """Listens and serves until `stop`. `port` and the addresses are known afterwards."""
         self._runner = web.AppRunner(self._application(), access_log=None, shutdown_timeout=1.0)
         await self._runner.setup()
-        # Bound here rather than by aiohttp, so that port 0 is known before anybody is told.
+        # The socket is bound here and not by aiohttp, so that port 0 is resolved before anybody reads the address.
         try:
             listener = _listen(self.host, self.port)
         except OSError:
@@ -115,7 +115,7 @@ class SandboxServer:
             self._saver = asyncio.create_task(self._keep_saving(self._state))
 
     async def stop(self) -> None:
-        """Ends all connections and saves the world, if it is kept in a file."""
+        """Ends all connections, and saves the world if it has a file."""
         if self._saver is not None:
             self._saver.cancel()
         self.sandbox.gateway.drop(resumable=True, code=1001)
@@ -150,7 +150,7 @@ class SandboxServer:
 
     async def _front(self, request: web.Request) -> web.StreamResponse:
         if request.headers.get("Upgrade", "").lower() == "websocket":
-            # Bots send no Origin. A foreign web page that is open in a browser here does.
+            # Bots send no Origin. A page of another site that is open in a browser on this machine does.
             if request.headers.get("Origin", self.url) != self.url:
                 raise web.HTTPForbidden
             return await self.sandbox.gateway.serve(request)
@@ -163,7 +163,7 @@ class SandboxServer:
             for attachment in message.attachments:
                 if str(attachment.id) == wanted:
                     kind = attachment.content_type or "application/octet-stream"
-                    # Anything but a plain picture is a download, so that no file ever runs in the page's origin.
+                    # Everything but a plain picture is a download, so that no file ever runs in the page's origin.
                     headers = {"Content-Type": kind, "X-Content-Type-Options": "nosniff"}
                     if kind not in INLINE:
                         headers["Content-Disposition"] = "attachment"
@@ -184,7 +184,7 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
-        listener.listen(BACKLOG)  # only this fails if another process listens there
+        listener.listen(BACKLOG)  # only this call fails if another process listens there
     except OSError:
         listener.close()
         raise

@@ -1,6 +1,6 @@
 """Changes to a server and its people: roles, memberships, channels, overwrites.
 
-Changes the world and announces it; callers have decided that it may happen.
+This module changes the world and announces the change; callers have checked the permission.
 """
 
 from discord_sandbox import announce, seed
@@ -52,7 +52,7 @@ def add_channel(sb: Sandbox, guild: Guild, name: str) -> Channel:
 
 
 def remove_channel(sb: Sandbox, channel: Channel) -> None:
-    """Deletes a channel with its threads and all their messages."""
+    """Delete a channel with its threads and all their messages."""
     seen_by = sorted(_seeing_bots(sb, channel))
     inside = [c.id for c in sb.world.channels.values() if c.parent_id == channel.id and c.thread is not None]
     for number in (*inside, channel.id):
@@ -62,7 +62,7 @@ def remove_channel(sb: Sandbox, channel: Channel) -> None:
 
 
 def overwrite(sb: Sandbox, channel: Channel, target: int, kind: int, allow: int, deny: int) -> None:
-    """Sets what a channel allows or denies to somebody; with neither, removes the entry."""
+    """Set what a channel allows or denies to somebody; with neither, remove the entry."""
     before = _seeing_bots(sb, channel)
     channel.overwrites = [entry for entry in channel.overwrites if entry.id != target]
     if allow or deny:

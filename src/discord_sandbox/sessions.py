@@ -1,6 +1,6 @@
 """Gateway sessions: who is connected, what each one receives, and what is replayed after a dropped socket.
 
-It numbers and keeps frames; `gateway` has the protocol.
+This module numbers and stores frames; `gateway` has the protocol.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ Outbox = asyncio.Queue["str | Closing"]
 
 @dataclass(frozen=True)
 class Closing:
-    """The last thing in an outbox: how to end the connection. No code: cut it without a close frame."""
+    """The last entry of an outbox: how to end the connection. Without a code, it is cut without a close frame."""
 
     code: int | None
     reason: str = ""
@@ -56,7 +56,7 @@ class Session:
             self.outbox.put_nowait(frame)
 
     def hears(self, guild_id: int | None) -> bool:
-        """A server's events go to one shard; private ones to shard 0."""
+        """Whether this session gets a server's events. They go to one shard; direct messages go to shard 0."""
         number, count = self.shard
         return number == 0 if guild_id is None else (guild_id >> 22) % count == number
 
@@ -66,7 +66,7 @@ class Session:
 
 @dataclass(frozen=True)
 class Reach:
-    """How many sessions an event reached: connected ones, and ones that may still resume."""
+    """The number of sessions that an event reached: connected ones, and ones that may still resume."""
 
     live: int
     waiting: int
@@ -88,9 +88,9 @@ class Sessions:
         return self._sessions.get(session_id)
 
     def detach(self, session: Session, outbox: Outbox, *, resumable: bool) -> None:
-        """The socket was closed. A session that cannot be resumed ends with it."""
+        """Handle the end of a socket. A session that cannot be resumed ends with it."""
         if session.outbox is not outbox:
-            return  # a resume on another socket came first
+            return  # another socket has already resumed the session
         session.outbox = None
         session.detached_at = self._clock.now()
         if not resumable:
@@ -106,7 +106,7 @@ class Sessions:
         return [session for session in self._sessions.values() if session.outbox is not None]
 
     def publish(self, name: str, render: Render, *, guild_id: int | None, intent: int = 0) -> Reach:
-        """Sends an event to the sessions that asked for it. `render` returns None for a bot that may not see it."""
+        """Send an event to the sessions that asked for it. `render` returns None for a bot that may not see it."""
         self._forget_old()
         live = waiting = 0
         for session in self._sessions.values():

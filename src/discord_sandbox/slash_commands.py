@@ -1,7 +1,7 @@
 """A person runs a slash command, or types into one and waits for suggestions.
 
-Finds the registered command, checks the options as Discord's client does, and builds the interaction's data.
-`rest.commands` registers commands.
+This module finds the registered command, checks the options as Discord's client does, and builds the interaction's
+data. `rest.commands` registers commands.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _PICKS = {USER: 5, CHANNEL: 8, ROLE: 6, MENTIONABLE: 7}
 
 
 def visible(sb: Sandbox, user: User, where: Channel) -> list[Command]:
-    """The commands Discord would offer this person here."""
+    """Return the commands that Discord would offer this person here."""
     guild = where.guild_id
     own = in_channel(sb.world, where, user.id)
     offered: list[Command] = []
@@ -55,7 +55,7 @@ def run(
     focused: str | None = None,
     forged: bool = False,
 ) -> Interaction:
-    """`line` is the command with its subcommands; with `focused` it is a request for suggestions instead."""
+    """Run `line`, a command with its subcommands. With `focused`, ask for suggestions instead."""
     words = line.removeprefix("/").split()
     people.see(sb, user, where)
     pool = list(sb.world.commands.values()) if forged else visible(sb, user, where)
@@ -74,7 +74,7 @@ def run(
 
 
 def run_on(sb: Sandbox, user: User, where: Channel, name: str, target: User | Message) -> Interaction:
-    """A command from the menu of a person (type 2) or of a message (type 3)."""
+    """Run a command from the menu of a person (type 2) or of a message (type 3)."""
     kind = ON_USER if isinstance(target, User) else ON_MESSAGE
     people.see(sb, user, where)
     offered = visible(sb, user, where)
@@ -130,7 +130,7 @@ def _options(
 
 
 def _value(option: Json, value: Any) -> Any:
-    """The value as Discord's client sends it. Raises `NotPossible` for a value that it refuses."""
+    """Return the value as Discord's client sends it. Raise `NotPossible` for a value that it refuses."""
     name, kind = option["name"], option["type"]
     if choices := items(option.get("choices")):
         offered = [choice["value"] for choice in choices]

@@ -1,6 +1,6 @@
 """Discord's ids: unique, rising, and readable as a time.
 
-It knows the epoch and the layout, not what the ids are for.
+This module knows the epoch and the layout, not the use of the ids.
 """
 
 from collections.abc import Callable

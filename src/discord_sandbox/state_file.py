@@ -1,7 +1,7 @@
 """Writes a whole world to a file and reads it back.
 
-One JSON document, replaced in one step, so that a crash leaves the old one. It knows the records' types, not their
-meaning. Gateway sessions, interactions and the log belong to one run and are not saved.
+The file is one JSON document. It is replaced in one step, so that a crash leaves the old one. This module knows the
+records' types, not their meaning. Gateway sessions, interactions and the log belong to one run and are not saved.
 """
 
 import base64
@@ -85,7 +85,7 @@ def _records(kind: type[T], data: list[Json]) -> list[T]:
 
 
 def _typed(kind: Any, value: Any) -> Any:
-    """Builds a value of the annotated type from its JSON."""
+    """Build a value of the annotated type from its JSON."""
     if value is None:
         return None
     if dataclasses.is_dataclass(kind):

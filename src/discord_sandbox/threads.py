@@ -1,6 +1,7 @@
 """Threads: opening, joining, archiving.
 
-Changes the world and announces it. Permission to open a thread is checked here, everything else by the callers.
+This module changes the world and announces the change. It checks the permission to open a thread; callers check all
+others.
 """
 
 from datetime import datetime
@@ -23,7 +24,7 @@ ARCHIVE_MINUTES = (60, 1440, 4320, 10080)
 
 
 def open_thread(sb: Sandbox, parent: Channel, owner_id: int, body: Json, message: Message | None) -> Channel:
-    """Opens a thread, from a message or without one. A thread from a message has the message's id."""
+    """Open a thread, from a message or without one. A thread from a message has the message's id."""
     if parent.guild_id is None or parent.thread is not None or parent.type == ChannelType.CATEGORY:
         raise apierrors.ApiError(400, 50024, "Cannot execute action on this channel type")
     _check_form(body)
@@ -83,7 +84,7 @@ def _hang(sb: Sandbox, parent: Channel, thread: Channel, message: Message) -> No
 
 
 def _note(sb: Sandbox, where: Channel, author_id: int, kind: int, content: str, reference: Json) -> None:
-    """A system message by Discord."""
+    """Post a system message by Discord."""
     note = Message(sb.world.ids.next(), where.id, author_id, sb.clock.iso(), kind, content=content, reference=reference)
     sb.world.add_message(note)
     where.last_message_id = note.id
@@ -91,7 +92,7 @@ def _note(sb: Sandbox, where: Channel, author_id: int, kind: int, content: str, 
 
 
 def add_members(sb: Sandbox, where: Channel, users: list[int]) -> None:
-    """People join a thread by writing in it, by being mentioned in it, or by being added."""
+    """Add people to a thread: they wrote in it, were mentioned in it, or were added."""
     if where.thread is None:
         return
     fresh = [
@@ -137,7 +138,7 @@ def set_state(
 
 
 def archive_idle(sb: Sandbox) -> list[int]:
-    """Archives the threads that were quiet for long enough, and returns their ids."""
+    """Archive the threads that were quiet for long enough, and return their ids."""
     done: list[int] = []
     for channel in list(sb.world.channels.values()):
         if channel.thread is None or channel.thread.archived:

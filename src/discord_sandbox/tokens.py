@@ -1,7 +1,7 @@
 """Bot tokens in Discord's shape: the bot's id in base64, then two more parts, with dots between them.
 
-Some libraries read the bot's id out of the token, so the sandbox's default token carries one. Its last part is short
-and readable: nobody, and no scanner for leaked secrets, takes it for a real token.
+Some libraries read the bot's id from the token, so the sandbox's default token contains one. Its last part is short and
+readable, so that no person and no scanner for leaked secrets mistakes it for a real token.
 """
 
 import base64

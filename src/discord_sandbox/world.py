@@ -1,6 +1,7 @@
 """Everything that exists, and ways to find it.
 
-State only: no wire format, no sockets, no rules about permissions. It outlives the bot's connections.
+This module holds state only: no wire format, no sockets, no rules about permissions. The world outlives the bot's
+connections.
 """
 
 from collections.abc import Iterable, Iterator
@@ -57,7 +58,7 @@ class World:
         ]
 
     def parent_of(self, channel: Channel) -> Channel:
-        """The channel whose overwrites apply: a thread's parent, else the channel itself."""
+        """Return the channel whose overwrites apply: a thread's parent, else the channel itself."""
         if channel.thread is None or channel.parent_id is None:
             return channel
         return self.channels.get(channel.parent_id, channel)
@@ -66,18 +67,18 @@ class World:
         return self.messages.get(channel_id, {}).get(message_id)
 
     def history(self, channel_id: int) -> list[Message]:
-        """A channel's messages, oldest first: ids only rise, so the order of arrival is the order of ids."""
+        """Return a channel's messages, oldest first. Ids only rise, so the order of arrival is the order of ids."""
         return list(self.messages.get(channel_id, {}).values())
 
     def latest(self, channel_id: int) -> Iterator[Message]:
-        """The same, newest first, without copying."""
+        """Yield a channel's messages, newest first, without copying."""
         return reversed(self.messages.get(channel_id, {}).values())
 
     def add_message(self, message: Message) -> None:
         self.messages.setdefault(message.channel_id, {})[message.id] = message
 
     def dm_between(self, first: int, second: int) -> Channel:
-        """The private channel of two users, created if there is none."""
+        """Find the direct channel of two users and create it if there is none."""
         pair = sorted((first, second))
         for channel in self.channels.values():
             if channel.type == ChannelType.DM and sorted(channel.recipients) == pair:

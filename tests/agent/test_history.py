@@ -1,4 +1,4 @@
-"""Agents that shorten the history of their conversation: what is kept here stays whole, and so do decisions."""
+"""Agents that shorten the history of their conversation: our copy stays whole, and decisions still count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The limit of model requests holds for a whole turn, however often it was resumed."""
+"""The limit of model requests holds for a whole turn, no matter how often it was resumed."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tests.rigs.scripted import calls
 
 LIMIT = 3
 ROUNDS = 10
-"""Far more than the limit allows."""
+"""Far more rounds than the limit allows."""
 
 
 async def loop_forever(bench: Bench) -> Step:
-    """A model that makes the same protected call in every response."""
+    """Run a model that makes the same protected call in every response."""
     return await bench.start(
         [calls(("danger", {"value": "again"}))], [protected(bench.box)], limits=Limits(model_requests=LIMIT)
     )

@@ -1,4 +1,4 @@
-"""MCP servers behind the gate: real ones, as processes of their own, over stdio and over HTTP."""
+"""MCP servers behind the gate: real ones, in their own processes, over stdio and over HTTP."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Shop:
         return load_config(self.folder / "signoff.toml", required=True)
 
     def open(self, text: str) -> None:
-        """Let the agent have the servers of this configuration."""
+        """Give the agent the servers of this configuration."""
         config = self.config(text)
         self.use(build_servers(config), config)
 
@@ -114,7 +114,7 @@ def shop(tmp_path: Path, store: Store, clock: HandClock) -> Shop:
 
 @asynccontextmanager
 async def served(shop: Shop) -> AsyncGenerator[str]:
-    """The same server over HTTP, as a provider would reach it."""
+    """Run the same server over HTTP, as a provider would."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -155,7 +155,7 @@ async def test_a_server_of_our_own_is_started_once_and_asked_about_each_time(sho
     step = await shop.ask(calls(("shop_refund", {"order": "A-1"})), "paid")
     await shop.accept(step)
     step = await shop.ask(calls(("shop_list_orders", {})), "there are two")
-    assert batch_of(step).requests[0].call.tool == "shop_list_orders"  # it says that it only reads: no promise
+    assert batch_of(step).requests[0].call.tool == "shop_list_orders"  # its read-only claim proves nothing
     await shop.accept(step)
     assert [entry["tool"] for entry in shop.done] == ["refund", "list_orders"]
     assert sum("started" in entry for entry in shop.ledger) == 1

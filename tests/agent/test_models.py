@@ -1,4 +1,4 @@
-"""Choosing a model by name: what is built, and the one line for what cannot be."""
+"""Choosing a model by name: the model that is built, and the one line if it cannot be."""
 
 from __future__ import annotations
 

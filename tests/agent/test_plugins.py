@@ -1,4 +1,4 @@
-"""Plugins: what a file may bring, and one line for everything that can be wrong with it."""
+"""Plugins: what a file may contain, and one line for everything that can be wrong with it."""
 
 from __future__ import annotations
 

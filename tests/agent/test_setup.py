@@ -1,4 +1,4 @@
-"""From signoff.toml to a running agent: imported agents, policies, and what is printed about each tool."""
+"""From signoff.toml to a running agent: imported agents, policies, and the printed line for each tool."""
 
 from __future__ import annotations
 

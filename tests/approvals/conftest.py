@@ -1,4 +1,4 @@
-"""A desk whose directory is set by hand."""
+"""A desk whose directory a test sets."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def test_memory_does_not_grow_with_the_number_of_rows() -> None:
         return most
 
     def peak(count: int) -> int:
-        """The least of several: the measuring of coverage allocates, too, when it pleases."""
+        """Return the lowest of several peaks, because measuring coverage allocates memory at any time."""
         return min(once(count) for _ in range(3))
 
     assert peak(5000) < peak(500) + 20_000

@@ -1,4 +1,4 @@
-"""The desk settles a request once, whoever comes and however many at a time."""
+"""The desk settles a request once, no matter who decides and how many decide at once."""
 
 from __future__ import annotations
 
@@ -250,14 +250,14 @@ async def test_a_lost_place_cancels_what_was_open_in_it(store: Store, clock: Han
     here, elsewhere = make_batch(), make_batch(place=replace(PLACE, channel="2", conversation="2"))
     for batch in (here, elsewhere):
         await opened(Desk(store, clock), batch)
-    # Another desk, as after a restart: nothing in memory knows of the card.
+    # Use another desk, as after a restart: it has no memory of the card.
     ended = await Desk(store, clock).place_deleted(PLACE.channel, "the thread was deleted")
     assert [batch.id for batch in ended] == [here.id]
     assert ended[0].requests[0].state is RequestState.CANCELLED
 
 
 async def test_a_click_notes_the_card_that_it_was_made_on(desk: Desk, store: Store) -> None:
-    # The click may be here before the posting of its card is written down, and the process may end in between.
+    # The click may arrive before its card is recorded as posted, and the process may end in between.
     batch = make_batch()
     await opened(desk, batch)
     outcome = await desk.decide(Click(batch.id, Choice.ACCEPT, ADA, PLACE.channel, card_message="555"))

@@ -1,4 +1,4 @@
-"""Defences of the desk and the editor that no test would have missed."""
+"""Defences of the desk and the editor that no other test covers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def test_a_grant_for_one_call_leaves_its_sibling_to_people(desk: Desk) -> 
 
 
 async def test_a_call_that_waits_for_no_other_is_not_asked_about(desk: Desk) -> None:
-    """For example because the other one has failed in its preview. Nobody is shown a card that decides nothing."""
+    """The other call may have failed in its preview, for example. Nobody is shown a card that decides nothing."""
     batch = make_batch(make_request(held=True))
     await opened(desk, batch)
     (request,) = (await stored(desk, batch)).requests
@@ -142,7 +142,7 @@ async def test_an_edited_call_whose_own_code_asks_again_keeps_its_edit_and_no_vo
 
 
 async def test_the_admins_are_told_that_an_approver_is_gone(office: Office) -> None:
-    """Row 20: nobody may approve, and it is said where it can be read."""
+    """Row 20: nobody may approve, and a notice tells the admins."""
     office.desk.directory = HandDirectory(gone=set(BY_ROLE))
     turn = in_thread(1)
     request = make_request(make_call(place=turn.place), approvers=BY_ROLE)
@@ -157,7 +157,7 @@ async def test_a_card_that_is_deleted_before_it_was_noted_is_cancelled_all_the_s
     batch = make_batch()
     future = await opened(desk, batch)
     assert await desk.card_deleted("77", "the card was deleted") is None
-    for other in range(EARLY - 1):  # what else is deleted meanwhile
+    for other in range(EARLY - 1):  # other messages that are deleted meanwhile
         await desk.card_deleted(f"other {other}", "the card was deleted")
     noted = await desk.card_posted(batch.id, "77")
     assert noted

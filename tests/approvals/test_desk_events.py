@@ -1,4 +1,4 @@
-"""Every decision is a `tool_approval` event, whoever or whatever made it, once for each call."""
+"""Every decision, by a person or automatic, is one `tool_approval` event for each call."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def test_a_deadline_is_an_event_whether_the_clock_or_a_late_click_finds_it
     clock.at = swept.deadline
     await desk.expire_due()
     assert told(events) == [("expired", None, "expired")]
-    await opened(desk, clicked)  # its deadline is the same moment, and no sweeper has come by
+    await opened(desk, clicked)  # its deadline has passed too, but no sweep has run since
     with pytest.raises(AlreadySettled):
         await desk.decide(Click(clicked.id, Choice.ACCEPT, ADA, PLACE.channel))
     assert told(events) == [("expired", None, "expired")] * 2

@@ -1,4 +1,4 @@
-"""A digest is one call and no other."""
+"""A digest stands for exactly one call."""
 
 from __future__ import annotations
 

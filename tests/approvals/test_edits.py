@@ -1,4 +1,4 @@
-"""An edit is judged anew, voids the votes for what was there before, and is no vote itself."""
+"""An edit is checked against the policy again, voids earlier votes, and is not a vote itself."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ async def test_after_an_edit_no_vote_is_left_neither_counted_nor_void(
 
 
 async def test_an_accept_from_a_card_drawn_before_the_edit_does_not_count(desk: Desk, editor: Editor) -> None:
-    """What was shown is what runs: the click was for other arguments."""
+    """Only what was shown runs: the click was for other arguments."""
     batch = make_batch()
     await opened(desk, batch)
     request = batch.requests[0]
@@ -203,7 +203,7 @@ async def test_an_edit_to_what_nobody_could_decide_changes_nothing(
 
 
 async def test_there_and_back_while_an_edit_is_checked_is_another_card(desk: Desk) -> None:
-    """The same arguments again, but perhaps on other terms: whoever edits has to look."""
+    """The arguments are the same again, but perhaps on other terms, so the editing person has to look again."""
     batch = make_batch()
     await opened(desk, batch)
     request = batch.requests[0]

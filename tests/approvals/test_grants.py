@@ -1,4 +1,4 @@
-"""A remembered decision covers exactly one call, in one place, for a while, so many times, until it is revoked."""
+"""A grant covers exactly one call, in one place, for a time and a number of uses, until it is revoked."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def desk(store: Store, clock: HandClock) -> Desk:
 
 
 def same(place: Place = PLACE, **fields: Any) -> Batch:
-    """A batch that asks about the same call as every other one made here."""
+    """Return a batch that asks about the same call as all others made here."""
     call = make_call("delete_file", ARGS, place)
     return make_batch(make_request(call, **fields), place=place)
 
@@ -90,7 +90,7 @@ async def test_an_always_grant_covers_every_conversation_of_the_server(desk: Des
     ids=lambda change: next(iter(change)),
 )
 async def test_any_other_call_asks_again(desk: Desk, change: dict[str, Any]) -> None:
-    """Row 16 and the exact scope: arguments, tool, schema and source."""
+    """Row 16, exact scope: arguments, tool, schema and source."""
     await remembered(desk, Remember.ALWAYS)
     asked = same()
     call = bind(replace(asked.requests[0].call, **change), PLACE)

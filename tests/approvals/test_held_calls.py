@@ -137,7 +137,7 @@ async def test_an_approver_of_a_question_may_reject_a_held_call_and_others_may_n
 
 
 async def test_accept_all_is_no_right_over_held_calls(desk: Desk) -> None:
-    """Somebody named only for a held call decides nothing with the card's own buttons."""
+    """Somebody who is an approver only of a held call decides nothing with the card's own buttons."""
     batch = make_batch(question(approvers=(f"user:{OLGA.id}",)), held())
     await opened(desk, batch)
     with pytest.raises(NotAllowed):
@@ -146,7 +146,7 @@ async def test_accept_all_is_no_right_over_held_calls(desk: Desk) -> None:
 
 
 async def test_an_old_button_that_accepts_a_held_call_settles_it_for_nobody(store: Store, clock: HandClock) -> None:
-    """Cards of an earlier version gave held calls buttons of their own."""
+    """Cards of an earlier version gave each held call its own buttons."""
     desk = Desk(store, clock, grants=GrantTerms(Remember.ALWAYS), directory=HandDirectory())
     batch = make_batch(question(), held(quorum=2, four_eyes=True))
     await opened(desk, batch)
@@ -171,7 +171,7 @@ async def test_a_rejected_held_call_is_never_remembered(store: Store, clock: Han
 
 
 async def left_by_an_older_version(desk: Desk, *requests: ApprovalRequest, **fields: Any) -> Batch:
-    """A batch that was written without the desk's own order and without settling its held calls."""
+    """Store a batch as an older version did: not in the desk's order, and with its held calls unsettled."""
     batch = make_batch(*requests, **fields)
     await desk.store.run(lambda tx: tx.insert_batch(batch))
     return batch
@@ -186,7 +186,7 @@ async def test_an_old_batch_with_held_calls_left_open_is_settled_by_a_click(desk
 
 
 async def test_an_old_accept_of_a_page_covers_only_what_that_page_showed(desk: Desk) -> None:
-    """The old page had four calls, held ones among them; the fifth call was on the next page."""
+    """The old page had four calls, some of them held; the fifth call was on the next page."""
     batch = await left_by_an_older_version(desk, question(), held(), held(), held(), question())
     await desk.decide(click(batch.id, page=0))
     assert states(await stored(desk, batch)) == [APPROVED, PENDING, PENDING, PENDING, PENDING]

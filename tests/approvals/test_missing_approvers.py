@@ -1,4 +1,4 @@
-"""A role or a person that goes while its card is open means nobody, at once, and what nobody can decide is settled."""
+"""A role or person deleted while its card is open can approve nothing, and requests without approvers are settled."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ async def test_nobody_is_looked_for_in_a_direct_conversation(desk: Desk, directo
 async def test_a_card_of_an_earlier_process_wakes_its_run(
     desk: Desk, store: Store, clock: HandClock, directory: HandDirectory
 ) -> None:
-    """The role was deleted while the bot was down."""
+    """The role was deleted while the bot was not running."""
     batch = make_batch(make_request(approvers=BY_ROLE))
     await opened(desk, batch)
     later = Desk(store, clock, directory=directory)

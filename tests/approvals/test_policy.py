@@ -1,4 +1,4 @@
-"""What asks: rules before declarations, deny over ask over allow, on defaulted arguments."""
+"""Which calls ask: rules before declarations, deny over ask over allow, on arguments with defaults filled in."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def may_accept(ruling: Ruling, person: Actor) -> bool:
 
 
 def assert_not_looser(new: Ruling, old: Ruling) -> None:
-    """In the verdict; and where both ask, in every term that was said."""
+    """Compare the verdicts and, if both ask, every term that the old ruling sets."""
     assert STRICT[new.verdict] >= STRICT[old.verdict]
     if not new.verdict is old.verdict is ASK:
         return
@@ -190,7 +190,7 @@ async def test_only_what_is_marked_relaxable_gets_looser_and_never_a_deny(
 
 
 async def test_it_is_known_where_a_servers_own_rule_asks() -> None:
-    """What nobody can decide is never approved on the strength of such a rule."""
+    """A request that nobody can decide is never approved because of such a rule."""
     own = Layer((Rule("*", ASK, approvers=("user:2",)),))
     for operator in (Policy(), Policy((Rule("*", ASK, approvers=("user:1",)),))):
         call = make_call("write_file", {})

@@ -1,4 +1,4 @@
-"""Two layers that both ask, term by term: what the property tests only meet by chance."""
+"""Two layers that both ask, term by term. The property tests meet these cases only by chance."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def test_an_exception_to_an_allow_rule_holds_if_one_item_of_a_list_matches
 def test_nobody_is_named_twice_by_two_rules(
     one: tuple[str, ...], other: tuple[str, ...], found: tuple[str, ...]
 ) -> None:
-    """A card would say "people with Manage Server and @Approvers or @Approvers"."""
+    """Otherwise a card would say "people with Manage Server and @Approvers or @Approvers"."""
     named = both(one, other)
     assert named is not None
     assert len(named) == len(found)

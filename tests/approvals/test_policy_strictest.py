@@ -1,4 +1,4 @@
-"""Rules of one layer that disagree, in every order: what the property tests only meet by chance."""
+"""Rules of one layer that disagree, in every order. The property tests meet these cases only by chance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server's rules: made by those who manage it, kept, recorded, and in force for the next call."""
+"""Server rules: people who manage the server make them; they are stored, recorded, and in force for the next call."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ async def test_too_many_rules_are_refused(book: Rulebook, monkeypatch: pytest.Mo
 
 
 async def test_rules_that_cannot_be_read_decide_nothing(book: Rulebook, store: Store) -> None:
-    """Row 29: not approved if the store fails while deciding."""
+    """Row 29: a call is not approved if the store fails while deciding."""
     await store.close()
     with pytest.raises(StoreError):
         await book.decide(CALL, None, CONTEXT)
@@ -107,7 +107,7 @@ async def test_a_rule_whose_command_was_cancelled_on_its_way_is_in_force(book: R
     making.cancel()
     with pytest.raises(asyncio.CancelledError):
         await making
-    await store.run(lambda tx: None)  # whatever was queued before is done
+    await store.run(lambda tx: None)  # so that everything queued before is done
     await asyncio.sleep(0.05)
     assert [rule.rule for rule in await book.of(PLACE.server)] == [ENV]
 

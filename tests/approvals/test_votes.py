@@ -1,4 +1,4 @@
-"""Quorum, four eyes, and who counts at the click that completes the quorum."""
+"""Quorum, four eyes, and which votes count at the click that completes the quorum."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ async def test_without_a_directory_earlier_votes_do_not_count(store: Store, cloc
 
 @pytest.mark.parametrize("choice", [Choice.ACCEPT, Choice.REJECT])
 async def test_four_eyes_keep_the_asker_from_deciding(desk: Desk, choice: Choice) -> None:
-    """Row 13: MAX asked, and is named as one who may decide."""
+    """Row 13: MAX is the asker and also named as an approver."""
     batch = make_batch(make_request(approvers=("asker", "manage_server"), four_eyes=True), asker=MAX)
     await opened(desk, batch)
     with pytest.raises(NotAllowed) as caught:
@@ -183,7 +183,7 @@ async def test_specifications_joined_by_and_name_only_those_whom_all_name(desk: 
 
 
 async def test_an_approver_that_is_gone_means_nobody(desk: Desk, directory: HandDirectory) -> None:
-    """Row 20: a deleted role names nobody, never everybody, and the request is rejected at once."""
+    """Row 20: a deleted role means nobody, never everybody, and the request is rejected at once."""
     directory.gone = set(BY_ROLE)
     batch = await desk.look_for_approvers(make_batch(make_request(approvers=BY_ROLE)))
     assert batch.requests[0].missing == BY_ROLE

@@ -26,7 +26,7 @@ def server(sandbox_server: SandboxServer) -> SandboxServer:
 
 @pytest.fixture
 def pointed(discord_py_pointed: None) -> None:
-    """discord.py talks to the sandbox."""
+    """Point discord.py to the sandbox."""
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ async def rig(idle: Rig) -> AsyncIterator[Rig]:
 
 @pytest.fixture
 async def full(idle: Rig) -> AsyncIterator[Rig]:
-    """A rig whose cards offer everything: arguments can be edited, and decisions remembered for always."""
+    """A rig whose cards offer everything: arguments can be edited, and decisions remembered up to "always"."""
     idle.reviser = EchoReviser()
     idle.desk.grants = GrantTerms(Remember.ALWAYS)
     idle.offers = Offers(grants=idle.desk.grants)
@@ -53,7 +53,7 @@ async def full(idle: Rig) -> AsyncIterator[Rig]:
 
 @pytest.fixture
 async def ada(sandbox: SandboxClient) -> Person:
-    """Owner of the server."""
+    """The owner of the server."""
     return await sandbox.person("Ada")
 
 

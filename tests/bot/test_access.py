@@ -1,4 +1,4 @@
-"""Who may ask, and what a mention's text, title and origin become."""
+"""Who may ask, and the text, title and origin that a mention becomes."""
 
 from __future__ import annotations
 

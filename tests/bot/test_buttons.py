@@ -1,4 +1,4 @@
-"""Clicks on a card: who counts, who is told what, and what happens when an answer fails."""
+"""Clicks on a card: whose clicks count, the responses, and a response that fails."""
 
 from __future__ import annotations
 

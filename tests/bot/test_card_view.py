@@ -1,4 +1,4 @@
-"""A card as Discord gets it: within every limit, and nothing in it can pose as ours."""
+"""A card as Discord gets it: within every limit, and nothing in it can pretend to be ours."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ HEAVY = {
 @pytest.mark.parametrize("calls", [1, 3, 8])
 @pytest.mark.parametrize("kind", list(HEAVY))
 async def test_a_heavy_card_uses_the_room_and_not_more(kind: str, calls: int) -> None:
-    """Attack 7: the rest is in the file, whole."""
+    """Attack 7: the whole rest is in the file."""
     batch = make_batch(PLACE, MAX, *(make_request(HEAVY[kind]) for _ in range(calls)), model_text="and so on " * 300)
     for state in endings(batch):
         rendered = render(state, batch.opened)
@@ -84,7 +84,7 @@ async def test_a_card_whose_own_words_are_many_still_fits() -> None:
 @given(st.lists(st.sampled_from([a + "FORGED" + a for a in ATTACKS]), min_size=1, max_size=6), st.booleans())
 @settings(deadline=None)
 async def test_nothing_quoted_is_ever_outside_of_code(values: list[str], done: bool) -> None:
-    """Attacks 1 and 2: the forgery is in blocks, never beside them."""
+    """Attacks 1 and 2: the forgery is inside blocks, never beside them."""
     args = {f"arg{n}": value for n, value in enumerate(values)}
     request = make_request(args, metadata={"summary": values[0]})
     batch = make_batch(PLACE, MAX, request, model_text=values[-1])
@@ -157,7 +157,7 @@ def test_a_custom_id_says_choice_and_target(choice: Choice, target: str) -> None
 @pytest.mark.parametrize("verb", list(Verb))
 @pytest.mark.parametrize("tail", ["", ":3"])
 def test_an_id_that_does_not_say_what_was_on_the_card_is_nothing(verb: Verb, tail: str) -> None:
-    """It would stand for any revision and every page."""
+    """Such an id would match any revision and every page."""
     assert parse(f"signoff:{verb}:0123456789abcdef{tail}") is None
 
 

@@ -1,4 +1,4 @@
-"""Cards in a Discord: posted once, kept within limits, refreshed, lost."""
+"""Cards in Discord: posted once, kept within limits, refreshed, deleted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def test_a_card_says_who_asked_who_may_decide_and_until_when(rig: Rig) -> 
 
 
 async def test_no_mention_in_arguments_ever_pings(rig: Rig, ada: Person) -> None:
-    """Attack 3: on send, on the click's edit, and on a plain edit."""
+    """Attack 3: when the card is sent, when the click edits it, and on a plain edit."""
     role = await rig.sandbox.role_id("Approvers")
     hostile = {"text": f"@everyone @here <@{ada.id}> <@&{role}>", f"<@{ada.id}>": "@everyone"}
     request = make_request(hostile, metadata={"summary": "@everyone look"})

@@ -38,7 +38,7 @@ async def failure(token: str = TOKEN) -> str:
 
 @pytest.fixture
 async def webpage() -> AsyncIterator[int]:
-    """A server that is up and is not Discord."""
+    """Run a web server that is not Discord."""
 
     async def hello(request: web.Request) -> web.Response:
         return web.Response(text="<h1>hello</h1>")

@@ -1,4 +1,4 @@
-"""Decisions call by call and by several people, on a real card: votes, four eyes, pages, and what is out of date."""
+"""Decisions call by call and by several people, on a real card: votes, four eyes, pages, and outdated cards."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ async def test_a_vote_is_on_the_card_and_the_second_one_settles(rig: Rig, ada: P
 
 
 async def test_a_vote_whose_role_is_lost_before_the_completing_click_does_not_count(rig: Rig, ada: Person) -> None:
-    """Beyond 6: every vote is judged again at the click that completes the quorum."""
+    """Beyond 6: every vote is checked again at the click that completes the quorum."""
     olga, role = await rig.sandbox.person("Olga"), await rig.sandbox.role_id("Approvers")
     request = make_request({"path": "a"}, approvers=("manage_server", f"role:{role}"), quorum=2)
     batch, card = await show(rig, make_batch(await rig.place(), await rig.asker(), request))
@@ -153,14 +153,14 @@ async def test_a_button_that_just_left_the_card_still_gets_its_answer(rig: Rig, 
     late = await olga.click(card, f"signoff:reject:{requests[0].id}:0:0", forged=True)
     assert f"APPROVED by <@{ada.id}>" in private(late)
     await ada.click(card, f"signoff:page:{batch.id}:0:1", forged=True)
-    # Olga still sees the first page, and what she accepts is what she saw.
+    # Olga still sees the first page, so she accepts only what it showed.
     seen = await olga.click(card, f"signoff:accept:{requests[1].id}:0:0", forged=True)
     assert f"APPROVED by <@{olga.id}>" in drawn(seen).text
 
 
 @pytest.mark.parametrize("tail", ["", ":0", ":0:7", ":0:99", ":5:0"])
 async def test_an_accept_that_no_card_offered_is_refused(rig: Rig, ada: Person, tail: str) -> None:
-    """Attack 27: forged pages and revisions. Nobody accepts what they cannot have seen."""
+    """Attack 27: forged pages and revisions. Nobody can accept what they have not seen."""
     requests = [make_request({"n": str(n)}) for n in range(6)]
     batch, card = await show(rig, make_batch(await rig.place(), await rig.asker(), *requests))
     answer = await ada.click(card, f"signoff:accept:{batch.id}{tail}", forged=True)

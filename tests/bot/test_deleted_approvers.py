@@ -1,4 +1,4 @@
-"""A role that goes while its card is open: the card says so, and so does a message that admins can read."""
+"""A role deleted while its card is open: the card says so, and so does a message that admins can read."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def test_a_role_deleted_while_the_bot_was_away_is_noticed_when_it_is_back(
 
 
 async def test_a_card_that_is_decided_while_it_is_drawn_ends_as_decided(rig: Rig, ada: Person) -> None:
-    """The picture with the buttons must not be the last one."""
+    """The drawing with the buttons must not be the last one."""
     role = await rig.sandbox.create_role("Doomed")
     _, card = await open_card(rig, f"role:{role}", "manage_server")
     draws: list[bool] = []

@@ -1,4 +1,4 @@
-"""People and roles as they are now, reminders for exactly those, and cards posted once more."""
+"""People and roles as they are now, reminders for exactly these people, and cards posted again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms: edited arguments and reasons, before and after a restart, and nothing typed is ever lost."""
+"""Forms: edited arguments and reasons, before and after a restart, and no typed text is ever lost."""
 
 from __future__ import annotations
 

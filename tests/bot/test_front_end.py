@@ -1,4 +1,4 @@
-"""What the front end makes of the driver's words, and of cards that are posted again."""
+"""The front end's handling of the driver's texts, and of cards that are posted again."""
 
 from __future__ import annotations
 

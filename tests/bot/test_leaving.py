@@ -1,4 +1,4 @@
-"""The last instant: what is under way when the client closes ends without noise and is left to the next start."""
+"""Work in progress when the client closes ends quietly and is left to the next start."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.rigs.bot_fakes import RecordingDesk, RecordingDriver, make_batch
 
 
 class LastInstant(RecordingDriver):
-    """Stores a mention, and the client is closed before anything is made of it."""
+    """Stores a mention and closes the client before anything else happens to it."""
 
     client: SignoffClient | None = None
 
@@ -34,7 +34,7 @@ class LastInstant(RecordingDriver):
 
 
 async def heard() -> None:
-    """Until the bot is done with the messages that it got."""
+    """Wait until the bot has handled its messages."""
     await until(lambda: not any(task.get_name() == "discord.py: on_message" for task in asyncio.all_tasks()))
 
 
@@ -61,13 +61,13 @@ async def test_a_mention_in_the_last_instant_is_left_as_it_was_stored(
 async def test_a_thread_that_is_being_opened_when_the_client_closes_is_left_to_the_next_start(
     idle: Rig, max_: Person, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its turn is not moved to the channel: nobody refused the thread."""
+    """The turn is not moved to the channel, because Discord did not refuse the thread."""
     await idle.sandbox.fault("POST", "/threads", delay=60)
     async with idle.running() as client:
         caplog.clear()
         asked = await max_.say("general", f"{idle.sandbox.mention} hi")
         await until(lambda: idle.driver.turns)
-        await asyncio.sleep(0.3)  # until the request for the thread is on its way
+        await asyncio.sleep(0.3)  # until the request for the thread has been sent
         await client.close()
         await heard()
         assert len(said(caplog)) <= 1, caplog.text
@@ -90,7 +90,7 @@ SENDING: dict[str, Callable[[DiscordFrontEnd, Turn, Batch], Awaitable[object]]] 
 async def test_whatever_is_sent_on_a_closed_client_ends_like_a_cancelled_task(
     rig: Rig, max_: Person, caplog: pytest.LogCaptureFixture, what: str
 ) -> None:
-    """And above all not as a card that failed: that would cancel its request."""
+    """Above all it must not end as a card that failed, because that would cancel its request."""
     turn = await rig.turn(max_)
     batch = make_batch(turn.place, turn.asker, turn=turn.id, card_message=turn.message)
     await rig.client.close()
@@ -101,7 +101,7 @@ async def test_whatever_is_sent_on_a_closed_client_ends_like_a_cancelled_task(
 
 
 class ClosingDesk(RecordingDesk):
-    """Answers, and the client is closed before anybody hears of it."""
+    """Decides, and closes the client before the response is sent."""
 
     client: SignoffClient
 

@@ -1,4 +1,4 @@
-"""Mentions become turns: in channels, threads and direct messages; and who is not listened to."""
+"""Mentions become turns: in channels, threads and direct messages; and whose mentions are ignored."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.rigs.bot_fakes import RecordingDriver
 from tests.rigs.discord_markdown import MARKUP, live, shown
 
 QUIET = 0.3
-"""Long enough for the bot to have reacted, if it were going to."""
+"""Seconds to wait; the bot would have reacted by then."""
 
 
 async def test_a_mention_in_a_channel_opens_a_thread_after_the_turn_is_stored(rig: Rig, max_: Person) -> None:
@@ -75,7 +75,7 @@ async def test_others_get_one_line_in_a_direct_message(rig: Rig, max_: Person) -
 
 
 async def test_bots_webhooks_and_everyone_are_not_heard(rig: Rig, max_: Person) -> None:
-    """Attack 13, and noise."""
+    """Attack 13, and messages that are not mentions."""
     echo = await rig.sandbox.person("Echo")
     await echo.say("general", f"{rig.sandbox.mention} do it")
     await rig.sandbox.post_as_webhook(f"{rig.sandbox.mention} do it")
@@ -178,7 +178,7 @@ async def test_a_queued_mention_is_said_to_be(rig: Rig, max_: Person) -> None:
 
 
 async def test_a_mention_over_the_limits_is_refused_in_words(rig: Rig, max_: Person) -> None:
-    """Attack 32: and a flood of them is not answered one by one."""
+    """Attack 32: also, the bot does not reply to each mention of a flood."""
     rig.driver.admission = Admission("refused", "Too many requests.")
     for _ in range(5):
         await max_.say("general", f"{rig.sandbox.mention} hi")
@@ -199,7 +199,7 @@ async def test_a_name_in_what_is_said_about_a_mention_has_no_effect(rig: Rig, ma
 
 
 async def test_a_mention_without_a_thread_or_another_place_is_let_go_all_the_same(idle: Rig, max_: Person) -> None:
-    """Else it would keep one of the places that a person has, until the next start."""
+    """Otherwise it would use up one of the turns that a person may have at once, until the next start."""
 
     class Immovable(RecordingDriver):
         async def relocate(self, turn_id: str, place: Place) -> None:

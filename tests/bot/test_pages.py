@@ -1,4 +1,4 @@
-"""Cards with several calls: a row of buttons for each, pages of four, and every limit kept whatever is on them."""
+"""Cards with several calls: a row of buttons for each, pages of four, and every limit kept for any contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Private panels: more choices for one call, and remembered decisions that say to the letter what they cover."""
+"""Private panels: more choices for one call, and remembered decisions that state exactly what they cover."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def labels(message: SeenMessage | None) -> list[str]:
 
 
 async def opened(rig: Rig, person: Person, card: SeenMessage, button: str) -> SeenMessage:
-    """The panel that a button of the card opens."""
+    """Press a button of the card and return the panel that opens."""
     answer = await person.click(card, button)
     private(answer)
     assert answer.reply is not None
@@ -115,7 +115,7 @@ async def test_no_more_is_offered_than_the_operator_permits(idle: Rig) -> None:
 
 @pytest.mark.parametrize("label", ["Accept + remember here", "Reject + remember here"])
 async def test_a_panel_for_arguments_that_were_edited_is_out_of_date(full: Rig, ada: Person, label: str) -> None:
-    """Nothing is remembered but what the panel said."""
+    """Only what the panel said is remembered."""
     batch, card = await show(full, make_batch(await full.place(), await full.asker(), make_request({"path": "a"})))
     panel = await opened(full, ada, card, "Remember…")
     await ada.submit(await ada.click(card, "Edit…"), {"arguments-0": "b"})
@@ -188,7 +188,7 @@ async def test_in_a_direct_message_panels_work_too(full: Rig, max_: Person) -> N
 
 @pytest.mark.parametrize("text", ["x" * 3000, "`" * 2000])
 async def test_what_a_panel_cannot_quote_whole_is_not_remembered(full: Rig, ada: Person, text: str) -> None:
-    """Attack 7: the panel has an accept of its own, so it must show what it covers, whatever the card could show."""
+    """Attack 7: the panel has its own accept, so it must itself show what that covers, even if the card can."""
     request = make_request({"script": text})
     batch, card = await show(full, make_batch(await full.place(), await full.asker(), request))
     answer = await ada.click(card, f"signoff:remember:{request.id}:0:0", forged=True)
@@ -228,7 +228,7 @@ async def test_only_an_approver_looks_at_held_calls(full: Rig, ada: Person) -> N
 
 
 async def test_old_buttons_of_a_held_call_still_work(full: Rig, ada: Person) -> None:
-    """A card of an earlier version: it gave every call buttons of its own."""
+    """A card of an earlier version gave every call its own buttons."""
     requests = [make_request({"path": "a.txt"}), *(make_request({"n": str(n)}, tool="roll_dice") for n in range(2))]
     batch, card = await show(full, make_batch(await full.place(), await full.asker(), *requests))
     older = full.desk.memory.batches[batch.id]

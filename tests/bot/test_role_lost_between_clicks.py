@@ -1,4 +1,4 @@
-"""Authority is judged at every click, also of somebody who could decide a moment ago."""
+"""Authority is checked at every click, also for somebody who could decide a moment ago."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the driver says through Discord: replies, notices, typing; and what happens when Discord refuses."""
+"""The driver's messages through Discord: replies, notices, typing; and Discord's refusals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.rigs.bot_fakes import make_batch
 
 
 async def unopened(rig: Rig, person: Person) -> Turn:
-    """A turn that was stored just before a crash: its thread was never opened."""
+    """Return a turn that was stored just before a crash: its thread was never opened."""
     turn = await rig.turn(person, text="count the cats")
     return replace(turn, place=Place(rig.server, turn.message, turn.message))
 

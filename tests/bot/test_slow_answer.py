@@ -1,4 +1,4 @@
-"""Two people at once: an answer that Discord takes late must not undo the picture of a later decision."""
+"""Two people at once: a response that Discord receives late must not replace the drawing of a later decision."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ replies = st.lists(st.one_of(words, code), min_size=1, max_size=12).map("\n".joi
 
 
 def bare(text: str) -> str:
-    """What is left of a text without fences and white space."""
+    """Return a text without fences and white space."""
     return re.sub(r"\s+", "", re.sub(r"```(?:(?:py|c\+\+|js)(?=\n))?", "", text))
 
 

@@ -1,4 +1,4 @@
-"""The attack table at the level of cards; each test names its row and fails without the defence."""
+"""The attack table at the level of cards. Each test names its row and fails without the defence."""
 
 from __future__ import annotations
 

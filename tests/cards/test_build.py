@@ -1,4 +1,4 @@
-"""What a card says and offers: open, settled and too large."""
+"""A card's contents and buttons: open, settled and too large."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a card says about deciding: quorum and votes, four eyes, who is gone, edits, rules' words, and how it ended."""
+"""A card's wording about decisions: quorum and votes, four eyes, missing approvers, edits, reasons, and the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments as a form and back: what is not touched stays as it was, to the letter."""
+"""Arguments as a form and back: fields that are not edited stay exactly as they were."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def lead(card: Card) -> list[str]:
 
 
 def ended(question: Batch, *others: ApprovalRequest) -> Batch:
-    """The settled question with its held calls, as the desk settles them."""
+    """Return the settled question with its held calls, as the desk settles them."""
     batch = replace(question, requests=(*question.requests, *others))
     settled = {r.id: r for r in settled_with_questions(batch, NOW + 5)}
     return replace(batch, requests=tuple(settled.get(r.id, r) for r in batch.requests))
@@ -106,7 +106,7 @@ def test_what_a_held_call_says_costs_the_card_nothing() -> None:
 
 
 def test_a_full_page_with_held_calls_fits_into_a_message() -> None:
-    """The worst page: four long calls with files, words of the model, both ways to turn, and held calls."""
+    """The largest page: four long calls with files, model text, both page buttons, and held calls."""
     questions = [make_request(n, {"text": "line\n" * 2000}) for n in range(1, 11)]
     batch = make_batch(*questions, *(held(n) for n in range(20, 25)), model_text="w" * 3000)
     rendered = render(batch, NOW, page=1)

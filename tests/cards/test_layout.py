@@ -1,4 +1,4 @@
-"""How single values are shown: types told apart, labels, and the division of budget."""
+"""How single values are shown: distinct types, labels, and the division of the budget."""
 
 from __future__ import annotations
 

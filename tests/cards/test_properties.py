@@ -1,4 +1,4 @@
-"""What holds for every card, whatever the arguments are."""
+"""Properties of every card, for any arguments."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.rigs.cards import (
 
 BUDGET = st.sampled_from([0, 50, 300, 900, 2400, 20_000])
 OVERHEAD = {1: 4474, 2: 7395, 3: 9373, 4: 11457}
-"""The most that all but the quoted parts may take, by the number of calls."""
+"""Number of calls -> the most characters that everything but the quoted parts may take."""
 
 
 @st.composite

@@ -1,4 +1,4 @@
-"""What people are told when their choice did not count: the same words at every front end."""
+"""The wording for people whose choice did not count: the same in every front end."""
 
 from __future__ import annotations
 

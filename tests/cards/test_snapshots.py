@@ -12,7 +12,7 @@ from tests.rigs.cards import ADMIN, NOW, make_batch, make_request, may_have_run,
 
 
 def draw(card: Card) -> str:
-    """One line per part; quoted text stands behind a bar."""
+    """Draw one line per part, with quoted text behind a bar."""
     out = [f"{card.title} [{card.tone}]", *map(_line, card.lead)]
     for call in card.calls:
         out += ["", f"tool {call.tool}", f"  {_line(call.why)}"]

@@ -1,4 +1,4 @@
-"""The private answers: who was first, who may decide, and people told apart from the clock."""
+"""The private responses: who was first, who may decide, and a person's decision as distinct from a timeout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`signoff audit`: what it prints, how it exits, and that it never touches what it reads."""
+"""`signoff audit`: its output, its exit codes, and that it never changes the files it reads."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def test_it_reads_beside_a_running_bot_without_waiting(database: Path) -> 
         await store.run(lambda tx: [write_row(tx, n) for n in range(1, 4)])
         with attacking(database) as db:
             db.execute("BEGIN IMMEDIATE")
-            names = set(files(database)) - {"signoff.db.head.new"}  # the running store may just be writing its anchor
+            names = set(files(database)) - {"signoff.db.head.new"}  # the running store may be writing its anchor
             assert verify(database).output.startswith("intact: 3 rows")
             assert len(export(database).output.splitlines()) == 3
             assert set(files(database)) - {"signoff.db.head.new"} == names

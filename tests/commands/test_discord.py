@@ -1,4 +1,4 @@
-"""Serving until told to stop: leaving does not wait for the library, and why it could not serve is not swallowed."""
+"""The bot serves until told to stop, leaves without waiting for discord.py, and raises the error that stopped it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GRACE = 7.0
 
 
 class Reconnecting(SignoffClient):
-    """Sleeps out the time to its next attempt to connect, as the library does; closing it does not wake it."""
+    """Sleeps until its next attempt to connect, as discord.py does; closing it does not wake it."""
 
     refused = False
 
@@ -45,7 +45,7 @@ class Reconnecting(SignoffClient):
 
 @dataclass
 class Stopped:
-    """What of the driver takes part in leaving."""
+    """The part of the driver that takes part in leaving."""
 
     graces: list[float] = field(default_factory=list)
 
@@ -61,7 +61,7 @@ async def serve(client: Reconnecting, driver: Any) -> None:
 
 
 async def test_told_to_stop_between_two_attempts_to_connect_it_leaves_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(core, "FAREWELL", 3600.0)  # else it would end this process, too
+    monkeypatch.setattr(core, "FAREWELL", 3600.0)  # otherwise it would end this process too
     client, driver = Reconnecting(), Stopped()
     serving = asyncio.ensure_future(serve(client, driver))
     await client.asleep.wait()

@@ -43,7 +43,7 @@ def run(
 
 
 def ending() -> int:
-    """Run the command line, and end as the interpreter would: with a code, and with what is to be printed."""
+    """Run the command line and end as the interpreter would: with an exit code and with printed errors."""
     try:
         main()
     except SystemExit as ended:

@@ -1,4 +1,4 @@
-"""The compatibility bot in hikari. See run.py for what it has to do."""
+"""The compatibility bot in hikari. See run.py for its tasks."""
 # pyright: basic, reportMissingImports=false
 
 import os

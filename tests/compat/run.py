@@ -65,7 +65,7 @@ async def execute(*command: str, folder: Path) -> str:
 
 
 async def install(library: Library, folder: Path) -> tuple[list[str], str]:
-    """The command that starts the bot, and the version that was installed."""
+    """Install a library; return the command that starts the bot, and the installed version."""
     if library.from_readme:
         (block,) = re.findall(r"```js\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
         (folder / library.bot).write_text(block, encoding="utf-8")
@@ -87,7 +87,7 @@ async def install(library: Library, folder: Path) -> tuple[list[str], str]:
 
 @asynccontextmanager
 async def started(command: list[str], folder: Path, server: SandboxServer) -> AsyncGenerator[Path]:
-    """The bot in a process; gives the file with its output."""
+    """Run the bot in a process; yield the file with its output."""
     own = {"DISCORD_TOKEN": server.token, "DISCORD_API_URL": server.api_url, "PYTHONUNBUFFERED": "1"}
     own |= {"DISCORD_API": server.api_url.removesuffix("/v10")}
     with (folder / "bot.log").open("wb") as log:
@@ -109,7 +109,7 @@ def expect(condition: object, problem: str) -> None:
 
 @dataclass
 class Tour:
-    """The steps, in order. Each returns a word or two about what was seen."""
+    """The steps, in order. Each returns a word or two about the result."""
 
     sandbox: SandboxClient
     person: Person

@@ -1,4 +1,4 @@
-"""Clicks on buttons, answered by discord.py."""
+"""Clicks on buttons, with responses by discord.py."""
 
 import asyncio
 import io
@@ -67,7 +67,7 @@ async def test_button_works_after_a_restart(bot: Bot, sandbox: SandboxClient) ->
 
 
 async def test_click_while_the_bot_is_down_fails(bot: Bot, sandbox: SandboxClient) -> None:
-    """At once if no session is left; else at the deadline, since that session might still be resumed."""
+    """It fails at once if no session is left, else at the deadline, because that session might still be resumed."""
     shown = await post(bot, sandbox, card())
     max_ = await sandbox.person("Max")
     await bot.close()
@@ -96,7 +96,7 @@ async def test_second_answer_is_refused(bot: Bot, sandbox: SandboxClient) -> Non
     await until(lambda: bot.interactions)
     one = bot.interactions[0]
     await one.response.send_message("first")
-    one.response._response_type = None  # as a second process would: it does not know of the first answer
+    one.response._response_type = None  # like a second process, which does not know of the first response
     with pytest.raises(discord.HTTPException) as caught:
         await one.response.send_message("second")
     assert (caught.value.status, caught.value.code) == (400, 40060)

@@ -1,4 +1,4 @@
-"""Registering commands: the sandbox refuses what Discord refuses, with its codes, at the same place in the form."""
+"""Registering commands: the sandbox refuses what Discord refuses, with the same codes at the same place in the form."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -17,7 +17,7 @@ Send = Callable[..., Awaitable[tuple[int, Any]]]
 
 @pytest.fixture
 async def send(sandbox_server: SandboxServer, sandbox: SandboxClient) -> AsyncIterator[Send]:
-    """Sends JSON to the bot's commands and gives the status and the body."""
+    """Send JSON to the bot's commands; return the status and the body."""
     base = f"{sandbox_server.api_url}/applications/{sandbox.bot_id}/commands"
     async with aiohttp.ClientSession(headers={"Authorization": f"Bot {sandbox_server.token}"}) as session:
 
@@ -41,7 +41,7 @@ def choices(count: int, **fields: Any) -> list[Json]:
 
 
 def codes(errors: Json, path: str = "") -> dict[str, str]:
-    """The errors of a form: path -> code."""
+    """Return the errors of a form: path -> code."""
     flat: dict[str, str] = {path: errors["_errors"][0]["code"]} if "_errors" in errors else {}
     for key, inner in errors.items():
         if key != "_errors":
@@ -128,7 +128,7 @@ async def test_a_command_that_discord_refuses(send: Send, body: Json, expected: 
 
 
 def large(characters: int) -> Json:
-    """A command whose names, descriptions and values have this many characters in all."""
+    """Return a command whose names, descriptions and values have this many characters in total."""
     body = command(name="c", description="d", options=[option(1, f"s{n:02}", description="d") for n in range(4)])
     left = characters - 2 - 4 * 4
     for inner in body["options"]:

@@ -1,4 +1,4 @@
-"""Bad days: rate limits, errors, lost answers, and what discord.py makes of them."""
+"""Rate limits, errors and lost responses, and how discord.py handles them."""
 
 import time
 
@@ -53,7 +53,7 @@ async def test_injected_error_has_the_code_asked_for(bot: Bot, sandbox: SandboxC
 
 
 async def test_lost_answer_and_the_nonce_that_heals_it(bot: Bot, sandbox: SandboxClient) -> None:
-    """The call was carried out but the answer never came: sending again with the same nonce is safe."""
+    """The call was carried out but its response was lost: sending again with the same nonce is safe."""
     await sandbox.fault("POST", r"/messages$", after=True, drop=True)
     with pytest.raises(aiohttp.ClientError):
         await text_channel(bot).send("once", nonce="n")

@@ -1,4 +1,4 @@
-"""Modals, selects and commands, answered by discord.py."""
+"""Modals, selects and commands, with responses by discord.py."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Logging in, being refused, and coming back after a lost socket, with discord.py as it is."""
+"""Logging in, being refused, and reconnecting after a lost socket, with an unmodified discord.py."""
 
 import asyncio
 
@@ -160,7 +160,7 @@ async def _hears(socket: aiohttp.ClientWebSocketResponse, name: str) -> None:
 
 
 async def _names(socket: aiohttp.ClientWebSocketResponse) -> list[str]:
-    """What has arrived and is not read yet."""
+    """Return the names of the events that have arrived and are not read yet."""
     names: list[str] = []
     try:
         while True:

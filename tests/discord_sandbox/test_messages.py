@@ -150,7 +150,7 @@ async def test_reply_pings_its_author_and_carries_the_original(bot: Bot, sandbox
     assert reply.reference.resolved.id == asked.id
     assert [ping["users"] for ping in await sandbox.pings()][-1] == [str(max_.id)]
     await max_.say("general", "thanks", reply_to=(await max_.messages("general"))[-1])
-    await bot.hears("thanks")  # a reply that pings the bot comes with its text
+    await bot.hears("thanks")  # a reply that pings the bot arrives with its text
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ async def test_person_edits_and_deletes_reach_the_bot(bot: Bot, sandbox: Sandbox
     await max_.delete(said)
     await bot.receives("MESSAGE_DELETE")
     await max_.type("general")
-    assert "TYPING_START" not in bot.events  # not asked for
+    assert "TYPING_START" not in bot.events  # the bot did not ask for this intent
 
 
 async def test_typing_and_server_events(

@@ -19,7 +19,7 @@ HELLO, ACK = 10, 11
 
 
 async def _talk(url: str, frames: list[Any], read: Callable[[aiohttp.WSMessage], Any], count: int) -> list[Any]:
-    """Sends frames and gives the first `count` frames that come back."""
+    """Send frames and return the first `count` frames that come back."""
     async with aiohttp.ClientSession() as session, session.ws_connect(url, max_msg_size=0) as socket:
         for frame in frames:
             await socket.send_json(frame)
@@ -46,7 +46,7 @@ async def test_zlib_stream_is_one_compressed_stream_for_the_connection(sandbox_s
     assert received[0]["op"] == HELLO
     assert {frame["t"] for frame in received} >= {"READY", "GUILD_CREATE"}
     assert [frame["op"] for frame in received].count(ACK) == 3
-    # The dictionary is shared: an acknowledgement that was sent before costs a few bytes.
+    # The frames share one dictionary, so a repeated acknowledgement costs a few bytes.
     assert sizes[-1][0] < sizes[-1][1]
 
 

@@ -1,4 +1,4 @@
-"""The sandbox as a process: one line, one world kept in a file, loopback only."""
+"""The sandbox as a process: one line of output, one world kept in a file, loopback only."""
 
 import asyncio
 import signal

@@ -1,4 +1,4 @@
-"""The pure rules: what components may look like, who may do what, who is mentioned."""
+"""The pure rules: the form of components, permissions, mentions."""
 
 from typing import Any
 
@@ -136,7 +136,7 @@ def test_overwrites_apply_in_discords_order() -> None:
     general.overwrites.append(Overwrite(approvers.id, 0, deny=int(Permission.VIEW_CHANNEL)))
     assert in_channel(world, general, guild.owner_id) == ALL
     bot = next(iter(world.applications))
-    assert in_channel(world, general, bot) & BOT_INVITE == BOT_INVITE & ~send  # its role alone does not undo a denial
+    assert in_channel(world, general, bot) & BOT_INVITE == BOT_INVITE & ~send  # its role does not override a denial
     otto = world.user_named("Otto")
     assert otto is not None
     assert in_channel(world, general, otto.id) == 0

@@ -1,4 +1,4 @@
-"""Every kind of answer the sandbox gives over REST, held against Discord's own schema."""
+"""Every kind of response that the sandbox gives over REST, checked against Discord's own schema."""
 
 import json
 from typing import Any
@@ -34,7 +34,7 @@ CARD: list[dict[str, Any]] = [
 
 
 class Tour:
-    """Calls the API by the document's own path templates and notes what does not fit."""
+    """Calls the API by the document's own path templates and collects the responses that do not match."""
 
     def __init__(self, sandbox_server: SandboxServer, session: aiohttp.ClientSession) -> None:
         self.server = sandbox_server

@@ -1,4 +1,4 @@
-"""The sandbox is a package of its own: it knows nothing of the bot, and says so if it cannot use a file."""
+"""The sandbox is an independent package: it knows nothing of the bot, and reports a guide file that it cannot use."""
 
 import json
 import re

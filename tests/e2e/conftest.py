@@ -1,4 +1,4 @@
-"""Tests of a file share one live bot: each begins when the turns of those before it are over."""
+"""Tests of a file share one live bot: each begins when all turns before it have ended."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.rigs.live_bot import Rig
 
 @pytest_asyncio.fixture(autouse=True, loop_scope="module")
 async def quiet() -> AsyncIterator[None]:
-    """Cards that a file's own fixtures hold open are kept; what a test leaves behind, as a failing one does, is not."""
+    """Keep the cards that a file's own fixtures leave open; reject those that a test, such as a failing one, left."""
     for live in Rig.running:
         await live.rests()
     kept = {live: live.open_cards() for live in Rig.running}

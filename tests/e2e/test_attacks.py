@@ -1,4 +1,4 @@
-"""Attacks on cards, clicks, mentions and limits, with the real bot over sockets. Numbers are those of the table."""
+"""Attacks on cards, clicks, mentions and limits, with the real bot over sockets. The numbers are those of the table."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
 
 
 def call(tool: str, **arguments: Any) -> str:
-    """The demo model's exact form. Written with escapes, so that mentions and hidden characters are the model's own."""
+    """Return the demo model's exact form, with escapes, so that mentions and hidden characters come from the model."""
     return f"call {tool} {json.dumps(arguments)}".replace("<", "\\u003c")
 
 
@@ -65,7 +65,7 @@ async def asked_card(live: Rig, text: str, who: str = "Max") -> SeenMessage:
 
 
 def accept_of(live: Rig, asked: SeenMessage) -> str:
-    """The id of the button under the only card of a thread, whether or not it is still there to be seen."""
+    """Return the id of the Accept button of a thread's only card, even if the card no longer shows it."""
     ((batch,),) = live.rows("SELECT id FROM batches WHERE channel = ?", str(asked.id))
     return f"signoff:accept:{batch}:0:0"
 
@@ -86,17 +86,17 @@ async def is_open(live: Rig, card: SeenMessage) -> bool:
 
 
 def texts(card: SeenMessage) -> list[str]:
-    """The raw text of each component."""
+    """Return the raw text of each component."""
     return [part["content"] for part in walk(card.components) if part["type"] == 10]
 
 
 def takes_effect(card: SeenMessage) -> str:
-    """What Discord would read as markup: all that is neither code nor escaped. What we write ourselves is in it."""
+    """Return the text that Discord would read as markup, neither code nor escaped. It includes our own wording."""
     return "\n".join(live_text(text) for text in texts(card))
 
 
 async def no_pings(live: Rig, since: int, thread: int) -> None:
-    """Nobody was notified by anything that the bot sent or edited."""
+    """Check that nothing that the bot sent or edited has notified anybody."""
     own = {str(m.id) for m in await live.people["Ada"].messages(thread) if m.author == "Signoff"}
     assert [ping for ping in await live.sandbox.pings(after=since) if ping["message_id"] in own] == []
 
@@ -119,7 +119,7 @@ FORGERIES = {
 
 
 OURS = {"## ", "### ", "-# ", "*", "<@0>", "<t:0:R>"}
-"""The markup that a card has by itself: headings, small print, bold, people, the countdown."""
+"""The card's own markup: headings, small print, bold, people, the countdown."""
 
 
 def effects(card: SeenMessage) -> set[str]:
@@ -162,7 +162,7 @@ async def test_nobody_is_pinged_by_card_edit_or_reply(live: Rig) -> None:
         await settle(live, card, button)
         await live.sees(asked.id, ending)
         await no_pings(live, since, asked.id)
-    # The demo model's answer repeats the result of a call: its mentions stand outside of any code.
+    # The demo model's reply repeats the result of a call, so its mentions are outside of any code.
     asked = await live.ask(call("free", value=everybody))
     reply = await live.sees(asked.id, everybody)
     assert reply.pings == []
@@ -170,7 +170,7 @@ async def test_nobody_is_pinged_by_card_edit_or_reply(live: Rig) -> None:
 
 
 async def test_a_refused_click_pings_nobody(live: Rig) -> None:
-    """3: private answers name people and roles too."""
+    """3: private responses name people and roles too."""
     card = await asked_card(live, call("record", value="private"))
     since = await live.sandbox.head()
     answer = await live.people["Max"].click(card, "Accept")
@@ -222,7 +222,7 @@ async def test_a_lone_surrogate_is_shown_or_refused_in_words(live: Rig, form: st
 
 
 async def test_a_result_that_cannot_be_written_down_does_not_break_the_turn(live: Rig) -> None:
-    """6: names of files may hold bytes that are no text, and a tool hands them on."""
+    """6: names of files may contain bytes that are not text, and a tool passes them on."""
     seen = await first_words(live, await live.ask(call("listing")))
     assert "listing: " in seen.text
     assert live.trace.count("listing") == 1
@@ -256,7 +256,7 @@ async def test_the_tail_behind_a_flood_of_harmless_text_is_on_the_card_or_attach
         assert arguments == {"value": value}
         assert "sha256" in card.text
     else:
-        # Without a file, all of it is on the card, with nothing but blank or equal lines collapsed in words.
+        # Without a file, all of it is on the card; only blank or equal lines are collapsed, and the card says so.
         assert "echo hello" in card.text
     decided = await settle(live, card)
     assert "rm -rf /srv" in decided.text
@@ -284,7 +284,7 @@ async def test_an_old_card_does_not_answer_a_newer_request(live: Rig) -> None:
 
 
 async def test_a_click_on_another_message_does_not_decide_a_card(live: Rig) -> None:
-    """11: an approver answers for the card that was pressed; whatever it shows is what they saw."""
+    """11: an approver decides only the card that was pressed, because that card is what they saw."""
     asked = await live.ask(f"{call('record', value='shown before')} then {call('record', value='not seen')}")
     old = await live.card(asked.id)
     await settle(live, old)
@@ -324,7 +324,7 @@ async def test_a_replayed_mention_is_the_same_turn(live: Rig) -> None:
     event = {key: value for key, value in asked.raw.items() if key != "sandbox"}
     event |= {"guild_id": str(guild), "mentions": [_user(live)], "type": 0}
     assert await live.sandbox.inject("MESSAGE_CREATE", event, guild) == 1
-    # A later mention is heard after the replayed one, since events come in order.
+    # Events come in order, so a later mention is heard after the replayed one.
     later = await live.ask(call("free", value="later"))
     await live.sees(later.id, "free later")
     assert live.trace.count("free one event, one turn") == 1
@@ -380,7 +380,7 @@ async def test_a_forged_id_is_an_unknown_request(live: Rig, forged_card: SeenMes
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def forged_card(live: Rig) -> SeenMessage:
-    """One open card for all that is tried on it in vain."""
+    """One open card for all attacks that must fail."""
     return await asked_card(live, call("record", value="forged"))
 
 
@@ -439,7 +439,7 @@ async def test_bots_and_webhooks_are_not_heard(live: Rig, forged_card: SeenMessa
 
 
 async def test_a_submitted_modal_with_hostile_content_decides_nothing(live: Rig, forged_card: SeenMessage) -> None:
-    """27: we open no modal yet; one that arrives anyway must not be taken for a decision."""
+    """27: the bot opened no such modal; one that arrives anyway must not count as a decision."""
     ada, guild = live.people["Ada"], await live.sandbox.guild_id()
     for custom_id in (str(forged_card.buttons[0].custom_id), "signoff:edit:x", "'; DROP TABLE requests; --"):
         field = {"type": 4, "id": 2, "custom_id": custom_id, "value": "'; DELETE FROM requests; --\u202e@everyone"}
@@ -482,7 +482,7 @@ async def test_hostile_text_reaches_the_tool_as_it_is_and_the_database_lives(liv
     assert live.trace.count(f"record {value}") == 1
 
 
-# 14: words are not decisions
+# 14: text in the chat is not a decision
 
 
 async def test_words_in_the_chat_approve_nothing(live: Rig, forged_card: SeenMessage) -> None:
@@ -521,7 +521,7 @@ async def test_words_in_the_chat_approve_nothing(live: Rig, forged_card: SeenMes
     ids=json.dumps,
 )
 async def test_absent_null_and_default_arguments_meet_the_same_rule(live: Rig, arguments: dict[str, Any]) -> None:
-    """17: one rule is about the default of `amount`, one about the default of `purpose`."""
+    """17: one rule is about the default of `amount`, the other about the default of `purpose`."""
     before = list(live.trace)
     asked = await live.ask(call("spend", **arguments))
     seen = await live.people["Ada"].wait_for_message(
@@ -543,7 +543,7 @@ async def test_a_number_is_the_same_however_it_is_written(live: Rig, arguments: 
 
 
 async def test_what_no_rule_is_about_runs(live: Rig) -> None:
-    """17: the rules above do not simply ask for everything."""
+    """17: the rules above do not ask about everything."""
     asked = await live.ask(call("spend", amount=5, purpose="lunch"))
     await live.sees(asked.id, "spent 5")
     assert "spend 5 lunch" in live.trace
@@ -555,7 +555,7 @@ async def test_duplicate_call_ids_are_refused(live: Rig) -> None:
     await live.sees(asked.id, "Nothing further was run")
     assert not {"free twin", "record twin"} & set(live.trace)
     assert not [m for m in await live.people["Ada"].messages(asked.id) if m.buttons]
-    # The conversation is not spoiled by it.
+    # The conversation still works afterwards.
     await live.ask(call("free", value="after the twins"), where=str(asked.id))
     await live.sees(asked.id, "free after the twins")
 
@@ -588,7 +588,7 @@ async def test_a_timeout_is_not_a_persons_refusal_and_a_late_click_is_told(live:
 
 
 async def test_clicks_around_the_deadline_have_one_outcome(live: Rig) -> None:
-    """21: whatever the clock says first, card, trace and model agree."""
+    """21: card, trace and model agree, whichever comes first."""
     asked = await live.ask(call("brief", value="edge"))
     card = await live.sees(asked.id, "Request ", "edge")
     ((deadline,),) = live.rows("SELECT deadline FROM batches WHERE channel = ?", str(asked.id))
@@ -607,7 +607,7 @@ async def test_clicks_around_the_deadline_have_one_outcome(live: Rig) -> None:
     assert live.trace.count("brief edge") == int(approved)
 
 
-# 29: when the judges fail
+# 29: conditions and the database fail
 
 
 async def test_a_condition_that_fails_runs_nothing_and_is_said(live: Rig) -> None:
@@ -696,7 +696,7 @@ async def test_a_flood_in_one_thread_is_queued_within_limits(live: Rig) -> None:
 
 
 async def test_at_the_end_the_open_card_still_works(live: Rig, forged_card: SeenMessage) -> None:
-    """All that was tried on it left it as it was."""
+    """The attacks above have not changed the card."""
     assert "record forged" not in live.trace
     await settle(live, forged_card, "Accept")
     await live.sees(forged_card.channel_id, "recorded forged")

@@ -1,4 +1,4 @@
-"""Bad input is answered, not swallowed: the process ends with one line that says what to do, or goes on and says so."""
+"""Bad input is never ignored: the process ends with one line that says what to do, or it continues and says so."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def start() -> AsyncIterator[Launcher]:
     ],
 )
 async def test_a_mistake_ends_the_process_with_one_line(start: Launcher, tmp_path: Path, name: str) -> None:
-    """Five of the mistakes in processes of their own; commands/test_mistakes.py has all of them, in this one."""
+    """Five of the mistakes run in their own processes here; commands/test_mistakes.py has all, in one process."""
     mistake = MISTAKES[name]
     mistake.prepare(tmp_path)
     ended = await start.run(tmp_path, "discord", environment=environment(**mistake.environment))
@@ -58,7 +58,7 @@ async def test_without_the_short_cut_it_is_the_same(tmp_path: Path) -> None:
     assert "DISCORD_TOKEN is not set" in only_line(Ended(process.returncode, output.decode(), errors.decode()))
 
 
-# What Discord says no to
+# Discord's refusals
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -69,7 +69,7 @@ async def discord() -> AsyncIterator[SandboxServer]:
 
 @asynccontextmanager
 async def closing_gateway(code: int) -> AsyncGenerator[str]:
-    """A gateway that answers whoever identifies with a close code."""
+    """Run a gateway that closes the connection with this code when a client identifies."""
 
     async def serve(request: web.Request) -> web.WebSocketResponse:
         websocket = web.WebSocketResponse()
@@ -160,7 +160,7 @@ async def test_a_port_in_use_for_the_sandbox() -> None:
     assert str(port) in line
 
 
-# What the bot may not do in a channel
+# Missing permissions in a channel
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

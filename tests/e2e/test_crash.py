@@ -1,4 +1,4 @@
-"""kill -9 at every step of a turn: nothing approved is lost, nothing runs twice, nothing is said twice."""
+"""kill -9 at every step of a turn: no approval is lost, nothing runs twice, nothing is posted twice."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def dies_and_starts_again(live: CrashingRig) -> None:
 
 
 async def decide_until_the_end(live: CrashingRig, asked: SeenMessage, choice: str = "Skip") -> list[SeenMessage]:
-    """Press Accept, or `choice` where it may have run, on whatever is open, until the reply is there. The cards."""
+    """Press Accept, or `choice` on a card about a call that may have run, until the reply; return the cards."""
     pressed: dict[int, SeenMessage] = {}
 
     def next_step(message: SeenMessage) -> bool:
@@ -87,7 +87,7 @@ def is_reply(message: SeenMessage) -> bool:
 
 
 async def check_the_end(live: CrashingRig, asked: SeenMessage, cards: int) -> SeenMessage:
-    """One thread, one reply, the cards closed, nothing left over; the reply."""
+    """Check for one thread, one reply, closed cards and a finished turn; return the reply."""
     messages = await live.people["Ada"].messages(asked.id)
     replies = [m for m in messages if is_reply(m)]
     assert len(replies) == 1, [m.text for m in messages]
@@ -157,7 +157,7 @@ async def test_a_card_posted_but_not_noted_whose_deadline_passed_meanwhile_says_
     await live.dies()
     ((deadline,),) = live.rows("SELECT deadline FROM batches ORDER BY opened DESC LIMIT 1")
     await live.until(lambda: time.time() > deadline, "the deadline")
-    # The deadline is noticed at once, the card's id becomes known a moment later.
+    # The bot notices the deadline at once and learns the card's id a moment later.
     await live.sandbox.fault("POST", f"/channels/{asked.id}/messages", delay=0.5)
     await live.start()
     await live.sees(asked.id, "timed out")

@@ -1,4 +1,4 @@
-"""An update from commit dec12ae: today's bot on the old files, and the old messages with their old buttons clicked."""
+"""An update from commit dec12ae: today's bot on the old files, with clicks on the old messages' old buttons."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OPEN = "1572009583180775424"
 BATCHED = "1572009583541485568"
 TWO_PEOPLE = "1572009584141271040"
 DECIDED = "1572009584850108416"
-"""The threads of the old conversations."""
+"""These are the threads of the old conversations."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -31,7 +31,7 @@ async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
 
 
 async def card(live: Rig, thread: str, batch: str) -> SeenMessage:
-    """The old message, as it was posted: its buttons have the custom ids of dec12ae."""
+    """Find the old message as it was posted: its buttons have the custom ids of dec12ae."""
     seen = await live.with_button(int(thread), "Accept")
     assert f"signoff:accept:{batch}:0:0" in [button.custom_id for button in seen.buttons]
     return seen

@@ -48,12 +48,12 @@ class Stage:
         return card
 
     async def said(self, thread: int) -> list[str]:
-        """What the bot wrote in a thread, cards aside, oldest first."""
+        """Return the bot's messages in a thread, without cards, oldest first."""
         messages = await self.rig.people["Ada"].messages(thread)
         return [m.content for m in messages if m.author == "Signoff" and m.content]
 
     async def goes_on(self, asked: SeenMessage) -> None:
-        """A later mention in the same thread is answered, and the provider finds nothing wrong with the history."""
+        """Check that a later mention in the thread gets a reply, and that the provider accepts the history."""
         self.provider.play(Say("Here I am again."))
         refused = len(self.provider.refused)
         await self.rig.ask("are you there?", where=str(asked.id))
@@ -174,7 +174,8 @@ async def test_a_failing_provider_is_one_line_and_the_bot_goes_on(stage: Stage, 
     trouble, words = TROUBLES[name]
     asked = await stage.ask(f"anything, with {name}", trouble)
     reply = (await stage.rig.sees(asked.id, "Nothing")).content
-    # Everybody in the channel reads this: no body of the provider's, which may hold a key, and no program's words.
+    # Everybody in the channel reads this. It must not contain the provider's body, which may hold a key, or a
+    # traceback.
     assert ECHOED not in reply
     assert not [word for word in ("Traceback", "status_code", "body:", "<html>", "https://") if word in reply], reply
     assert reply.count("\n") == 0

@@ -1,4 +1,4 @@
-"""The switch of a server: pause, resume and stop, with many runs under way and many cards open, and across kill -9."""
+"""`/signoff` pause, resume and stop, with many runs in progress and many cards open, and across kill -9."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ queue_per_person = 30
 tool = "held"
 verdict = "allow"
 """
-"""`held` runs without asking, until a test lets it go; so runs are under way for as long as a test wants."""
+"""The tool `held` runs without asking until a test releases it, so a run lasts as long as a test wants."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -46,7 +46,7 @@ def release(live: CrashingRig) -> None:
 
 
 async def run_under_way(live: CrashingRig, name: str) -> SeenMessage:
-    """A run that is inside a tool, and would call another one afterwards."""
+    """Start a run that is inside a tool and would call another one afterwards."""
     asked = await live.ask(f'call held {{"value": "{name}"}}; then call free {{"value": "{name}"}}')
     await live.wait_for_trace(f"held start {name}")
     return asked
@@ -57,7 +57,7 @@ async def card_open(live: CrashingRig, name: str) -> tuple[SeenMessage, SeenMess
 
 
 def started_between(live: CrashingRig, since: float, until: float) -> list[str]:
-    """The calls that began in this stretch of time, by the bot's own record."""
+    """Return the calls that began between two times, according to the bot's own record."""
     rows = live.rows("SELECT tool FROM audit WHERE kind = 'started' AND at > ? AND at < ?", since, until)
     return [tool for (tool,) in rows]
 
@@ -68,7 +68,7 @@ def moment(live: CrashingRig, kind: str) -> float:
 
 
 async def elsewhere(live: CrashingRig, name: str) -> None:
-    """A whole run where nothing is paused. Whatever could have gone on in the meantime has done so."""
+    """Make a whole run where nothing is paused, so that anything else that could run has run by then."""
     max_ = live.people["Max"]
     direct = await max_.dm(live.sandbox.bot_id)
     await max_.say(direct, f'call peek {{"value": "{name}"}}; then call peek {{"value": "{name} again"}}')
@@ -113,7 +113,7 @@ async def test_pause_halts_ten_runs_and_ten_cards_and_resume_brings_them_back(li
 
 
 async def press_absent(live: CrashingRig, card: SeenMessage) -> str:
-    """What a click on a button says that has just left the card."""
+    """Click a button that has just been removed from the card; return the response."""
     accept = next(button.custom_id for button in card.buttons if button.label == "Accept")
     answer = await live.people["Ada"].click(card, str(accept), forged=True)
     assert not answer.failed

@@ -1,4 +1,4 @@
-"""Who decides, on what, and how: votes, edits, reasons, memory, roles and rules, with the real bot over sockets."""
+"""Who decides what, and how: votes, edits, reasons, grants, roles and rules, with the real bot over sockets."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ async def test_an_edit_is_validated_and_put_to_the_policy_again(live: Rig) -> No
     await order(live, "unprotect", rule=rule)
 
 
-# Memory
+# Grants
 
 
 async def test_what_is_remembered_here_is_not_asked_again_until_it_is_revoked(live: Rig) -> None:
@@ -190,7 +190,7 @@ async def test_always_takes_manage_server_and_then_covers_every_conversation(liv
     await order(live, "revoke", grant=grant)
 
 
-# Who
+# Who decides
 
 
 async def test_whoever_asked_may_not_decide_with_four_eyes(live: Rig) -> None:
@@ -328,7 +328,7 @@ async def test_rules_count_from_the_next_call_on(live: Rig) -> None:
     assert rule in (await order(live, "policy")).text
     await order(live, "unprotect", rule=rule)
     assert "runs without asking" in (await order(live, "test", tool="free", arguments='{"value": "policy 2"}')).text
-    await press(live, card, "Reject")  # it was asked, and stays asked
+    await press(live, card, "Reject")  # the request was made before, and stays
     await live.sees(asked.id, "rejected")
     asked = await live.ask('call free {"value": "policy 2"}')
     await live.sees(asked.id, "free policy 2")
@@ -376,7 +376,7 @@ async def test_orders_of_others_are_refused_and_change_nothing(live: Rig) -> Non
 
 async def test_pending_posts_the_open_cards_again(live: Rig) -> None:
     asked, card = await asks(live, calls("posted again"))
-    # It is in the channel a moment before the bot knows that it is.
+    # The card is in the channel a moment before the bot has recorded it.
     noted = "SELECT 1 FROM batches WHERE card = ?"
     await live.until(lambda: live.rows(noted, str(card.id)), "the card is noted")
     listed = await order(live, "pending")
@@ -406,7 +406,7 @@ async def test_a_file_that_changed_since_the_card_is_asked_about_again(live: Rig
     assert file.read_text(encoding="utf-8") == "mine"
 
 
-# What lasts
+# State that survives a crash
 
 
 async def test_forms_and_votes_outlive_kill_9(live: CrashingRig) -> None:

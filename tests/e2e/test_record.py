@@ -1,4 +1,4 @@
-"""The record from outside: read in Discord and by commands, masked everywhere, and what the modes write to it."""
+"""The record from outside: read in Discord and by commands, masked everywhere, and the rows that the modes write."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ tools = [Tool(sign_in, requires_approval=True)]
 NAMED = "hunter2-and-some-more"
 SHAPED = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 OWN = "771234"
-"""A value of a telling name, one of a known shape, and one that only the operator's own pattern knows."""
+"""NAMED has a telling name, SHAPED a known shape, and OWN matches only the operator's own pattern."""
 
 
 def add_row(tx: Tx, n: int, server: str, ada: str) -> None:
@@ -91,7 +91,7 @@ async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Crashi
 
 @dataclass(frozen=True)
 class Program:
-    """`python main.py audit WORDS` beside the bot, on its database, each in a process of its own."""
+    """Runs `python main.py audit WORDS` on the bot's database while the bot runs, each time in a new process."""
 
     live: Rig
     started: Launcher
@@ -110,7 +110,7 @@ async def audit(live: CrashingRig) -> AsyncIterator[Program]:
 
 
 async def texts_of(live: Rig, message: SeenMessage) -> str:
-    """Everything that a message shows, its files included."""
+    """Return everything that a message shows, its files included."""
     files = [(await live.sandbox.fetch(file["url"])).decode() for file in message.files]
     return "\n".join([message.text, *files])
 
@@ -166,7 +166,7 @@ async def test_the_story_of_a_call_is_told_in_order(live: Rig) -> None:
     await press(live, await live.card(asked.id), "Accept", "Nina")
     await live.sees(asked.id, "recorded a better story")
     await live.ended(asked)
-    # The card itself says what to ask the record for.
+    # The card itself shows the id to search the record for.
     request = re.search(r"Request ([0-9a-f]{16}) ", card.text)
     assert request
     told = (await order(live, "audit", request=request[1])).text
@@ -236,7 +236,7 @@ async def test_secrets_are_masked_wherever_people_look_and_the_tool_gets_them(li
     await live.sees(asked.id, "signed in")
     await live.ended(asked)
     assert live.trace[-1] == f"sign_in {NAMED} {notes[-60:]}"
-    # Until then its files may be attached anew.
+    # Before that, the bot may still attach its files again.
     final = "SELECT 1 FROM batches WHERE card = ? AND card_final"
     await live.until(lambda: live.rows(final, str(card.id)), "the card shows its end")
     closed = await live.closed(card, "APPROVED by")
@@ -256,7 +256,7 @@ async def test_secrets_are_masked_wherever_people_look_and_the_tool_gets_them(li
     for where, text in looked.items():
         for secret in (NAMED, SHAPED):
             assert secret not in text, f"{secret} is in {where}"
-        # Six digits may stand in one of ten thousand digests by chance: only apart from other letters it is the secret.
+        # A digest may contain these six digits by chance, so look for them only apart from other hex digits.
         assert not re.search(rf"(?<![0-9a-f]){OWN}(?![0-9a-f])", text), f"{OWN} is in {where}"
     with closing(sqlite3.connect(f"file:{live.database}?mode=ro", uri=True)) as database:
         kept = "\n".join(text for (text,) in database.execute("SELECT text FROM audit_texts"))
@@ -293,7 +293,7 @@ async def test_every_decision_is_an_event_for_plugins(live: Rig) -> None:
         lines = (live.folder / "events.jsonl").read_text(encoding="utf-8").splitlines()
         return [one for one in map(json.loads, lines) if one["arguments"] == {"value": "an event"}]
 
-    # A plugin is told in a thread of its own, so it may still be at it.
+    # A plugin gets the event in its own thread, so it may not be done yet.
     await live.until(told, "the plugin was told")
     (event,) = told()
     lines = (live.folder / "events.jsonl").read_text(encoding="utf-8").splitlines()
@@ -308,7 +308,7 @@ async def more(live: Rig, card: SeenMessage, who: str) -> SeenMessage:
     return panel.reply
 
 
-# Modes, in one bot after the other
+# Modes, one bot after the other
 
 
 async def test_modes_answer_without_people_and_say_so(live: CrashingRig, audit: Program) -> None:
@@ -323,7 +323,7 @@ async def test_modes_answer_without_people_and_say_so(live: CrashingRig, audit: 
     remember = 'remember = "always"'
     await restart(remember, f'{remember}\nmode = "auto_deny"')
     asked = await live.ask('call record {"value": "auto_deny"}; call free {"value": "auto_deny"}')
-    # Nothing of the response was approved, so the call that needs no approval is not run either.
+    # No question of the response was approved, so the call that needs no approval does not run either.
     await live.sees(asked.id, "record: rejected", "mode auto_deny", "you may call it again")
     await live.ended(asked)
 

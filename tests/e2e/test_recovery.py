@@ -1,4 +1,4 @@
-"""One kill -9 with everything under way at once, the next start, and what else can go wrong around a card."""
+"""One kill -9 with everything in progress at once, the next start, and other failures around a card."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ timeout = "1s"
 
 @dataclass
 class Story:
-    """What was asked before the kill, and how the click in between went."""
+    """The mentions before the kill, and the outcome of a click while the bot was down."""
 
     rig: Rig
     kept: SeenMessage
@@ -75,7 +75,7 @@ async def story(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Story
 
 
 def an_hour_passes(live: Rig, asked: SeenMessage) -> None:
-    """While nobody runs: the deadline of this turn's card lies in the past, however slow or quick the machine is."""
+    """Move the deadline of this turn's card into the past while the bot is down, regardless of the machine's speed."""
     with closing(sqlite3.connect(live.database)) as database, database:
         sql = "UPDATE batches SET opened = opened - 3601, deadline = deadline - 3601 WHERE turn LIKE ?"
         assert database.execute(sql, (f"%-{asked.id}",)).rowcount == 1
@@ -116,7 +116,7 @@ async def test_a_deadline_that_passed_while_it_was_down_is_a_timeout(story: Stor
     assert "timed out" in reply.text
     assert "not a person" in reply.text
     assert "brief late" not in live.trace
-    # Somebody whose screen still shows the buttons.
+    # This person's screen still shows the buttons.
     answer = await live.people["Ada"].click(story.late_card, "Accept", forged=True)
     assert "expired" in answer.text
     assert answer.reply is not None
@@ -172,7 +172,7 @@ async def test_a_second_process_names_the_first_and_leaves_it_alone(story: Story
     assert live.bot.returncode is None
 
 
-# Time, while it is up
+# Deadlines while the bot runs
 
 
 async def test_a_timeout_closes_the_card_tells_the_model_and_a_later_click_is_told(story: Story) -> None:
@@ -205,7 +205,7 @@ async def test_a_card_that_reaches_discord_after_its_deadline_says_timeout(story
 
 
 async def talk(live: Rig, who: str = "Max") -> int:
-    """A thread that is there already, so that a test can name its path before the card is posted."""
+    """Return a thread that exists already, so that a test can name its path before the card is posted."""
     asked = await live.ask("say hello", who)
     await live.sees(asked.id, "hello")
     await live.ended(asked)

@@ -1,4 +1,4 @@
-"""SIGTERM: nothing new starts, running tools get their time, the process leaves in time, the next start goes on."""
+"""SIGTERM: nothing new starts, running tools get their time, the process ends in time, the next start continues."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tests.rigs.live_bot import PATIENCE, Rig, rig
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 AT_MOST = 20.0
-"""Seconds from SIGTERM to the end, whatever was under way: what the bot promises."""
+"""The bot promises to end within this many seconds after SIGTERM, whatever is in progress."""
 NOISE = 15.0
-"""Seconds that a busy machine may add; waiting out a call of a minute, or losing the signal, still shows."""
+"""Seconds that a busy machine may add. The limit still catches a lost signal, or waiting for a call of a minute."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Departure:
 
 
 async def terminate(live: Rig, patience: float = AT_MOST + NOISE) -> Departure:
-    """SIGTERM and wait; one that does not go is killed, and its code then says so."""
+    """Send SIGTERM and wait. A process that does not end is killed, and its exit code shows that."""
     assert live.bot
     begun = time.monotonic()
     if live.bot.returncode is None:
@@ -98,7 +98,7 @@ async def test_a_tool_that_ends_in_time_keeps_its_result_and_whatever_waited_goe
 async def test_with_nothing_under_way_it_leaves_at_once(live: Rig) -> None:
     left = await terminate(live)
     assert left.code == 0
-    assert left.seconds < 15  # and not the grace that a running tool would get
+    assert left.seconds < 15  # less than the grace that a running tool would get
     assert "Traceback" not in live.output
     assert "never retrieved" not in live.output
 
@@ -125,7 +125,7 @@ async def test_a_mention_in_the_last_instant_is_answered_in_its_thread_by_the_ne
 
 @dataclass(frozen=True)
 class Overlong:
-    """A bot that was told to leave during a call of a minute."""
+    """A bot that got SIGTERM during a call of a minute."""
 
     rig: Rig
     asked: SeenMessage
@@ -146,7 +146,7 @@ async def overlong(folder_of: pytest.TempPathFactory, tool: str) -> AsyncGenerat
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def overlong_calls(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[dict[str, Overlong]]:
-    """Both kinds at once: most of this is waiting."""
+    """Run both kinds at once, because most of the time is waiting."""
     async with AsyncExitStack() as stack:
         slow, blocking = await asyncio.gather(
             *(stack.enter_async_context(overlong(tmp_path_factory, tool)) for tool in ("slow", "blocking"))
@@ -176,7 +176,7 @@ async def test_a_call_cut_off_by_leaving_may_have_run_and_an_open_card_still_wor
     assert live.trace == [f"{tool} start long", "record waiting"]
 
 
-# A model that does not answer
+# A model that does not respond
 
 
 async def test_a_request_to_the_model_is_given_up_at_once_and_made_again(

@@ -1,4 +1,4 @@
-"""Deferred calls in, results out: each with a decision, and none approved by accident."""
+"""Deferred calls in, results out: each call has a decision, and none is approved by accident."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.rigs.talk import deferred, external
 
 
 async def both(pending: DeferredToolRequests, answers: list[Any], **options: Any) -> DeferredToolResults:
-    """The sync function and its async twin, which must agree."""
+    """Call the sync function and its async twin, and check that they agree."""
     results = await asyncio.to_thread(collect_approvals_sync, pending, ui=ScriptedUI(answers), **options)
     assert await collect_approvals(pending, ui=AsyncScriptedUI(answers), **options) == results
     return results
@@ -283,7 +283,7 @@ def test_a_decision_stands_if_it_cannot_be_remembered(monkeypatch: pytest.Monkey
 
 @dataclass
 class Half:
-    """A UI whose choose is a plain function that hands back a coroutine."""
+    """A UI whose choose is a plain function that returns a coroutine."""
 
     def choose(self, request: Any) -> Any:
         return AsyncScriptedUI([True]).choose(request)

@@ -1,6 +1,7 @@
 """Every Python example of the README and of docs runs, in order, as one program per page; plugins load as plugins.
 
-docs/library.md also names everything that is public. tests/packaging type-checks the same examples in strict mode.
+Another check is that docs/library.md names everything that is public. tests/packaging type-checks the same examples in
+strict mode.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Remembered decisions: exactly what was approved, for as long as was said, and never more."""
+"""Remembered decisions: exactly the approved call, for exactly the stated time, and never more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`import signoff` is cheap, and every name it promises is there."""
+"""`import signoff` is cheap, and every promised name exists."""
 
 from __future__ import annotations
 

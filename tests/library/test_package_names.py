@@ -1,4 +1,4 @@
-"""The promised names, written down: the other tests of them go by `__all__`, which a name may be lost from."""
+"""The promised names, written out: the other tests read `__all__`, which could lose a name."""
 
 from __future__ import annotations
 

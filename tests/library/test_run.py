@@ -435,7 +435,7 @@ async def test_a_streaming_handler_sees_the_run() -> None:
 
 @dataclass
 class Busy:
-    """A UI that notices when it is asked two things at once."""
+    """A UI that counts how many questions it is asked at once."""
 
     open: int = 0
     most: int = 0
@@ -464,7 +464,7 @@ async def test_sub_agents_ask_through_the_same_ui_one_question_at_a_time() -> No
 
 @dataclass
 class Advised:
-    """A UI that lets an agent of its own look into the matter first, and asks about what that one wants to do."""
+    """A UI that first runs its own agent to look into the request, and asks about that agent's calls too."""
 
     box: Box
     asked: list[str] = field(default_factory=list[str])

@@ -1,4 +1,4 @@
-"""What was shown is what runs, whatever hooks, handlers, validators and models make of a call on its way."""
+"""Only what was shown runs, whatever hooks, handlers, validators and models do to a call."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def test_arguments_that_come_out_differently_each_time_are_refused() -> No
 
 @dataclass
 class Meddler(AbstractCapability[Any]):
-    """Changes the arguments of a call, as hook or as a wrapper around the toolset."""
+    """Changes the arguments of a call, as a hook or as a wrapper around the toolset."""
 
     where: str
 
@@ -102,7 +102,7 @@ async def test_arguments_that_are_changed_behind_the_gate_are_refused() -> None:
 
 @dataclass
 class Eager(HandleDeferredToolCalls[Any]):
-    """A handler of the agent's own that wants to come first."""
+    """The agent's own handler, which asks to run first."""
 
     def get_ordering(self) -> CapabilityOrdering:
         return CapabilityOrdering(position="outermost")
@@ -122,7 +122,7 @@ async def test_a_handler_of_the_agents_own_approves_nothing(kind: Any) -> None:
 
 
 class Twice(AbstractCapability[Any]):
-    """Repeats what it wraps, as a retrying layer would."""
+    """Runs its inner handler twice, as a retrying layer would."""
 
     async def wrap_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Any) -> Any:
         await handler(args)

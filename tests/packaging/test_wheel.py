@@ -37,7 +37,7 @@ def run(*command: str | Path, cwd: Path) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from a copy, so that no build folder is left in the checkout."""
+    """Build the wheel from a copy, so that no build folder is left in the checkout."""
     folder = tmp_path_factory.mktemp("build")
     source = folder / "source"
     source.mkdir()
@@ -54,7 +54,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def environment(folder: Path, wheel: Path, packages: Path) -> Path:
-    """A virtual environment with the wheel in it; it finds everything else in `packages`. Returns its bin folder."""
+    """Make a virtual environment with the wheel; it finds everything else in `packages`. Return its bin folder."""
     run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder.parent)
     python = folder / "bin" / "python"
     pip = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check")
@@ -71,7 +71,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def lean(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Only PydanticAI's core package and what that one requires are there: no discord.py, no rich, no typer."""
+    """An environment with PydanticAI's core package and its requirements only: no discord.py, no rich, no typer."""
     folder = tmp_path_factory.mktemp("lean")
     packages = folder / "packages"
     packages.mkdir()
@@ -87,7 +87,7 @@ def pytest_site() -> Path:
 
 
 def required_by(name: str) -> set[str]:
-    """A distribution and all that it requires here, without its optional extras."""
+    """Return a distribution and all that it requires here, without its optional extras."""
     names: set[str] = set()
     todo = [(name, "")]
     while todo:
@@ -102,7 +102,7 @@ def required_by(name: str) -> set[str]:
 
 
 def top_level(distribution: metadata.Distribution) -> Iterator[Path]:
-    """The folders and modules that a distribution put into site-packages, and its metadata."""
+    """Yield the folders and modules that a distribution put into site-packages, and its metadata."""
     names = {file.parts[0] for file in distribution.files or () if file.parts[0] not in ("..", "__pycache__")}
     yield from (Path(str(distribution.locate_file(name))).resolve() for name in sorted(names))
 
@@ -160,7 +160,7 @@ def test_the_code_comes_from_the_wheel_and_not_from_the_checkout(installed: Path
 
 
 def test_the_installed_program_opens_a_database_and_asks(installed: Path, tmp_path: Path) -> None:
-    """The migrations are found where they were installed."""
+    """The migrations must be found in the installed package."""
     typed = 'please run the test approval tool with parameter "hello"\na\n'
     talk = subprocess.run(
         [installed / "signoff", "chat"], cwd=tmp_path, input=typed, capture_output=True, text=True, timeout=60

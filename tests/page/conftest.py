@@ -1,4 +1,4 @@
-"""What browser tests share: one Chromium for all tests of a worker, a profile for each test, a started sandbox."""
+"""Fixtures for browser tests: one Chromium for all tests of a worker, a profile for each test, a started sandbox."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def chromium() -> AsyncIterator[Browser]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the sandbox is started. A file that needs a world of its own overrides this and puts one there."""
+    """The folder where the sandbox starts. A file that needs its own world overrides this and puts one there."""
     return tmp_path_factory.mktemp("page")
 
 

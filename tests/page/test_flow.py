@@ -21,7 +21,7 @@ def cards(page: Page) -> Locator:
 
 
 async def ask(page: Page, text: str) -> Locator:
-    """Mention the bot in #general and follow into the thread: the open card there."""
+    """Mention the bot in #general, open the thread, and return the open card there."""
     await page.get_by_role("button", name="general", exact=True).click()
     await write(page, f"@Signoff {text}")
     await expect(page.locator("#title")).to_contain_text("#general")
@@ -165,7 +165,7 @@ async def test_it_works_at_phone_width_with_drawers(live: Launched, chromium: Br
 
 
 async def test_nothing_can_be_typed_into_the_place_that_is_being_left(page: Page) -> None:
-    """Opening a direct conversation takes a request; what was typed until its answer came was lost."""
+    """Opening a direct conversation takes a request; text typed before its response was once lost."""
     await act_as(page, "Olga")
     going_on = asyncio.Event()
 
@@ -184,7 +184,7 @@ async def test_nothing_can_be_typed_into_the_place_that_is_being_left(page: Page
 
 
 async def test_suggestions_stay_for_whoever_comes_straight_back_to_the_box(page: Page) -> None:
-    """Leaving the box closes its suggestions a moment later, which must not close those of a new beginning."""
+    """Leaving the box closes its suggestions a moment later. That must not close those of a new entry."""
     box = page.locator("#text")
     await box.click()
     await box.evaluate("box => { box.blur(); box.focus(); }")

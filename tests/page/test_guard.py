@@ -1,4 +1,4 @@
-"""Who gets in: the token, the cookie, the Host and the Origin, asked by hand and from a hostile page in the browser."""
+"""Access to the page: the token, the cookie, the Host and the Origin, tested by hand and from a hostile page."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def stranger(server: SandboxServer) -> AsyncIterator[aiohttp.ClientSession
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def browser(server: SandboxServer) -> AsyncIterator[aiohttp.ClientSession]:
-    """A client that came in by the printed address and says where it is, as a browser does."""
+    """A client that opened the printed address and sends its origin, as a browser does."""
     jar = aiohttp.CookieJar(unsafe=True)
     async with aiohttp.ClientSession(server.url, cookie_jar=jar, headers={"Origin": server.url}) as session:
         async with session.get(urlsplit(server.page_url)._replace(scheme="", netloc="").geturl()) as answer:
@@ -201,7 +201,7 @@ const frame = document.createElement('iframe'); frame.name = 'frame'; document.b
 
 
 async def test_a_hostile_page_on_another_origin_drives_nothing(server: SandboxServer, chromium: Browser) -> None:
-    """On another port of the same address, which for cookies is the same site: the hardest case."""
+    """The hostile page is on another port of the same address, which is the same site for cookies: the hardest case."""
 
     async def serve(request: web.Request) -> web.Response:
         text = ATTACK.replace("TARGET", f'"{server.url}"').replace("VERSION", version)

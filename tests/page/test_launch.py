@@ -1,4 +1,4 @@
-"""`python main.py sandbox` in a terminal: one address, clean ends, what is kept, and errors in one line."""
+"""`python main.py sandbox` in a terminal: one address, clean ends, kept files, and errors in one line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.rigs.page_launcher import PATIENCE, children_of, launched
 
 
 def home(folder: Path) -> str:
-    """Which world lies in the folder."""
+    """Return the first server's id in the folder's world, to tell worlds apart."""
     return str(json.loads((folder / "data/sandbox/world.json").read_text(encoding="utf-8"))["guilds"][0]["id"])
 
 
@@ -53,12 +53,12 @@ async def test_a_taken_port_an_operators_own_rules_and_debugging(tmp_path: Path)
             taken.bind(("127.0.0.1", 9000))
             taken.listen()
         except OSError:
-            pass  # somebody else has it: all the better
+            pass  # another process has the port, which serves the test as well
         async with launched(tmp_path, SIGNOFF_LOG_LEVEL="DEBUG") as running:
             await running.says("Ctrl-C")
             assert ":9000/" not in running.address
             assert not (tmp_path / "data/sandbox/signoff.toml").exists()
-            await running.says("tool roll_dice")  # in the terminal, since DEBUG was asked for
+            await running.says("tool roll_dice")  # in the terminal, because the level is DEBUG
             assert not (tmp_path / "data/sandbox/bot.log").exists()
 
 

@@ -1,4 +1,4 @@
-"""A busy thread: 200 messages and 50 open cards are all there, scroll, and answer a click. How fast: `make bench`."""
+"""A busy thread: 200 messages and 50 open cards appear, scroll, and respond to a click. `make bench` measures speed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.rigs.page_crowd import CARDS, CLICK_LAST_CARD, MESSAGES, PAINTED, SCR
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 HANGS = 10_000.0
-"""Milliseconds that only a page that hangs would take; it takes a few hundred."""
+"""Milliseconds that only a hanging page would take; the page takes a few hundred."""
 
 
 async def test_two_hundred_messages_and_fifty_open_cards(chromium: Browser) -> None:

@@ -1,4 +1,4 @@
-"""Discord's markdown: what it looks like, and that nothing else ever comes out."""
+"""Discord's markdown: its HTML, and that no other tags ever appear."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ HOSTILE = [
 
 
 class Reader(HTMLParser):
-    """Checks each tag against the whitelist and that all are closed in order."""
+    """Checks that each tag is on the whitelist and that all are closed in order."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)

@@ -1,4 +1,4 @@
-"""Somebody who is in the server but nobody to the bot: it hears them, and what it refuses, only they see."""
+"""A server member without the roles that the bot's rules name: the bot refuses their clicks and mentions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ approvers = ["manage_server", "role:{approvers}"]
 
 @pytest.fixture(scope="module")
 def folder(folder: Path) -> Path:
-    """With a world in which Otto is a member of the lab, without the roles that the bot's rules name."""
+    """A folder with a world in which Otto is a member of the lab, without the roles that the bot's rules name."""
     roles = put_into_the_lab(folder, "Otto")
     (folder / "signoff.toml").write_text(RULES.format(**roles), encoding="utf-8")
     return folder

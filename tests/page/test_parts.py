@@ -1,4 +1,4 @@
-"""What a Discord client must be able to do, shown with a small bot: components, modals, commands, files, edits."""
+"""The features that a Discord client needs, shown with a small bot: components, modals, commands, files, edits."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def page(world: World, chromium: Browser) -> AsyncIterator[Page]:
 
 
 async def everything(page: Page, bot: FixtureBot) -> Locator:
-    """A new message with every component, by its id: others like it, of earlier tests, are above it."""
+    """Post a new message with every component and find it by its id: earlier tests left similar ones above it."""
     said = await bot.show_everything()
     box = page.locator(f'.message[data-id="{said.id}"] .box')
     await expect(box).to_be_visible()

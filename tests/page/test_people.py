@@ -1,4 +1,4 @@
-"""Acceptance in the page: two approvers and not the asker, a diff, a vote, an edit, and the record that tells of it."""
+"""Acceptance in the page: two approvers and not the asker, a diff, a vote, an edit, and the audit record."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from tests.rigs.quiescence import at_rest, rows
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PICTURES = os.environ.get("SIGNOFF_TEST_PICTURES")
-"""A folder for pictures of each step, for people who want to look."""
+"""A folder for screenshots of each step, if set."""
 
 
 @pytest.fixture(scope="module")
 def folder(folder: Path) -> Path:
-    """With a world in which whoever asks holds the role that decides, so that only four eyes keeps them from it."""
+    """A folder with a world in which the asker has the approver role, so that only four eyes prevents a decision."""
     put_into_the_lab(folder, "Max", "Approvers")
     return folder
 
 
 async def verify(live: Launched) -> tuple[int, str]:
-    """`python main.py audit verify` on the sandbox's database."""
+    """Run `python main.py audit verify` on the sandbox's database."""
     environment = os.environ | {"SIGNOFF_DATABASE_URL": f"sqlite:///{live.database}"}
     process = await asyncio.create_subprocess_exec(
         sys.executable, str(MAIN), "audit", "verify", cwd=live.folder, env=environment, stdout=asyncio.subprocess.PIPE
@@ -41,7 +41,7 @@ async def verify(live: Launched) -> tuple[int, str]:
 
 
 async def command(page: Page, name: str, says: str, **options: str) -> Locator:
-    """Run a slash command as a person does, and wait for its private answer."""
+    """Run a slash command as a person does, and wait for its private response."""
     box = page.locator("#text")
     await box.click()
     await box.press_sequentially(f"/signoff {name}")
@@ -71,7 +71,7 @@ async def test_two_approvers_decide_a_write_that_one_of_them_edits(live: Launche
         await expect(page.locator("#bot-state")).to_contain_text("online")
         await page.get_by_role("button", name="ops", exact=True).click()
 
-        # An admin protects such writes.
+        # An admin makes a rule that asks about such writes.
         rule = await command(
             page,
             "protect",
@@ -85,7 +85,7 @@ async def test_two_approvers_decide_a_write_that_one_of_them_edits(live: Launche
         )
         await expect(rule).to_contain_text("2 people must accept, the asker may not decide")
 
-        # A member asks for one, sees what it would change, and may not say yes to it.
+        # A member asks for one, sees the diff, and may not accept it.
         await page.get_by_role("button", name="general", exact=True).click()
         await act_as(page, "Max")
         await write(page, '@Signoff write "PORT=8080" to config/app.env')
@@ -100,14 +100,14 @@ async def test_two_approvers_decide_a_write_that_one_of_them_edits(live: Launche
         await expect(refusal).to_contain_text("Only you can see this")
         await picture(page, "2-asker-refused")
 
-        # The first of two.
+        # The first of two approvers accepts.
         await act_as(page, "Olga")
         await expect(refusal).to_have_count(0)
         await card.get_by_role("button", name="Accept").click()
         await expect(card).to_contain_text("Accepted by 1 of 2: @Olga")
         await picture(page, "3-one-of-two")
 
-        # The second one edits instead: the first vote was for something else, and is void.
+        # The second approver edits instead. The first vote was for other arguments, so it is void.
         await act_as(page, "Nina")
         await card.get_by_role("button", name="Edit…").click()
         form = page.get_by_role("dialog", name="Edit write_file")
@@ -123,7 +123,7 @@ async def test_two_approvers_decide_a_write_that_one_of_them_edits(live: Launche
         await picture(page, "5-after-the-edit")
         assert list(live.folder.rglob("app.env")) == []
 
-        # Both accept what is there now: it runs once, as edited.
+        # Both accept the edited call: it runs once.
         await card.get_by_role("button", name="Accept").click()
         await expect(card).to_contain_text("Accepted by 1 of 2: @Nina")
         await act_as(page, "Olga")
@@ -137,10 +137,11 @@ async def test_two_approvers_decide_a_write_that_one_of_them_edits(live: Launche
         assert file.read_text(encoding="utf-8") == "PORT=9090"
         assert rows(live.database, "SELECT COUNT(*) FROM audit WHERE kind = 'started'") == [(1,)]
 
-        # The record tells the story, newest first.
+        # The record has all of it, newest first.
         await act_as(page, "Ada")
         await page.get_by_role("button", name="ops", exact=True).click()
-        # Not `inner_text`: that is empty for a message that the browser has not painted yet (content-visibility).
+        # `inner_text` would not work: it is empty for a message that the browser has not painted yet
+        # (content-visibility).
         told = await (await command(page, "audit", "Record of this server")).text_content() or ""
         story = [
             r"Rule added by @Ada",
@@ -158,7 +159,7 @@ async def test_two_approvers_decide_a_write_that_one_of_them_edits(live: Launche
         await picture(page, "7-the-record")
     assert "ERROR" not in live.log
 
-    # Beside the running bot the record is intact. One byte changed behind its back, and its row is named.
+    # The record is intact while the bot runs. After one byte is changed in the file, verify names its row.
     code, said = await verify(live)
     assert (code, said.partition(":")[0]) == (0, "intact")
     assert await live.interrupt() == 0

@@ -1,4 +1,4 @@
-"""The real bot with its commands on a sandbox, and orders that are only kept in memory and recorded."""
+"""The real bot with its commands on a sandbox, and a fake administration that stays in memory and records its calls."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NOW = 1_700_000_000.0
 
 @dataclass
 class FakeAdministration(Administration):
-    """Does what it is told, to anybody: whoever calls it must have checked. `calls` is what it was told."""
+    """Obeys everybody, so its caller must check the rights. `calls` lists each method with its arguments."""
 
     seen: Sequence[ToolFacts] = TOOLS
     operator: Sequence[Rule] = OPERATOR_RULES
@@ -174,7 +174,7 @@ class AdminRig:
     sandbox: SandboxClient
     server: str
     ada: Person
-    """Owner of the server."""
+    """The owner of the server."""
     max: Person
     """An ordinary member."""
     administration: FakeAdministration = field(default_factory=FakeAdministration)
@@ -184,7 +184,7 @@ class AdminRig:
 
     @asynccontextmanager
     async def running(self, *, commands: bool = True) -> AsyncIterator[SignoffClient]:
-        """A bot of its own each time: what is kept in memory is gone after a restart."""
+        """Run a new bot each time, so that a restart loses what was in memory."""
         self.client = SignoffClient(guild_ready_timeout=0.05)
         front_end = DiscordFrontEnd(self.client, Offers(), time.time)
         administration = self.administration if commands else None
@@ -204,11 +204,11 @@ class AdminRig:
             await asyncio.gather(task, return_exceptions=True)
 
     async def run(self, line: str, who: Person | None = None, where: str = "general", **options: Any) -> Outcome:
-        """A command as somebody sends it, past the checks of Discord's own client."""
+        """Run a command without the checks of Discord's own client."""
         return await (who or self.ada).run(where, f"signoff {line}", forged=True, **options)
 
     async def answered(self, answer: Outcome, text: str) -> Outcome:
-        """The same answer once all of it is there: it may come late or in parts."""
+        """Wait until the response contains `text`; it may come late or in parts."""
         async with asyncio.timeout(PATIENCE):
             while text not in answer.text:
                 await asyncio.sleep(0.01)
@@ -223,7 +223,7 @@ class AdminRig:
         return Actor(str(person.id), person.name, self.server, **fields)
 
     def rule(self, rule_id: str = "abc123", **fields: Any) -> ServerRule:
-        """A rule that is there already."""
+        """Add a rule that exists from the start."""
         found: dict[str, Any] = {"tool": "delete_file", "verdict": Verdict.ASK, **fields}
         made = ServerRule(rule_id, self.server, Rule(**found), self.actor(self.ada), NOW)
         self.administration.own.append(made)
@@ -277,7 +277,7 @@ async def admin(idle: AdminRig) -> AsyncIterator[AdminRig]:
 
 
 def private(answer: Outcome) -> str:
-    """The text of an answer that only its person saw, that pinged nobody and unfolded no link."""
+    """Check that only its person saw a response, that it pinged nobody and unfurled no link; return its text."""
     assert answer.messages, answer.error
     for message in answer.messages:
         assert message.ephemeral

@@ -1,4 +1,4 @@
-"""Further tools for the tests of attacks, loaded as a second plugin beside recording_tools."""
+"""More tools for the attack tests, loaded as a second plugin beside recording_tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records to attack: a real database file, written by the store and then changed by somebody with plain sqlite3."""
+"""Records to attack: a real database file, written by the store and then changed with plain sqlite3."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KINDS = ("opened", "approved", "rejected", "expired")
 
 
 def write_row(tx: Tx, n: int) -> None:
-    """Row n, with a text of its own."""
+    """Write row n with its own text."""
     data = {"batch": f"b{n}", "note": "späť"}
     tx.audit(KINDS[n % 4], "s1", f"q{n}", f"u{n % 3}", data, 1000.5 + n, tool=f"t{n % 2}", text=f"text of {n}")
 
@@ -28,7 +28,7 @@ async def write_record(path: Path, rows: int) -> None:
 
 @contextmanager
 def attacking(path: Path) -> Iterator[sqlite3.Connection]:
-    """The database in the hands of somebody who has dropped what stands in the way."""
+    """Open the database as an attacker who has dropped its triggers."""
     connection = sqlite3.connect(path)
     for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
         connection.execute(f"DROP TRIGGER {name}")
@@ -50,7 +50,7 @@ def rows_of(path: Path) -> list[AuditRow]:
 
 
 def found(path: Path) -> tuple[object, str]:
-    """What verify names: the row and the words."""
+    """Return what verify reports: the row and the text."""
     report = look(path)
     assert report.finding, "nothing was found"
     return report.finding.seq, report.finding.what

@@ -1,4 +1,4 @@
-"""One sandbox and one real bot, joined by real sockets, with a desk and a driver that record."""
+"""One sandbox and one real bot, connected by real sockets, with a desk and a driver that record."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.rigs.bot_fakes import EchoReviser, RecordingDesk, RecordingDriver
 
 TOKEN = Plan.token
 PATIENCE = 60.0
-"""Seconds for what normally takes a fraction of one: these machines are noisy."""
+"""Seconds to wait for things that normally take a fraction of one: these machines are noisy."""
 
 
 async def until(condition: Callable[[], object], timeout: float = PATIENCE) -> None:
@@ -34,7 +34,7 @@ async def until(condition: Callable[[], object], timeout: float = PATIENCE) -> N
 
 @dataclass
 class Rig:
-    """One sandbox, one bot."""
+    """One sandbox and one bot."""
 
     sandbox: SandboxClient
     server: str
@@ -42,7 +42,7 @@ class Rig:
     driver: RecordingDriver = field(default_factory=RecordingDriver)
     access: Access = field(default_factory=Access)
     reviser: EchoReviser | None = None
-    """With one, arguments can be edited."""
+    """If set, arguments can be edited."""
     offers: Offers = field(default_factory=Offers)
     client: SignoffClient = field(init=False)
     front_end: DiscordFrontEnd = field(init=False)
@@ -66,7 +66,7 @@ class Rig:
             await asyncio.gather(task, return_exceptions=True)
 
     async def hears(self, count: int = 1) -> None:
-        """Until the bot has started so many turns."""
+        """Wait until the bot has started this many turns."""
         await until(lambda: sum(1 for step in self.driver.order if step.startswith("go")) >= count)
 
     async def place(self, channel: str = "general") -> Place:
@@ -78,14 +78,14 @@ class Rig:
         return Actor(str(person.id), name, self.server)
 
     async def turn(self, person: Person, channel: str = "general", text: str = "hello") -> Turn:
-        """A turn as a mention in the channel makes it, answered in place."""
+        """Return a turn as a mention in the channel makes it, with the reply in the same channel."""
         said = await person.say(channel, text)
         place = await self.place(channel)
         return Turn(f"{place.channel}-{said.id}", place, str(said.id), await self.asker(person.name), text, 0.0)
 
 
 async def show(rig: Rig, batch: Batch) -> tuple[Batch, SeenMessage]:
-    """Post a card as the driver does, and look at it as Max."""
+    """Post a card as the driver does, and return it as Max sees it."""
     card = await rig.front_end.post_card(batch)
     posted = rig.desk.open(replace(batch, card_message=card))
     max_ = await rig.sandbox.person("Max")

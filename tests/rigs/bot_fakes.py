@@ -1,4 +1,4 @@
-"""The real desk over rows in memory, and a driver that records what it was asked."""
+"""The real desk over rows in memory, and a driver that records its calls."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class WallClock:
 
 
 class MemoryStore:
-    """The desk's rows in a dictionary. A transaction that raises leaves nothing behind."""
+    """The desk's rows in a dictionary. A transaction that raises changes nothing."""
 
     def __init__(self) -> None:
         self.batches: dict[str, Batch] = {}
@@ -127,7 +127,7 @@ class MemoryStore:
 
 
 class RecordingDesk(Desk):
-    """The real desk over rows in memory: records what it was asked, and can be slow or broken."""
+    """The real desk over rows in memory. It records its calls, and can be slow or broken."""
 
     def __init__(self, **fields: Any) -> None:
         self.memory = MemoryStore()
@@ -164,7 +164,7 @@ class RecordingDesk(Desk):
 
 @dataclass
 class EchoReviser:
-    """Takes whatever arguments it gets, but for those it refuses; the policy says `ruling`."""
+    """Accepts all arguments unless `refuses` is set; the policy's ruling is `ruling`."""
 
     ruling: Ruling = field(default_factory=lambda: Ruling(Verdict.ASK, "the tool always asks"))
     refuses: str = ""
@@ -176,13 +176,13 @@ class EchoReviser:
 
 
 class RecordingDriver(Driver):
-    """Admits every mention as it is told to, runs nothing, and records what it was asked."""
+    """Gives every mention the same admission, runs nothing, and records its calls."""
 
     def __init__(self, admission: Admission | None = None) -> None:
         self.admission = admission or Admission("started")
         self.turns: dict[str, Turn] = {}
         self.order: list[str] = []
-        """What was asked, in order, such as `submit 12`."""
+        """The calls in order, such as `submit 12`."""
         self.fails_with: Exception | None = None
 
     async def submit(self, turn: Turn) -> Admission:

@@ -1,4 +1,4 @@
-"""The same calls through the bot's gate and through the library's, each call accepted by a person."""
+"""Plays the same calls through the bot's gate and through the library's; a person accepts each call."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = ("bot", "library")
 
 @dataclass
 class Played:
-    """Everything that people saw, and everything that the model was told."""
+    """`shown`: the requests that people saw. `told`: call id -> what the model was told."""
 
     shown: list[ApprovalRequest] = field(default_factory=list[ApprovalRequest])
     told: dict[str, str] = field(default_factory=dict[str, str])
@@ -34,7 +34,7 @@ class Played:
 async def play_both(
     kind: str, bench: Bench, tools: list[Any], *responses: Any, remember: bool = False, policy: Policy | None = None
 ) -> Played:
-    """Run the responses to the end: every question is accepted, and remembered if `remember` says so."""
+    """Run the responses to the end. Every question is accepted, and remembered if `remember` is set."""
     script = [*responses, "done"]
     if kind == "library":
         return await _library(tools, script, remember, policy or Policy())

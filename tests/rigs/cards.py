@@ -1,4 +1,4 @@
-"""Batches for the card tests, and readers that take a card apart again."""
+"""Batches for the card tests, and functions that take a card apart again."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def settle(
     note: str = "",
     state: RequestState | None = None,
 ) -> Batch:
-    """Every request settled alike."""
+    """Settle every request in the same way."""
     ending = state or (choice.state if choice else RequestState.EXPIRED)
     settled = [replace(r, state=ending, settlement=Settlement(choice, by, NOW + 5, note)) for r in batch.requests]
     return replace(batch, requests=tuple(settled))
@@ -74,7 +74,7 @@ def as_text(line: Line | None) -> str:
 
 
 def trusted_strings(card: Card) -> Iterator[str]:
-    """Everything that a front end takes for our own words."""
+    """Yield everything that a front end treats as our own words."""
     yield card.title
     lines = [*card.lead, card.footer, *([card.status] if card.status else [])]
     lines += [call.why for call in card.calls] + [call.outcome for call in card.calls if call.outcome]
@@ -91,7 +91,7 @@ def trusted_strings(card: Card) -> Iterator[str]:
 
 
 def quoted_strings(card: Card) -> Iterator[str]:
-    """Everything that a front end must quote."""
+    """Yield everything that a front end must quote."""
     for call in card.calls:
         yield call.tool
         for quote in call.quotes:
@@ -107,7 +107,7 @@ def arguments_of_file(file: CardFile) -> Any:
 
 
 def arguments_of_quotes(call: CardCall) -> dict[str, Any]:
-    """What a careful reader would say the arguments are, from labels, texts and notes alone."""
+    """Read the arguments back from labels, texts and notes alone, as a careful reader would."""
     found: dict[str, Any] = {}
     for quote in call.quotes:
         if quote.label in ("Tool's words", "Tool's preview") or quote.label.startswith("Reason given"):
@@ -122,7 +122,7 @@ def arguments_of_quotes(call: CardCall) -> dict[str, Any]:
 
 
 def measure(card: Card) -> int:
-    """The size of everything that a card shows, without a medium's markup, buttons and files."""
+    """Return the size of everything that a card shows, without a medium's markup, buttons and files."""
     lines = [*card.lead, card.footer, *([card.status] if card.status else [])]
     quotes: list[Quote] = [card.model_text] if card.model_text else []
     size = len(card.title)

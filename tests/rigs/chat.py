@@ -1,7 +1,7 @@
-"""The real `python main.py chat` on a real pseudo-terminal or on pipes, and ways to wait for what it shows.
+"""The real `python main.py chat` on a real pseudo-terminal or on pipes, and ways to wait for its output.
 
-Nothing here waits for a fixed time: a condition is looked at until it holds, or until a minute has gone by, which is a
-failure with the last words of the process.
+Nothing here waits for a fixed time. A condition is checked until it holds; after a minute the test fails and shows the
+last output of the process.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ WIDTH, HEIGHT = 100, 30
 DECIDE = " left> "
 PROMPT = "you> "
 _STYLE = re.compile(r"\x1b\[[0-9;]*[mK]|\r")
-"""What rich and the spinner write themselves: colours, clearing a line, and going back to its beginning."""
+"""Output of rich and of the spinner: colours, clearing a line, and returning to its beginning."""
 
 
 @dataclass
@@ -43,13 +43,13 @@ class Chat:
     output: int
     input: int
     raw: str = ""
-    """Everything that the process wrote, byte for byte."""
+    """Everything that the process wrote, as UTF-8, with its control characters."""
     _mark: int = 0
     _bytes: bytearray = field(default_factory=bytearray)
 
     @property
     def text(self) -> str:
-        """What a person reads of what came since the last line was typed."""
+        """The readable output since the last line was typed."""
         return _STYLE.sub("", self.raw)[self._mark :]
 
     def take_in(self) -> None:
@@ -63,13 +63,13 @@ class Chat:
         self.raw = self._bytes.decode("utf-8", "replace")
 
     async def sees(self, *words: str) -> str:
-        """Until all of these words are there; what is there then."""
+        """Wait until all of these words are in the output; return the output."""
         await self.until(lambda: all(word in self.flat for word in words), f"{words} in")
         return self.text
 
     @property
     def flat(self) -> str:
-        """The text without frames, and with every run of blanks as one."""
+        """The text without frames, with every run of spaces as one."""
         return " ".join(re.sub(r"[│┊╭╮╰╯─]", " ", self.text).split(" ")) if self.text else ""
 
     async def until(self, holds: Callable[[], object], what: str) -> None:
@@ -88,7 +88,7 @@ class Chat:
         self._mark = len(_STYLE.sub("", self.raw))
 
     async def say(self, line: str) -> None:
-        """A prompt, once the chat asks for one."""
+        """Type a prompt once the chat asks for one."""
         await self.idle()
         self.type(line)
 
@@ -96,12 +96,12 @@ class Chat:
         await self.until(lambda: self.text.endswith(PROMPT), "the prompt")
 
     async def asked(self) -> str:
-        """Until a card waits for a key; what is there then. Its end, because quoted text may look the same."""
+        """Wait until a card asks for a key; return the output. Only its end counts: quoted text may look the same."""
         await self.until(lambda: self.text.endswith(DECIDE), "a card")
         return self.text
 
     async def decide(self, *lines: str) -> None:
-        """The key for the card, once it asks, and what it asks after that."""
+        """Type the key for the card once it asks, then a line for each question that follows."""
         await self.asked()
         for number, line in enumerate(lines):
             if number:
@@ -109,14 +109,14 @@ class Chat:
             self.type(line)
 
     async def answers(self, *words: str) -> str:
-        """The words, and the prompt for the next line behind them."""
+        """Wait for the words and for the next prompt after them."""
         await self.sees(*words)
         await self.idle()
         return self.text
 
     @property
     def trace(self) -> list[str]:
-        """What the tools did, in order, over all processes."""
+        """The lines that the tools wrote, in order, over all processes."""
         file = self.folder / "trace.txt"
         return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
 
@@ -124,7 +124,7 @@ class Chat:
         return quiescence.rows(self.folder / "data" / "chat" / "signoff.db", sql)
 
     def press(self, key: str) -> None:
-        """A key that the terminal itself acts on, such as Ctrl-C."""
+        """Send a key that the terminal itself acts on, such as Ctrl-C."""
         self.mark()
         os.write(self.input, key.encode())
 
@@ -158,7 +158,7 @@ def configure(folder: Path, text: str = "") -> None:
 
 @asynccontextmanager
 async def on_terminal(folder: Path, *options: str, nursery: Nursery | None = None, **more: str) -> AsyncIterator[Chat]:
-    """The process with a terminal of its own: what it writes is what a real one would get."""
+    """Run the process with its own terminal, so that it writes what a real terminal would get."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", HEIGHT, WIDTH, 0, 0))
     if nursery:
@@ -166,7 +166,8 @@ async def on_terminal(folder: Path, *options: str, nursery: Nursery | None = Non
     else:
         process = _start(folder, options, more, theirs, theirs, controls=True)
     async with _attended(Chat(folder, process, ours, ours)) as chat:
-        # Held until the process has opened it by its name: a terminal that nobody has open reads as ended.
+        # Keep the terminal open until the process has opened it by name: a terminal that nobody has open reads as
+        # ended.
         yield chat
     os.close(theirs)
     os.close(ours)
@@ -174,7 +175,7 @@ async def on_terminal(folder: Path, *options: str, nursery: Nursery | None = Non
 
 @asynccontextmanager
 async def on_pipes(folder: Path, *options: str, **more: str) -> AsyncIterator[Chat]:
-    """The process with lines for input. `Chat.close` is their end."""
+    """Run the process with pipes, which take lines as input. `Chat.close` ends the input."""
     their_input, our_input = os.pipe()
     our_output, their_output = os.pipe()
     process = _start(folder, options, more, their_input, their_output)

@@ -1,7 +1,8 @@
-"""Starts `main.py chat` many times on terminals, without paying for its imports each time; see rigs/preloaded.py.
+"""Starts `main.py chat` many times on terminals and imports it only once; see rigs/preloaded.py.
 
-Each line of input is a JSON object; its child gets the terminal as its own and becomes what `python main.py chat` would
-be. The answer is its process id; its exit code is written to a file in its folder. `Nursery` is the test's side.
+Each line of input is a JSON object. It forks a child that gets the terminal as its own and then behaves like `python
+main.py chat`. The nursery prints the child's process id and writes its exit code to a file in its folder. Tests use
+`Nursery`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ MAIN = Path(__file__).parents[2] / "main.py"
 
 
 class Forked:
-    """A child of the nursery, with what the rig uses of a process."""
+    """A child of the nursery, with the methods of a process that the rig uses."""
 
     def __init__(self, pid: int, folder: Path) -> None:
         self.pid = pid
@@ -68,7 +69,7 @@ class Nursery:
 
 
 def serve() -> list[str] | None:
-    """Fork for every request. Returns in each child, with its arguments, and in the parent at the end, with None."""
+    """Fork for every request. Return the arguments in each child, and None in the parent at the end."""
     children: dict[int, Path] = {}
     waiting = b""
     while True:
@@ -104,7 +105,7 @@ def become(case: dict[str, Any]) -> None:
     os.chdir(case["folder"])
     os.environ.clear()
     os.environ.update(case["environment"])
-    # The files of the parent are pipes; what is written now goes to the terminal, line by line.
+    # The parent's streams are pipes. The child's output goes to the terminal, line by line.
     sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
     sys.stdout = os.fdopen(1, "w", encoding="utf-8", buffering=1, closefd=False)
     sys.stderr = os.fdopen(2, "w", encoding="utf-8", buffering=1, closefd=False)

@@ -1,11 +1,13 @@
-"""main.py with places where the process kills itself: for tests that stop the bot at a chosen line.
+"""main.py with places where the process kills itself, for tests that stop the bot at a chosen line.
 
-A test arms one place by writing `PLACE:before` or `PLACE:after`, and `:N` for the N-th time from then on, to the file
-crash.txt in the bot's folder. The place is `module:function` or `module:Class.method`. The file is removed first, so
-that the next start lives. Nothing else differs from main.py but how long a card waits for the click that settled it.
+A test arms one place by writing `PLACE:before` or `PLACE:after` to the file crash.txt in the bot's folder; `:N` at the
+end means the N-th time from then on. The place is `module:function` or `module:Class.method`. The process removes the
+file before it dies, so that the next start lives. There is one other difference from main.py: how long a card waits for
+the click that settled it.
 
-To make some twenty starts affordable the program is imported once: each line of input, a JSON object of environment
-variables, forks a bot. The answers are its process id and, when it has ended, its code. One bot at a time.
+The program is imported once, because tests start it some twenty times. Each line of input is a JSON object of
+environment variables and forks a bot. The output is the bot's process id and, when it has ended, its exit code. Only
+one bot runs at a time.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ _passed: dict[str, int] = {}
 
 
 def reach(moment: str) -> None:
-    """Die here if this moment is armed and its turn has come."""
+    """Kill the process if this moment is armed and has been reached the N-th time."""
     try:
         armed = ARMED.read_text(encoding="utf-8").strip()
     except FileNotFoundError:
@@ -62,7 +64,7 @@ def reach(moment: str) -> None:
 
 
 def mine(place: str) -> None:
-    """Replace a function by one that passes both of its moments."""
+    """Replace a function by one that calls `reach` before and after it."""
     module, _, path = place.partition(":")
     owner: Any = importlib.import_module(module)
     *outer, name = path.split(".")
@@ -96,7 +98,7 @@ def prepare() -> None:
 
 
 def bear(environment: dict[str, str]) -> int:
-    """A bot in a process of its own, with its words in bot.log; the process id."""
+    """Fork a bot whose output goes to bot.log; return its process id."""
     sys.stdout.flush()
     child = os.fork()
     if child:
@@ -119,7 +121,7 @@ def bear(environment: dict[str, str]) -> int:
 
 
 def tend(child: int) -> int | None:
-    """Wait for its end: the code, or None if nobody is interested in it any more."""
+    """Wait for the end of the bot and return its exit code. If more input comes first, kill the bot and return None."""
     while True:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
@@ -132,7 +134,7 @@ def tend(child: int) -> int | None:
 
 def main() -> None:
     prepare()
-    # Not the file object: what it has read ahead, select would not see.
+    # Do not read through the file object: select would not see what it has buffered.
     while line := os.read(0, 1 << 20):
         child = bear(json.loads(line))
         print(child, flush=True)

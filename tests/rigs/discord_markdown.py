@@ -1,4 +1,4 @@
-"""Discord's own reading of a text, as far as code goes: its client's rules for blocks, inline code and escapes."""
+"""Parses code in a text as Discord's client does: its rules for blocks, inline code and escapes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MARKUP = re.compile(
     r"|\|\||~~|__|\*|^\s*(?:#{1,3} |-# |> |>>> |- |\d+\. )",
     re.MULTILINE,
 )
-"""What would take effect in text that is outside of code and not escaped."""
+"""Markup that takes effect in text that is outside of code and not escaped."""
 
 
 class Piece(NamedTuple):
@@ -41,10 +41,10 @@ def read(text: str) -> list[Piece]:
 
 
 def shown(text: str) -> str:
-    """What a reader sees outside of blocks."""
+    """Return the text that a reader sees outside of blocks."""
     return "".join(piece.text for piece in read(text) if piece.kind != "block")
 
 
 def live(text: str) -> str:
-    """What is left to markup: text that is neither code nor escaped. Escaped characters leave a gap."""
+    """Return the text where markup takes effect: neither code nor escaped. Escaped characters leave a gap."""
     return "".join(piece.text if piece.kind == "plain" else "\x00" for piece in read(text))

@@ -1,4 +1,4 @@
-"""Discord's published OpenAPI document, where it is at hand, and a check of responses against it."""
+"""Discord's published OpenAPI document, if it is available, and a check of responses against it."""
 
 import json
 import os
@@ -14,7 +14,7 @@ _ID = "urn:discord"
 
 
 def document_path() -> Path | None:
-    """Beside the repository, or where the environment says; it is never part of the repository."""
+    """Return the document's path: from the environment, or beside the repository. The repository never contains it."""
     given = os.environ.get("SIGNOFF_DISCORD_OPENAPI")
     beside = Path(__file__).parents[2].parent / "shared" / "discord-openapi.json"
     found = Path(given) if given else beside
@@ -26,7 +26,7 @@ def _document() -> dict[str, Any]:
     path = document_path()
     assert path is not None
     document = json.loads(path.read_text(encoding="utf-8"))
-    # The document calls a field error's code an integer; Discord and its reference give names such as
+    # The document says that a field error's code is an integer. Discord and its reference use names such as
     # BASE_TYPE_MAX_LENGTH, and clients print them.
     document["components"]["schemas"]["Error"]["properties"]["code"]["type"] = ["integer", "string"]
     return document
@@ -43,7 +43,7 @@ def knows(method: str, template: str) -> bool:
 
 
 def problems(method: str, template: str, status: int, body: Any) -> list[str]:
-    """What is wrong with a response, as readable lines; a status the document does not list is wrong too."""
+    """Return the errors of a response as readable lines. A status that the document does not list is an error."""
     responses = _document()["paths"][template][method.lower()]["responses"]
     wildcard = "4XX" if 400 <= status < 500 else ""
     found = responses.get(str(status)) or responses.get(wildcard)

@@ -24,5 +24,5 @@ WITH_PYTHON = [name for name in PAGES if examples(name, "python")]
 
 
 def program(page: str) -> str:
-    """All Python examples of a page, in order: they build on each other."""
+    """Return all Python examples of a page, in order: they build on each other."""
     return "\n".join(examples(page, "python"))

@@ -26,7 +26,7 @@ def context(info: object = None, *, approved: bool = False) -> RunContext[Any]:
 
 @dataclass(frozen=True)
 class FileRig:
-    """One person in one server; `allowed` writes as a rule that allows would, the rest as an accepted card."""
+    """One person in one server. `allowed` writes as if a rule allowed it, `accepted` as if a card was accepted."""
 
     root: Path
     server: str = SERVER
@@ -58,7 +58,7 @@ class FileRig:
         return self.tools.write_file(context(self.info(seen), approved=True), path, content)
 
     def put(self, path: str, data: bytes | str) -> Path:
-        """A file that was there before."""
+        """Create a file that exists before the test."""
         file = self.home / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data.encode() if isinstance(data, str) else data)
@@ -66,7 +66,7 @@ class FileRig:
 
 
 def tree(folder: Path) -> dict[str, object]:
-    """Everything in a folder: kinds, modes, contents and where links lead."""
+    """Return path -> (mode, contents or the link's target) for everything in a folder."""
     found: dict[str, object] = {}
     for path in sorted(folder.rglob("*")):
         what = str(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else "other"

@@ -1,4 +1,4 @@
-"""The bot as its own process against the sandbox's Discord in another: what end-to-end tests drive."""
+"""The bot in one process and the sandbox's Discord in another, for end-to-end tests."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ MAIN = ROOT / "main.py"
 CRASHING = Path(__file__).with_name("crashing_main.py")
 PLUGIN = Path(__file__).with_name("recording_tools.py")
 PATIENCE = 60.0
-"""Seconds for what normally takes a fraction of one: these machines are noisy."""
+"""Seconds to wait for things that normally take a fraction of one: these machines are noisy."""
 STARTING = 180.0
-"""Seconds for the bot's first sign of life: it imports for three seconds of a processor that others use as well."""
+"""Seconds for the bot to connect: its imports alone take three seconds of a processor that others use too."""
 DEFERRED = (5, 6)
-"""The kinds of answer to a click that only ask for more time."""
+"""The interaction response types that only ask for more time."""
 
 AnyRig = TypeVar("AnyRig", bound="Rig")
 
@@ -51,7 +51,7 @@ class Process(Protocol):
 
 @dataclass(frozen=True)
 class Patient(Person):
-    """Somebody who waits for the whole answer where the bot, on a slow machine, first asks for more time."""
+    """Waits for the whole response if the bot, on a slow machine, first asks for more time."""
 
     async def click(
         self,
@@ -74,7 +74,7 @@ class Patient(Person):
 @dataclass(eq=False)
 class Rig:
     running: ClassVar[list[Rig]] = []
-    """Those of this process, for the fixture that lets them come to rest between tests."""
+    """The rigs of this process, for the fixture that lets them come to rest between tests."""
 
     folder: Path
     sandbox: SandboxClient
@@ -84,7 +84,7 @@ class Rig:
 
     @property
     def trace(self) -> list[str]:
-        """What the tools did, in order, over all processes."""
+        """The lines that the tools wrote, in order, over all processes."""
         file = self.folder / "trace.txt"
         return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
 
@@ -93,12 +93,12 @@ class Rig:
         return (self.folder / "bot.log").read_text(encoding="utf-8")
 
     def configure(self, text: str = "") -> None:
-        """Write signoff.toml. `[tools]` is ours; give further tables."""
+        """Write signoff.toml. `[tools]` is set here; pass further tables."""
         tools = f'[tools]\nplugins = ["{PLUGIN}"]\n'
         (self.folder / "signoff.toml").write_text(tools + text, encoding="utf-8")
 
     async def start(self, **environment: str) -> None:
-        """Start the bot and wait until it is connected; a bot that ends instead is a failure with its last words."""
+        """Start the bot and wait until it is connected. If it ends instead, fail and show its last output."""
         before = await self.sandbox.head()
         bot = await self.launch(**environment)
         ready = asyncio.ensure_future(self.sandbox.wait_for("READY", after=before, timeout=STARTING, kind="gateway"))
@@ -116,7 +116,7 @@ class Rig:
         return self.bot
 
     async def launch_another(self) -> tuple[int, str]:
-        """A second process beside the first, to its end: its code and what it said."""
+        """Run a second process beside the first, to its end; return its exit code and its output."""
         process = await self._spawn({}, asyncio.subprocess.PIPE)
         try:
             said, _ = await asyncio.wait_for(process.communicate(), STARTING)
@@ -162,13 +162,13 @@ class Rig:
             card = answer.updated or card
 
     async def card(self, thread: int, who: str = "Ada", *, after: int = 0) -> SeenMessage:
-        """The open card in a thread, newer than the message `after`."""
+        """Wait for the open card in a thread, newer than the message `after`."""
         return await self.people[who].wait_for_message(
             thread, lambda m: m.id > after and m.buttons and "Accept" in [b.label for b in m.buttons], timeout=PATIENCE
         )
 
     async def sees(self, where: int | str, *words: str, who: str = "Ada") -> SeenMessage:
-        """A message of the bot that holds all the words."""
+        """Wait for a message of the bot that contains all the words."""
         return await self.people[who].wait_for_message(
             where, lambda m: m.author == "Signoff" and all(word in m.text for word in words), timeout=PATIENCE
         )
@@ -177,7 +177,7 @@ class Rig:
         await self.until(lambda: line in self.trace, f"the line {line!r} in the trace")
 
     async def until(self, holds: Callable[[], object], what: str, timeout: float = PATIENCE) -> None:
-        """For what only files tell, the database included."""
+        """Wait for a condition that only files show, the database included."""
         end = time.monotonic() + timeout
         while not holds():
             assert time.monotonic() < end, f"waited {timeout} s for {what}"
@@ -191,19 +191,19 @@ class Rig:
         )
 
     async def closed(self, card: SeenMessage, *words: str, who: str = "Ada") -> SeenMessage:
-        """The card once it has no buttons, with the words that it must then show."""
+        """Wait until the card has no buttons and shows all the words."""
         return await self.people[who].wait_for_change(
             card, lambda m: not m.buttons and all(word in m.text for word in words), timeout=PATIENCE
         )
 
-    # What the database says
+    # The database
 
     @property
     def database(self) -> Path:
         return self.folder / "data" / "signoff.db"
 
     def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
-        """Read beside the running bot, without touching anything."""
+        """Read the database of the running bot without changing anything."""
         return quiescence.rows(self.database, sql, *parameters)
 
     def open_cards(self) -> set[OpenCard]:
@@ -214,12 +214,12 @@ class Rig:
         return self.bot is not None and self.bot.returncode is None
 
     async def rests(self) -> None:
-        """Until no turn moves by itself any more: those that are left wait for people."""
+        """Wait until no turn changes by itself any more; the turns that are left wait for people."""
         if self.up:
             await quiescence.at_rest(self.database, PATIENCE)
 
     async def come_to_rest(self, kept: set[OpenCard]) -> None:
-        """Turn down the cards that a test left open, but for those that are kept, and let every turn end."""
+        """Reject the cards that a test left open, except those in `kept`, and let every turn end."""
         if not self.up:
             return
         await self.sandbox.clear_faults()
@@ -233,18 +233,18 @@ class Rig:
         await self.rests()
 
     def state(self, asked: SeenMessage) -> str:
-        """The state of the turn that this message started; empty if it is not stored."""
+        """Return the state of the turn that this message started; empty if it is not stored."""
         found = self.rows("SELECT state FROM turns WHERE message = ?", str(asked.id))
         return found[0][0] if found else ""
 
     async def ended(self, asked: SeenMessage) -> None:
-        """Until the turn is done and its reply is noted as posted."""
+        """Wait until the turn is done and its reply is recorded as posted."""
         sql = "SELECT 1 FROM turns WHERE message = ? AND state = 'done' AND reply_posted"
         await self.until(lambda: self.rows(sql, str(asked.id)), f"the end of turn {asked.id}")
 
 
 class Forked:
-    """A bot that the nursery of crashing_main bore, with what the rig uses of a process."""
+    """A bot that the nursery of crashing_main forked, with the methods of a process that the rig uses."""
 
     def __init__(self, pid: int, ending: asyncio.Future[int]) -> None:
         self.pid = pid
@@ -318,7 +318,7 @@ async def rig(
         }
         found = kind(folder, sandbox, environment)
         found.configure(config)
-        # Discord gives a bot three seconds; what a test is about is the answer, not how busy the machine is.
+        # Discord gives a bot three seconds. Tests are about the response, not about how busy the machine is.
         await sandbox.settings(interaction_deadline=PATIENCE)
         for name in ("Ada", "Max", "Olga", "Otto"):
             found.people[name] = patient(await sandbox.person(name))

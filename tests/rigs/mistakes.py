@@ -1,4 +1,4 @@
-"""Mistakes that people make before the bot starts, and the one line that each of them must get as an answer."""
+"""Mistakes that people make before the bot starts, and the one line that each of them must get."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.rigs.preloaded import Ended
 
 SECRET = "MTk4NjIyNDgzNDcxOTI1MjQ4.secret-token-never-shown"
 NOBODY = "http://127.0.0.1:9/api/v10"
-"""Where nobody listens: what ends before the login never looks."""
+"""An address where nobody listens. A start that fails before the login never uses it."""
 
 
 def environment(**further: str) -> dict[str, str]:
@@ -21,8 +21,8 @@ def environment(**further: str) -> dict[str, str]:
 
 
 def only_line(ended: Ended) -> str:
-    """The one line that a person reads, after checking that there is no other."""
-    assert ended.code > 0, ended  # below zero: it had to be killed
+    """Check that there is only one line for people, and return it."""
+    assert ended.code > 0, ended  # below zero: the process had to be killed
     assert "Traceback" not in ended.errors, ended.errors
     assert SECRET not in ended.errors + ended.output
     assert "secret-token" not in ended.errors + ended.output
@@ -55,7 +55,7 @@ def newer_database(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """What is wrong, and words that its line must have: the cause, the place, what to write instead."""
+    """One mistake, and the words that its line must have: the cause, the place, what to write instead."""
 
     words: tuple[str, ...]
     prepare: Prepare = lambda folder: None

@@ -1,7 +1,7 @@
-"""Whether a test that a table names exists and cannot leave itself out. Reads the source; it runs nothing.
+"""Checks that a test that a table names exists and cannot skip itself. It reads the source and runs nothing.
 
-A test is left out by a mark, by its module's `pytestmark`, or by a call of `pytest.skip` and its like: in the module,
-in the test, in a fixture that it uses, or in a function of ours that one of them calls.
+A test can be skipped by a mark, by its module's `pytestmark`, or by a call of `pytest.skip` and similar functions: in
+the module, in the test, in a fixture that it uses, or in a function of ours that one of them calls.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 EXCUSES = frozenset({"skip", "skipif", "xfail", "importorskip", "skipTest", "SkipTest"})
 PERMITTED = frozenset({"leave_out"})
-"""The one excuse: no browser is installed. That is a loud warning, and a failure where CI is set."""
+"""The one permitted way to skip: no browser is installed. It warns loudly, and fails if CI is set."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -53,7 +53,7 @@ def module(path: Path) -> Module:
 
 
 def problem(file: str, name: str, root: Path = TESTS) -> str | None:
-    """Why this test proves nothing, or None."""
+    """Return why this test proves nothing, or None."""
     if not (root / file).is_file():
         return f"{file} does not exist"
     at = module(root / file)
@@ -67,7 +67,7 @@ def problem(file: str, name: str, root: Path = TESTS) -> str | None:
 
 
 def _module_parts(at: Module) -> Iterator[tuple[str, ast.AST]]:
-    """Everything of a module that runs when it is imported, and its marks."""
+    """Yield everything in a module that runs when it is imported, and its marks."""
     for node in at.tree.body:
         named = {target.id for target in getattr(node, "targets", []) if isinstance(target, ast.Name)}
         if "pytestmark" in named or not isinstance(node, Function | ast.ClassDef | ast.Assign | ast.AnnAssign):
@@ -75,7 +75,7 @@ def _module_parts(at: Module) -> Iterator[tuple[str, ast.AST]]:
 
 
 def _parts(at: Module, function: Function, root: Path, seen: set[tuple[Path, str]]) -> Iterator[tuple[str, ast.AST]]:
-    """The function itself, its marks, the fixtures that it uses and the functions that it calls."""
+    """Yield the function itself, its marks, the fixtures that it uses and the functions that it calls."""
     if (at.path, function.name) in seen or function.name in PERMITTED:
         return
     seen.add((at.path, function.name))
@@ -129,7 +129,7 @@ def _autouse(function: Function) -> bool:
 
 @cache
 def _excuse(node: ast.AST) -> str | None:
-    """The first word in this piece of source that leaves a test out."""
+    """Return the first word in this piece of source that skips a test."""
     for part in ast.walk(node):
         if isinstance(part, ast.Attribute) and part.attr in EXCUSES and _of_pytest(part.value):
             return part.attr
@@ -139,7 +139,7 @@ def _excuse(node: ast.AST) -> str | None:
 
 
 def _of_pytest(value: ast.expr) -> bool:
-    """`pytest.skip`, `pytest.mark.skip`, `unittest.SkipTest`, `self.skipTest`; not a field of something else."""
+    """Whether a word such as `skip` belongs to `pytest`, `pytest.mark`, `unittest` or `self`, not to another object."""
     while isinstance(value, ast.Attribute):
         value = value.value
     return isinstance(value, ast.Name) and value.id in {"pytest", "unittest", "mark", "self"}

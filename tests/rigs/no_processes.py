@@ -1,4 +1,4 @@
-"""Keeps the fast set fast: a test without the mark `slow` may start no process, and no browser, which is one.
+"""Keeps the fast set fast: a test without the mark `slow` may not start a process, which includes a browser.
 
 Python itself reports every start to an audit hook, so it does not matter which library the test uses.
 """
@@ -15,16 +15,16 @@ import pytest
 STARTS = frozenset(
     {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "pty.spawn", "multiprocessing"}
 )
-"""The audit events that announce a new process, and our own for multiprocessing."""
+"""The audit events that announce a new process, and our own event for multiprocessing."""
 
 
 class ProcessRefused(PermissionError):
-    """What a library sees when the guard refuses: a process that could not be started."""
+    """The error that a library sees when the guard refuses: a process could not be started."""
 
 
 @dataclass
 class ProcessGuard:
-    """Refuses new processes while `refusing`, and notes each attempt: the code under test may catch the refusal."""
+    """Refuses new processes while `refusing`, and records each attempt: the code under test may catch the error."""
 
     refusing: bool = False
     attempts: list[str] = field(default_factory=list)
@@ -45,7 +45,7 @@ class ProcessGuard:
             pytest.fail(f"This test is not marked `slow` and tried to start a process: {', '.join(self.attempts)}")
 
     def spawn(self, path: Any, args: Any, passfds: Any) -> int:
-        """Stand in for the one start that has no audit event: multiprocessing's "spawn"."""
+        """Replace the one start that has no audit event: multiprocessing's "spawn"."""
         self.hook("multiprocessing", (path,))
         return _spawn(path, args, passfds)
 

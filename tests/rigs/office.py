@@ -1,4 +1,4 @@
-"""What people do beyond pressing a card's button: commands, panels and forms, each waited for to its whole answer."""
+"""Actions of people beyond a card's buttons: commands, panels and forms. Each waits for the whole response."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ PEOPLE = """
 remember = "always"
 approvers = ["manage_server", "role:{approvers}"]
 """
-"""Admins and approvers decide, and decisions may be remembered for always."""
+"""Admins and approvers decide, and decisions may be remembered with the scope "always"."""
 
 
 @asynccontextmanager
 async def staffed(
     folder: Path, config: str = PEOPLE, *, kind: type[AnyRig] = CrashingRig, start: bool = True
 ) -> AsyncGenerator[AnyRig]:
-    """A rig with both approvers in it. `{approvers}`, `{server}`, `{ops}` and `{max}` in the configuration become ids.
+    """Run a bot with both approvers. `{approvers}`, `{server}`, `{ops}` and `{max}` in the configuration become ids.
 
-    The bot is a process of its own as ever, but one that starts fast.
+    The bot runs in its own process as always, but this one starts fast.
     """
     async with rig(folder, start=False, kind=kind) as live:
         live.people["Nina"] = patient(await live.sandbox.person("Nina"))
@@ -47,7 +47,7 @@ async def staffed(
 
 
 async def commands_known(live: Rig) -> None:
-    """The bot tells Discord of its commands beside its start."""
+    """Wait until Discord has the bot's commands; the bot registers them in parallel with its start."""
     end = time.monotonic() + PATIENCE
     while not await live.people["Ada"].commands("general"):
         assert time.monotonic() < end, "Discord never heard of the commands"
@@ -55,7 +55,7 @@ async def commands_known(live: Rig) -> None:
 
 
 async def order(live: Rig, line: str, who: str = "Ada", where: str | int = "general", **options: Any) -> Outcome:
-    """Run `/signoff LINE` and wait for all of its private answer."""
+    """Run `/signoff LINE` and wait for the whole private response."""
     answer = await whole(live, await live.people[who].run(where, f"signoff {line}", **options))
     assert not answer.failed, answer.error
     assert all(message.ephemeral for message in answer.messages)
@@ -63,14 +63,14 @@ async def order(live: Rig, line: str, who: str = "Ada", where: str | int = "gene
 
 
 async def submit(live: Rig, opened: Outcome, who: str, **values: str) -> Outcome:
-    """Send the form that a press opened; `arguments_0` is the field `arguments-0`."""
+    """Submit the form that a press opened; `arguments_0` is the field `arguments-0`."""
     assert opened.modal is not None, opened.text
     typed = {name.replace("_", "-"): value for name, value in values.items()}
     return await whole(live, await live.people[who].submit(opened, typed))
 
 
 async def press(live: Rig, message: SeenMessage, label: str, who: str = "Ada", *, number: int = 0) -> Outcome:
-    """Press the n-th button of that label."""
+    """Press the n-th button with that label."""
     found = [button.custom_id for button in message.buttons if button.label == label]
     assert len(found) > number, f"no {label} among {[button.label for button in message.buttons]}"
     answer = await live.people[who].click(message, str(found[number]))
@@ -88,7 +88,7 @@ async def whole(live: Rig, answer: Outcome) -> Outcome:
 
 
 async def protect(live: Rig, **options: Any) -> str:
-    """Add a rule as Ada; its id."""
+    """Add a rule as Ada and return its id."""
     answer = await order(live, "protect", **options)
     found = re.search(r"Rule `(\w+)`", answer.text)
     assert found, answer.text
@@ -96,14 +96,14 @@ async def protect(live: Rig, **options: Any) -> str:
 
 
 async def asks(live: Rig, text: str, who: str = "Max", where: str = "general") -> tuple[SeenMessage, SeenMessage]:
-    """Ask for something that leads to a card: the asking message and the card."""
+    """Ask for something that leads to a card; return the mention and the card."""
     asked = await live.ask(text, who=who, where=where)
     thread = asked.id if where == "general" else int(where)
     return asked, await live.card(thread, after=asked.id)
 
 
 async def shows(live: Rig, card: SeenMessage, *words: str) -> SeenMessage:
-    """The card as soon as it has all the words."""
+    """Wait until the card has all the words."""
     return await live.people["Ada"].wait_for_change(
         card, lambda seen: all(word in seen.text for word in words), timeout=PATIENCE
     )

@@ -1,4 +1,4 @@
-"""The files that commit dec12ae left, unpacked for a test: see tests/fixtures/dec12ae/README.md."""
+"""Unpacks the files that commit dec12ae left, for a test: see tests/fixtures/dec12ae/README.md."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOKEN = "sandbox-token"
 
 
 def unpack(folder: Path) -> Path:
-    """Lay the files out as the bot has them, with the sandbox's world beside them; the path of the database."""
+    """Put the files where the bot expects them, and the sandbox's world beside them; return the database's path."""
     database = folder / "data" / "signoff.db"
     database.parent.mkdir()
     database.write_bytes(gzip.decompress((FIXTURE / "signoff.db.gz").read_bytes()))
@@ -31,7 +31,7 @@ def unpack(folder: Path) -> Path:
 
 @asynccontextmanager
 async def restarted(folder: Path) -> AsyncGenerator[Rig]:
-    """Today's bot as a process on the old files, in a sandbox that shows the old world."""
+    """Run today's bot as a process on the old files, in a sandbox that shows the old world."""
     unpack(folder)
     async with sandbox_process(state=folder / "world.json") as server, server.client() as sandbox:
         environment = {n: v for n, v in os.environ.items() if not n.startswith(("SIGNOFF_", "DISCORD_"))}

@@ -1,7 +1,7 @@
 """A server on loopback that speaks OpenAI's chat completions protocol, streamed and whole, scripted by a test.
 
-It is as strict about the conversation as the real one: every call of an assistant message must be answered by the tool
-messages that follow it, with the same ids, or the request is refused with status 400. It knows nothing of Signoff.
+It is as strict about the conversation as the real one: the tool messages after an assistant message must have a result
+for each of its calls, with the same ids, or the request is refused with status 400. It knows nothing about Signoff.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Say:
-    """A response of the model: words, calls, or both."""
+    """A model response: text, calls, or both."""
 
     words: str = ""
     calls: tuple[Call, ...] = ()
@@ -42,13 +42,13 @@ class Say:
 
 @dataclass(frozen=True)
 class Trouble:
-    """An answer that is no response: an HTTP error, or a stream that breaks. `sent` goes out as it is."""
+    """A failure instead of a model response: an HTTP error, or a stream that breaks. `sent` is sent unchanged."""
 
     status: int = 200
     sent: str = ""
     kind: str = "application/json"
     cut: bool = False
-    """Whether the connection is cut after what was sent, so that the stream has no end."""
+    """Whether the connection is cut after `sent`, so that the stream has no end."""
 
 
 Answer = Say | Trouble
@@ -56,25 +56,25 @@ Script = Callable[[Json], Answer]
 
 
 def in_turn(*answers: Answer) -> Script:
-    """A script of its own for one conversation: its answers one by one, the last one again and again."""
+    """Return a script that plays these in order and repeats the last one."""
     left = list(answers)
     return lambda request: left.pop(0) if len(left) > 1 else left[0]
 
 
 def refusal(status: int, message: str) -> Trouble:
-    """An error as the provider words it."""
+    """Return an error in the provider's format."""
     return Trouble(status, json.dumps({"error": {"message": message, "type": "server_error", "code": None}}))
 
 
 @dataclass
 class OpenAIServer:
-    """`script` answers; `requests` is everything that was asked, oldest first."""
+    """`script` gives the responses; `requests` are the requests so far, oldest first."""
 
     script: Script = field(default_factory=lambda: in_turn(Say("nothing was scripted")))
     requests: list[Json] = field(default_factory=list[Json])
     keys: set[str] = field(default_factory=set[str])
     refused: list[str] = field(default_factory=list[str])
-    """What was wrong with requests: the client's mistakes."""
+    """The errors in the client's requests."""
     port: int = 0
     _runner: web.AppRunner | None = None
 
@@ -83,7 +83,7 @@ class OpenAIServer:
         return f"http://127.0.0.1:{self.port}/v1"
 
     def play(self, *answers: Answer) -> None:
-        """Forget what was asked and answer the next requests so."""
+        """Forget the requests so far and play these for the next ones."""
         self.requests.clear()
         self.script = in_turn(*answers)
 
@@ -96,7 +96,7 @@ class OpenAIServer:
         self.port = self._runner.addresses[0][1]
 
     async def close(self) -> None:
-        """Nobody listens any more; `open` comes back on the same port."""
+        """Stop listening; `open` listens on the same port again."""
         if self._runner:
             await self._runner.cleanup()
 
@@ -133,7 +133,7 @@ async def openai_server() -> AsyncGenerator[OpenAIServer]:
 
 
 def tool_results(request: Json) -> dict[str, str]:
-    """What a request tells the model about the calls of its last response, by call id."""
+    """Return call id -> result, for the calls of the last model response, from a request's messages."""
     results: dict[str, str] = {}
     for message in reversed(request["messages"]):
         if message["role"] != "tool":
@@ -143,7 +143,7 @@ def tool_results(request: Json) -> dict[str, str]:
 
 
 def wrong_with(request: Json) -> str:
-    """Why the real server would refuse this request; empty if it would not."""
+    """Return why the real server would refuse this request; empty if it would not."""
     waiting: list[str] = []
     for number, message in enumerate(request.get("messages") or []):
         if message["role"] == "tool":
@@ -163,7 +163,7 @@ def wrong_with(request: Json) -> str:
 
 
 async def _fail(request: web.Request, trouble: Trouble) -> web.StreamResponse:
-    # The client repeats what it takes for a passing failure; told how soon, it does not sleep for seconds.
+    # The client retries failures that it considers temporary. With this header it does not sleep for seconds.
     headers = {"Content-Type": trouble.kind, "retry-after-ms": "5"}
     if not trouble.cut:
         return web.Response(status=trouble.status, text=trouble.sent, headers=headers)
@@ -176,7 +176,7 @@ async def _fail(request: web.Request, trouble: Trouble) -> web.StreamResponse:
 
 
 def sse(*chunks: Json | str) -> str:
-    """Chunks as they go over the wire; text is sent as it is, however wrong."""
+    """Return chunks as they are sent; text is sent unchanged, even if it is wrong."""
     return "".join(f"data: {chunk if isinstance(chunk, str) else json.dumps(chunk)}\n\n" for chunk in chunks)
 
 
@@ -193,7 +193,7 @@ def _chunks(request: Json, said: Say) -> Iterator[Json]:
     for index, call in enumerate(said.calls):
         head = {"index": index, "id": call.id, "type": "function", "function": {"name": call.name, "arguments": ""}}
         yield chunk_of(model, {"tool_calls": [head]})
-    # The arguments of parallel calls arrive in pieces that alternate.
+    # The arguments of parallel calls arrive in alternating pieces.
     step = 7
     for start in range(0, max((len(call.arguments) for call in said.calls), default=0), step):
         for index, call in enumerate(said.calls):

@@ -1,4 +1,4 @@
-"""A small bot of ordinary discord.py, for what the product does not do yet: commands, selects, modals, files."""
+"""A small bot of ordinary discord.py for tests of the page: commands, selects, modals, files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from discord_sandbox import SandboxClient, SandboxServer
 from discord_sandbox.discord_py import pointed_at, running
 
 ANSWERED_WITHIN = 30.0
-"""Seconds for the bot to answer a press. Discord gives three, which a noisy machine may need for itself."""
+"""Seconds for the bot to respond to a press. Discord gives three, which a noisy machine may use up."""
 COLOURS = ("red", "green", "greenish blue")
 
 
@@ -68,7 +68,7 @@ class Everything(ui.LayoutView):
         await interaction.response.send_message("psst", ephemeral=True)
 
     async def silence(self, interaction: discord.Interaction[Any]) -> None:
-        """Does not answer, so that the interaction fails."""
+        """Does not respond, so that the interaction fails."""
 
 
 class FixtureBot(discord.Client):
@@ -88,7 +88,7 @@ class FixtureBot(discord.Client):
             return [app_commands.Choice(name=c, value=c.upper()) for c in COLOURS if c.startswith(typed)]
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
-        """Discord wants a pause here; the sandbox does not."""
+        """Skip the pause that Discord requires here; the sandbox does not."""
 
     async def on_message(self, message: discord.Message) -> None:
         self.heard.append(message)
@@ -103,7 +103,7 @@ class FixtureBot(discord.Client):
 
 @asynccontextmanager
 async def fixture_world() -> AsyncGenerator[tuple[SandboxServer, SandboxClient, FixtureBot]]:
-    """A sandbox in this process and the bot in it. discord.py is pointed back afterwards."""
+    """Run a sandbox in this process with the bot in it. discord.py is pointed back afterwards."""
     async with SandboxServer() as server, SandboxClient(server.control_url, server.key) as sandbox:
         await sandbox.rate_limits(enabled=False)
         await sandbox.settings(interaction_deadline=ANSWERED_WITHIN)

@@ -1,4 +1,4 @@
-"""The installed Chromium, and a page of the sandbox open in it; what every browser test here starts from."""
+"""The installed Chromium and a page of the sandbox open in it; every browser test starts from this."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ FLAGS = [
     "--disable-sync",
 ]
 PATIENCE = 60_000.0
-"""Milliseconds for what normally takes a fraction of a second: these machines are noisy."""
+"""Milliseconds to wait for things that normally take a fraction of a second: these machines are noisy."""
 
 expect.set_options(timeout=PATIENCE)
 
 
 class BrowserMissing(pytest.PytestWarning):
-    """Shown in the summary, where nobody can overlook it."""
+    """A warning that pytest shows in its summary, where everybody sees it."""
 
 
 def find_browser() -> str | None:
@@ -38,7 +38,7 @@ def find_browser() -> str | None:
 
 
 def leave_out() -> None:
-    """No browser here: a failure where tests are the point, a loud gap elsewhere."""
+    """Handle a missing browser: fail if CI is set, else warn loudly and skip."""
     words = "THE BROWSER TESTS WERE LEFT OUT: no Chromium or Chrome is installed (Debian: apt-get install chromium)"
     if os.environ.get("CI"):
         pytest.fail(words)
@@ -48,7 +48,7 @@ def leave_out() -> None:
 
 @asynccontextmanager
 async def opened(browser: Browser, url: str, *, forgive: str = "$^", **options: Any) -> AsyncGenerator[Page]:
-    """A page of its own in a fresh profile; whatever it complains about in its console fails the test."""
+    """Open a page in a fresh profile. Any warning or error in its console fails the test, unless `forgive` matches."""
     errors: list[str] = []
     profile: dict[str, Any] = {"viewport": {"width": 1200, "height": 800}} | options
     context = await browser.new_context(**profile)
@@ -75,7 +75,7 @@ async def act_as(page: Page, name: str) -> None:
 
 
 async def write(page: Page, text: str) -> None:
-    """Type as a person does, completion included, and send."""
+    """Type as a person does, with the completion of the mention, and send."""
     box = page.locator("#text")
     await box.click()
     if text.startswith("@Signoff "):

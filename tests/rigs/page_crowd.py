@@ -1,4 +1,4 @@
-"""A busy thread: two hundred messages and fifty open cards, as a test and a benchmark look at them."""
+"""A busy thread for a test and a benchmark: two hundred messages and fifty open cards."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Card(ui.LayoutView):
 
 
 async def fill_thread(sandbox: SandboxClient, bot: FixtureBot, name: str, messages: int, cards: int) -> int:
-    """A thread with so many messages and, evenly among them, so many cards; its id."""
+    """Make a thread with this many messages and, spread evenly among them, this many cards; return its id."""
     ada = await sandbox.person("Ada")
     start = await ada.say("general", f"the thread {name}")
     thread = await ada.open_thread("general", name, start)
@@ -59,7 +59,7 @@ CLICK_LAST_CARD = """async () => {
     await new Promise(requestAnimationFrame);
   return performance.now() - start;
 }"""
-"""Milliseconds from the press to the changed card."""
+"""A script that returns the milliseconds from the press to the changed card."""
 
 SCROLL_TO_TOP = """async () => {
   const scroller = document.getElementById('scroller');
@@ -73,8 +73,8 @@ SCROLL_TO_TOP = """async () => {
   }
   return worst;
 }"""
-"""Milliseconds of the longest of at least sixty frames on the way."""
+"""A script that returns the milliseconds of the longest of at least sixty frames while scrolling."""
 
 PAINTED = """Math.max(performance.getEntriesByName('first-contentful-paint')[0].startTime,
   performance.getEntriesByName('ready')[0].startTime)"""
-"""Milliseconds from the start of the load until everything is there."""
+"""The milliseconds from the start of the load until everything is there."""

@@ -1,4 +1,4 @@
-"""`python main.py sandbox` as a person starts it: a process of its own, its printed address, Ctrl-C, a kept world."""
+"""`python main.py sandbox` as a person starts it: its own process, its printed address, Ctrl-C, a kept world."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Launched:
                 self.said += line.decode()
 
     async def interrupt(self) -> int:
-        """Ctrl-C: the terminal sends it to the whole group."""
+        """Send Ctrl-C to the whole process group, as a terminal does."""
         if self.process.returncode is None:
             os.killpg(self.process.pid, signal.SIGINT)
         assert self.process.stdout
@@ -85,9 +85,9 @@ async def launched(folder: Path, *arguments: str, **environment: str) -> AsyncGe
 
 
 def put_into_the_lab(folder: Path, name: str, *roles: str) -> dict[str, str]:
-    """Leave a world here, as an earlier start would, in which this person is a member of the lab with these roles.
+    """Save a world, as an earlier start would, in which this person is a member of the lab with these roles.
 
-    Gives the ids of the lab's roles by their names, in small letters.
+    Return role name in lower case -> role id, for the lab's roles.
     """
     data = folder / "data/sandbox"
     data.mkdir(parents=True)

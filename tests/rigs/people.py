@@ -1,4 +1,4 @@
-"""A directory that is set by hand, and a reviser that takes what it is told: the real interfaces, recorded."""
+"""A directory whose contents a test sets, and a reviser with a fixed ruling. They implement the real interfaces."""
 
 from __future__ import annotations
 
@@ -47,6 +47,6 @@ class HandReviser(Reviser):
 
 
 async def kinds(desk: Desk) -> list[str]:
-    """What the record of the server says, oldest first."""
+    """Return the kinds in the server's audit record, oldest first."""
     rows = await desk.store.run(lambda tx: tx.audit_page(PLACE.server, limit=50))
     return [row.kind for row in reversed(rows)]

@@ -1,8 +1,8 @@
-"""Starts `main.py` many times, each in a process of its own, without paying three seconds of imports for each.
+"""Starts `main.py` many times, each in its own process, and pays for the three seconds of imports only once.
 
-Run as a program it imports Signoff, then forks for every line of JSON that it reads; the child becomes what
-`python main.py ...` would be: its own folder, environment, arguments, output and exit code. `Launcher` is the test's
-side of it. One whole start without this short cut is tested as well.
+As a program this module imports Signoff, then forks for every line of JSON that it reads. The child then behaves like
+`python main.py ...` with its own folder, environment, arguments, output and exit code. Tests use `Launcher`. Another
+test makes one whole start without this shortcut.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Ended:
 
     @property
     def complaints(self) -> list[str]:
-        """What was written to stderr, without log lines of no alarm."""
+        """The lines on stderr without harmless log lines."""
         lines = self.errors.splitlines()
         return [line for line in lines if " INFO " not in line and " WARNING discord.client: " not in line]
 
@@ -42,7 +42,7 @@ class Launcher:
     async def run(
         self, folder: Path, *arguments: str, environment: Mapping[str, str] | None = None, patience: float = 180.0
     ) -> Ended:
-        """Run to the end; a process that does not end by itself is killed and fails the test."""
+        """Run to the end. A process that does not end by itself is killed and fails the test."""
         assert self.process.stdin
         case = {"arguments": arguments, "folder": str(folder), "environment": dict(environment or {})}
         self.process.stdin.write(json.dumps(case).encode() + b"\n")
@@ -76,7 +76,7 @@ async def launcher() -> AsyncGenerator[Launcher]:
 
 
 def serve() -> list[str] | None:
-    """Fork for every request. Returns in each child, with its arguments, and in the parent at the end, with None."""
+    """Fork for every request. Return the arguments in each child, and None in the parent at the end."""
     print("ready", flush=True)
     while line := sys.stdin.buffer.readline():
         case = json.loads(line)
@@ -106,11 +106,11 @@ def become(folder: Path, environment: Mapping[str, str]) -> None:
 
 if __name__ == "__main__":
     import signoff.cli
-    import signoff.commands.discord  # noqa: F401 - the command line imports it late, and it brings everything else
+    import signoff.commands.discord  # noqa: F401 - the command line imports it late, and it imports everything else
 
     gc.collect()
-    gc.freeze()  # what was imported is garbage in no child: collecting it there would copy all of its memory
+    gc.freeze()  # keep the collector away from imported modules: visiting them in a child would copy their memory
     if (arguments := serve()) is not None:
         sys.argv = [str(MAIN), *arguments]
-        # Not caught here: the interpreter itself turns what it raises into output and an exit code.
+        # Nothing is caught here: the interpreter turns exceptions into output and an exit code.
         runpy.run_path(str(MAIN), run_name="__main__")

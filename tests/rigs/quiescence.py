@@ -1,7 +1,7 @@
-"""When a bot that several tests share has come to rest: read from its database, beside the running process.
+"""Waits until a bot that several tests share has come to rest, by reading its database while it runs.
 
-A test that has seen its card closed has not seen the end of its turn. The next one, of the same person, would then be
-queued behind it; so each waits until nothing moves by itself any more.
+A test that has seen its card closed has not seen the end of its turn. The next mention of the same person would then be
+queued behind that turn. So each test waits until nothing changes by itself any more.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WHERE t.state = 'running'
       AND NOT EXISTS (SELECT 1 FROM turns o WHERE o.conversation = t.conversation AND o.state = 'waiting')
       AND (SELECT COUNT(*) FROM turns o WHERE o.asker = t.asker AND o.state = 'waiting') < ?
 """
-"""Turns that will change without anybody's doing. One that waits for people, and what is queued behind it, will not."""
+"""Turns that will change by themselves. A turn that waits for people will not, nor will turns queued behind it."""
 
 OPEN = "SELECT id, channel, card FROM batches WHERE NOT settled AND card IS NOT NULL"
 
@@ -38,7 +38,7 @@ class OpenCard:
 
 
 def rows(database: Path, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
-    """Read without touching anything; a database that is not there yet holds nothing."""
+    """Read without changing anything; a database that does not exist yet has no rows."""
     if not database.exists():
         return []
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=30)) as opened:

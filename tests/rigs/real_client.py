@@ -1,4 +1,4 @@
-"""An ordinary discord.py client for tests, with a few lines to start it and to wait for what it hears."""
+"""An ordinary discord.py client for tests, with helpers to start it and to wait for the events that it gets."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,12 +11,12 @@ from discord_sandbox import Plan, discord_py
 
 TOKEN = Plan.token
 PATIENCE = 60.0
-"""Seconds for what normally takes a fraction of one: these machines are noisy."""
+"""Seconds to wait for things that normally take a fraction of one: these machines are noisy."""
 CHAT = discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
 
 
 class Bot(discord.Client):
-    """An ordinary client; only keeps what it hears."""
+    """An ordinary client that only stores what it hears."""
 
     def __init__(self, intents: discord.Intents = CHAT, **options: object) -> None:
         super().__init__(intents=intents, **options)  # type: ignore[arg-type]
@@ -28,7 +28,7 @@ class Bot(discord.Client):
         self._connection.guild_ready_timeout = 0.05
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
-        """Discord wants five seconds between identifies; the sandbox does not, and tests are short."""
+        """Skip the five seconds that Discord requires between identifies; the sandbox does not."""
 
     async def on_socket_event_type(self, name: str) -> None:
         self.events.append(name)
@@ -51,7 +51,7 @@ class Bot(discord.Client):
 
 async def until(condition: Callable[[], object], timeout: float = PATIENCE) -> None:
     async with asyncio.timeout(timeout):
-        while not condition():  # noqa: ASYNC110 - the client offers no event for most of this
+        while not condition():  # noqa: ASYNC110 - the client has no event for most of this
             await asyncio.sleep(0.005)
 
 

@@ -1,4 +1,4 @@
-"""A model that plays a script, and a recording tool box: for tests that need exact control over responses."""
+"""A model that plays a script, and tools that record their calls, for tests that need exact control over responses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def calls(*wanted: tuple[str, dict[str, Any] | str], ids: Sequence[str] | None =
 
 @dataclass
 class Script:
-    """Answers in turn; the last answer repeats. Remembers what the model was shown."""
+    """Gives its responses in order and repeats the last one. Stores the messages of each model request."""
 
     answers: list[Answer]
     asked: list[list[ModelMessage]] = field(default_factory=list[list[ModelMessage]])
@@ -34,7 +34,7 @@ class Script:
 
     @property
     def results(self) -> dict[str, str]:
-        """What the last request told the model about each call."""
+        """Call id -> what the last request told the model about the call."""
         last = self.asked[-1][-1]
         assert isinstance(last, ModelRequest)
         return {p.tool_call_id: p.model_response_str() for p in last.parts if isinstance(p, ToolReturnPart)}

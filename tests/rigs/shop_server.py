@@ -1,6 +1,6 @@
-"""The shop of shop_tools as an MCP server over HTTP, with the protocol's own library: what a provider would reach.
+"""The shop of shop_tools as an MCP server over HTTP, made with the protocol's own library.
 
-python shop_server.py LEDGER PORT
+Usage: `python shop_server.py LEDGER PORT`
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A shop as an MCP server over stdio, for tests: a line of JSON-RPC in, a line out. Starts in no time.
+"""A shop as an MCP server over stdio, for tests: a line of JSON-RPC in, a line out. It starts fast.
 
     python shop_tools.py LEDGER
 
-What it does is written into the ledger.
+Each tool records its call in the ledger.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows to write in tests: every builder takes what matters to the test and fills in the rest."""
+"""Rows to write in tests: every builder takes the fields that matter to the test and fills in the rest."""
 
 from __future__ import annotations
 

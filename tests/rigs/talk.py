@@ -1,4 +1,4 @@
-"""Short builders for tests of the library: an agent that plays a script, and a record of what its tools did."""
+"""Short builders for tests of the library: an agent that plays a script, and deferred and external calls."""
 
 from __future__ import annotations
 

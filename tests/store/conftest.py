@@ -9,7 +9,7 @@ import pytest
 from signoff.store import Store
 
 DIALECTS = ["sqlite"]
-"""Every test that takes `store` runs on each of these; PostgreSQL joins here."""
+"""Every test that takes `store` runs on each of these; PostgreSQL will be added here."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The anchor beside the database: how it follows the record, and what happens when the two disagree."""
+"""The anchor beside the database: how it follows the record, and what happens if the two disagree."""
 
 from __future__ import annotations
 

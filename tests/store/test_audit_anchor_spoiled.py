@@ -1,4 +1,4 @@
-"""An anchor that cannot be read beside an empty record."""
+"""An unreadable anchor beside an empty record."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from signoff.store.anchor import anchor_path
 
 
 async def test_a_spoiled_anchor_is_recorded_even_where_every_row_is_gone(tmp_path: Path) -> None:
-    """Row 30: an anchor that cannot be read beside an empty record is no new database."""
+    """Row 30: an unreadable anchor beside an empty record does not count as a new database."""
     database = tmp_path / "signoff.db"
     anchor_path(database).write_text("not an anchor")
     async with await Store.open(f"sqlite:///{database}") as store:

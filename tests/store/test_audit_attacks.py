@@ -1,4 +1,4 @@
-"""Attack row 30: the record edited, removed or cut off in the file itself, by somebody who knows the tables."""
+"""Attack row 30: the record is edited, removed or cut off in the file itself, by somebody who knows the tables."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_any_changed_byte_of_any_column_is_found_and_its_row_named(untouched: Pa
             changed = raw[:at] + bytes([byte]) + raw[at + 1 :]
             db.execute(f"UPDATE audit SET {column} = CAST(? AS TEXT) WHERE seq = ?", (changed, seq))
             (now,) = db.execute(f"SELECT CAST({column} AS BLOB) FROM audit WHERE seq = ?", (seq,)).fetchone()
-        # 1001.5 and 1001.5 with another zero behind it are one number: then nothing was changed.
+        # 1001.5 with another zero at the end is the same number: then nothing was changed.
         assert look(record).intact if now == raw else found(record)[0] == seq
 
 

@@ -1,4 +1,4 @@
-"""Whatever a model, a person or a tool writes comes back as it was, and nothing of it is ever SQL."""
+"""Text from a model, a person or a tool comes back unchanged, and none of it is ever SQL."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ async def test_json_and_text_round_trip_through_the_database(
 def test_json_comes_back_with_its_types_and_its_order(value: dict[str, Any]) -> None:
     text = dump_object(value)
     assert text.isascii()
-    # repr tells 1 from 1.0 from True and 0.0 from -0.0, and shows the order of keys.
+    # repr distinguishes 1 from 1.0 from True and 0.0 from -0.0, and shows the order of keys.
     assert repr(load_object(text)) == repr(value)
 
 

@@ -17,7 +17,7 @@ NOBODY = 65534
 
 
 async def refusal(url: str, kind: type[Exception] = StoreUnavailable) -> str:
-    """The one line that a person reads when this URL cannot be opened."""
+    """Check that this URL cannot be opened, and return the one line that a person reads."""
     with pytest.raises(kind) as caught:
         await Store.open(url)
     text = str(caught.value)
@@ -28,7 +28,7 @@ async def refusal(url: str, kind: type[Exception] = StoreUnavailable) -> str:
 
 @pytest.fixture
 def shared_folder() -> Iterator[Path]:
-    """A folder that somebody without rights can reach; the rest of the test runs as that somebody."""
+    """A folder that a user without rights can reach; `lose_rights` makes the rest of the test run as that user."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         folder.chmod(0o755)

@@ -94,7 +94,7 @@ WORKS = {
 }
 
 
-# Old rows of every kind, which no lookup may have to read.
+# Old rows of every kind, which no lookup may read.
 
 
 def an_old_round(tx: Tx, n: int) -> None:
@@ -154,7 +154,7 @@ def connection_of(db: SqliteDatabase) -> sqlite3.Connection:
 
 
 def steps_of(db: SqliteDatabase, work: Callable[[Tx], object]) -> int:
-    """How many steps SQLite's machine takes for it."""
+    """Return how many steps SQLite's virtual machine takes for this work."""
     steps = 0
 
     def count() -> int:
@@ -172,7 +172,7 @@ def steps_of(db: SqliteDatabase, work: Callable[[Tx], object]) -> int:
 
 def test_every_method_of_a_transaction_is_looked_at() -> None:
     public = {name for name in dir(Tx) if not name.startswith("_")} - {"db"}
-    public -= {"pauses"}  # read whole, once at the start: a row per server that is paused
+    public -= {"pauses"}  # read whole, once at the start: it has one row per paused server
     assert public - set(WORKS) == set()
 
 

@@ -95,7 +95,7 @@ def first_line(process: subprocess.Popen[str]) -> str:
 
 
 def kill(process: subprocess.Popen[str]) -> str:
-    """kill -9; whatever it still had to say."""
+    """Send kill -9 and return the rest of the output."""
     process.send_signal(signal.SIGKILL)
     return process.communicate()[0]
 
@@ -114,7 +114,7 @@ async def test_a_second_process_is_refused_with_a_line_that_names_the_first(data
     assert str(database) in text
     assert "\n" not in text
     async with await Store.open(f"sqlite:///{database}"):
-        pass  # the lock died with its owner
+        pass  # the lock ended with its owner
 
 
 async def test_the_lock_is_found_by_other_names_of_the_file(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -173,7 +173,7 @@ async def test_request_for_is_the_newest_about_that_very_call(store: Store) -> N
     key = CallKey("c1", 3, "call_0")
     first = settled(a_request("q1", key=key))
     again = a_request("q0", key=key, kind=RequestKind.MAY_HAVE_RUN)
-    # The same clock reading, and an id that sorts before: only the order of arrival tells.
+    # The times are equal, and the newer id sorts first: only the order of arrival decides.
     await store.run(lambda tx: tx.insert_batch(a_batch("b2", first)))
     await store.run(lambda tx: tx.insert_batch(a_batch("b1", again)))
     await store.run(lambda tx: tx.insert_batch(a_batch("b3", a_request("q9", key=CallKey("c1", 5, "call_0")))))

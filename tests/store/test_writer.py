@@ -20,7 +20,7 @@ from tests.rigs.store_samples import a_batch, a_request, a_turn, settled
 
 
 class Gate:
-    """Holds the writer thread inside a job, so that what is queued meanwhile goes into the same transaction."""
+    """Keeps the writer thread inside a job, so that jobs queued meanwhile go into the same transaction."""
 
     def __init__(self, store: Store) -> None:
         self._open = threading.Event()
@@ -52,7 +52,7 @@ async def open_with(database: Path, *, size: int, seconds: float = 60.0) -> Stor
 
 
 def orphan(tx: Tx) -> None:
-    """Passes every statement and fails the commit, in SQLite."""
+    """Run statements that all succeed, and make SQLite refuse the commit."""
     tx.db.change("PRAGMA defer_foreign_keys = ON")
     tx.insert_batch(a_batch("doomed"))
     tx.db.change("DELETE FROM batches WHERE id = ?", "doomed")
@@ -148,7 +148,7 @@ async def test_when_the_commit_fails_everybody_in_it_is_told(database: Path) -> 
     await store.run(lambda tx: tx.insert_batch(batch))
 
     def too_late(tx: Tx) -> None:
-        # Reads what a neighbour wrote and will lose: its answer must not survive the commit.
+        # This reads a neighbour's write that will be rolled back, so its result must not survive the commit.
         assert not tx.settle(settled(batch.requests[0]))
         raise UnknownRequest("already settled")
 

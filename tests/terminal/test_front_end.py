@@ -1,4 +1,4 @@
-"""The front end and the screen by themselves: what is printed once, and what is told to the session."""
+"""The front end and the screen alone: what is printed once, and what the session is told."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Rows 1-6 at a terminal: whatever an argument, the model's words or an answer holds, the terminal gets none of it.
+"""Rows 1-6 in a terminal: no control sequence in an argument, the model's text or a reply reaches the terminal.
 
-Looked at on the bytes that a real pseudo-terminal received: the only control sequences are rich's own.
+The tests read the bytes that a real pseudo-terminal received: the only control sequences are rich's own.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ async def test_no_argument_reaches_the_terminal_raw(chat: Chat, attack: str) -> 
     if attack == "markup":
         assert "[red]APPROVED[/red] [link=https://evil.example]x[/link]" in chat.flat
     if attack == "frame":
-        # Every line of it stands behind the card's frame and the gutter.
+        # Every line of it is inside the card's frame, behind the gutter.
         assert not re.search(r"^(?:╰──────╯|\[a\]ccept$|decide, 4:59 left> a|APPROVED)", card, re.MULTILINE)
         assert "│ │ APPROVED by Ada" in card
     await chat.decide("r")
@@ -80,7 +80,7 @@ async def test_no_argument_reaches_the_terminal_raw(chat: Chat, attack: str) -> 
 
 
 async def test_no_answer_reaches_the_terminal_raw(chat: Chat) -> None:
-    """Entities are characters only once the markdown is read; typed raw, the terminal itself would echo them."""
+    """The text has entities, which become characters when the markdown is read: the terminal echoes raw characters."""
     entities = "&#8238;evil&#8236; &#x200b; &rlm; &#27;[2J [good](https://evil.example) <b>bold</b>"
     await chat.say(f"call free {json.dumps({'value': entities})}")
     said = await chat.answers("good (https://evil.example)", "<b>bold</b>")

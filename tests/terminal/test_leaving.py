@@ -1,4 +1,4 @@
-"""Leaving and coming back: Ctrl-C, Ctrl-D, kill -9. What was open is open again, and nothing runs twice."""
+"""Leaving and coming back: Ctrl-C, Ctrl-D, kill -9. Open cards are open again, and nothing runs twice."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def test_a_card_survives_kill_and_is_decided_by_the_next_session(tmp_path:
         await chat.answers("APPROVED by", "recorded durable")
         assert chat.trace.count("record durable") == 1
 
-        # The same session: Ctrl-C leaves the next card as it is, and Ctrl-D ends when nothing is open.
+        # In the same session, Ctrl-C leaves the next card as it is, and Ctrl-D ends when nothing is open.
         await chat.say('call record {"value": "left"}')
         await chat.asked()
         chat.press(CTRL_C)

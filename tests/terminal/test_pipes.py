@@ -1,4 +1,4 @@
-"""Without a terminal: prompts and decisions line by line, plain text out, and an exit code that a script can use."""
+"""Without a terminal: prompts and decisions line by line, plain text as output, and an exit code for scripts."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ async def test_a_script_asks_and_decides(tmp_path: Path) -> None:
     assert "That is not one of the keys" in said, "accept was offered before the whole was seen"
     assert said.count("APPROVED by") == 3
     assert said.count("REJECTED by") == 1
-    # The last card is still open: the end of the input decides nothing.
+    # The last card is still open, because the end of the input decides nothing.
     assert "was kept" in said
     assert chat.rows("SELECT state FROM requests ORDER BY rowid DESC LIMIT 1") == [("pending",)]
 
 
 async def test_nothing_raw_is_written_to_a_pipe_either(tmp_path: Path) -> None:
-    """The model's words, an answer, a person's reason and what was typed: a pipe may end in a terminal too."""
+    """This covers model text, a reply, a person's reason and typed input: a pipe may end in a terminal too."""
     configure(tmp_path)
     hostile = "\x1b[2J\x1b]52,c,AAAA\x07 \x9b2J \u202eevil\u202c \u200b [red]x[/red]"
     async with on_pipes(tmp_path) as chat:

@@ -1,4 +1,4 @@
-"""What is drawn, without a process: cards, answers and blocks on a console that writes to a string."""
+"""Drawing without a process: cards, replies and blocks on a console that writes to a string."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_only_a_diff_is_coloured() -> None:
 
 @given(st.text())
 def test_nothing_hidden_is_ever_written(text: str) -> None:
-    """Row 6, whatever the text: in a block, in an answer, and where somebody forgot to make it visible."""
+    """Row 6, for any text: in a block, in a reply, and where somebody forgot to make it visible."""
     for what in (Block(visible(text).text), render_reply(text), Text(text), Block(text)):
         written = drawn(what)
         assert not [char for char in written if is_hidden(char)]

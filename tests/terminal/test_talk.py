@@ -1,4 +1,4 @@
-"""A person at a terminal: one process on a pseudo-terminal, in which every test asks, decides and reads the answer."""
+"""A person at a terminal: one process on a pseudo-terminal, in which every test asks, decides and reads the reply."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def chat(live: Chat) -> AsyncIterator[Chat]:
     await live.idle()
     yield live
     if not live.text.endswith("you> "):
-        # A test that failed has left a card open: the others shall not wait for it.
+        # A failed test has left a card open: the others must not wait for it.
         await live.kill()
 
 
@@ -92,7 +92,7 @@ async def test_what_is_no_key_decides_nothing(chat: Chat) -> None:
 
 
 async def test_keys_typed_before_the_card_was_there_decide_nothing(chat: Chat) -> None:
-    """Row 11 in a terminal: a line typed ahead is no answer to a question that nobody had seen."""
+    """Row 11 in a terminal: a line typed ahead does not decide a question that nobody has seen yet."""
     await chat.say('call slow {"value": "early", "seconds": 0.5}; call record {"value": "early"}\na\nA')
     await chat.sees(" left> ")
     assert "slow start early" not in chat.trace
@@ -115,7 +115,7 @@ async def test_an_edit_that_is_no_json_is_said_and_nothing_changes(chat: Chat) -
     (chat.folder / "edited.json").write_text('{"value": ')
     await chat.say('call record {"value": "kept"}')
     await chat.decide("e")
-    # The script writes the same again, which is no change, and so the question comes back.
+    # The editor writes the same text again, which is no change, so the card asks again.
     await chat.sees("This is not JSON", "Nothing was changed", " left> ")
     await chat.decide("r")
     await chat.answers("REJECTED by")
@@ -193,7 +193,7 @@ async def test_a_whole_batch_can_be_accepted_page_by_page(chat: Chat) -> None:
 
 
 async def test_accept_is_not_offered_before_the_whole_call_was_seen(chat: Chat) -> None:
-    """Rows 7 and 8: the tail of a long argument is reached before anybody can accept it."""
+    """Rows 7 and 8: the tail of a long argument is shown before anybody can accept it."""
     await chat.say("please run a long test approval tool with 30,000 characters")
     said = await chat.sees("does not show the whole call", "[v]iew the whole call", " left> ")
     assert "[a]ccept" not in said
@@ -212,7 +212,7 @@ async def test_accept_is_not_offered_before_the_whole_call_was_seen(chat: Chat) 
 
 @pytest.mark.parametrize(("call", "ran"), [('guarded {"path": "a.env"}', "a.env"), ('peek {"value": "mine"}', "mine")])
 async def test_what_one_person_cannot_settle_is_rejected_at_once(chat: Chat, call: str, ran: str) -> None:
-    """A quorum of two, and four eyes: nobody is asked what nobody here could answer."""
+    """For a quorum of two and for four eyes, nobody is asked, because nobody here could decide."""
     await chat.say(f"call {call}")
     await chat.answers("Rejected automatically")
     assert not any(ran in line for line in chat.trace)

@@ -1,4 +1,4 @@
-"""TerminalUI: the same questions for a program of one's own, with lines from a string."""
+"""TerminalUI: the same questions in a user's own program, with lines from a string."""
 
 from __future__ import annotations
 

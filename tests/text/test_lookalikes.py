@@ -1,4 +1,4 @@
-"""Look-alike letters are named by script, punycode is decoded, and ordinary text of any language is left in peace."""
+"""Look-alike letters are named by script, punycode is decoded, and ordinary text of any language gets no warning."""
 
 from __future__ import annotations
 

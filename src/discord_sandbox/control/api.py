@@ -1,6 +1,6 @@
-"""Authorises, reads and answers the requests to the control API.
+"""Authorises requests to the control API, reads them, and sends the responses.
 
-The handlers are plain functions from a `ControlRequest` to JSON, which know nothing of HTTP.
+The handlers are plain functions from a `ControlRequest` to JSON and do not deal with HTTP.
 """
 
 import base64
@@ -51,7 +51,7 @@ class ControlRequest:
 
     @property
     def guild(self) -> Guild:
-        """The server named in the request, by id or name; the first one if none is named."""
+        """Find the server named in the request, by id or name; without a name, the first one."""
         wanted = str(self.json.get("guild") or "")
         for guild in self.sandbox.world.guilds.values():
             if wanted in ("", str(guild.id), guild.name):

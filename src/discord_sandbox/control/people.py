@@ -140,7 +140,7 @@ def _interaction(call: ControlRequest, number: int) -> Interaction:
 
 
 async def _outcome(call: ControlRequest, made: Interaction) -> Json:
-    """The outcome that the person saw, as soon as the bot responded or failed to, or after `wait` seconds."""
+    """Return the outcome that the person saw, as soon as the bot responded or failed to, or after `wait` seconds."""
     wait = float(call.json.get("wait", call.query("wait", str(call.sandbox.interactions.deadline + 1.0))))
     try:
         await asyncio.wait_for(made.settled.wait(), wait)

@@ -1,6 +1,6 @@
 """The control API's routes for the world and its failures: roles, permissions, threads, sockets, faults, clocks.
 
-An ordinary person cannot do these; an administrator, Discord itself or a bad day can.
+Ordinary people cannot do these things; administrators, Discord itself or failures can.
 """
 
 from typing import Any
@@ -39,7 +39,7 @@ def _guild(call: ControlRequest, guild: Guild) -> Json:
 
 
 async def log(call: ControlRequest) -> Any:
-    """Entries after a number; waits for one if there is none. `kind`, `name` (a prefix) and `channel` narrow it."""
+    """Return the entries after a number; wait if there is none. `kind`, `name` (a prefix) and `channel` filter them."""
     kind, name, channel = call.query("kind", ""), call.query("name", ""), call.query("channel", "")
 
     def wanted(entry: Entry) -> bool:
@@ -103,7 +103,7 @@ async def roles(call: ControlRequest) -> Any:
 
 
 async def overwrites(call: ControlRequest) -> Any:
-    """Sets what a channel allows or denies to a role or a user."""
+    """Set what a channel allows or denies to a role or a user."""
     channel, target = call.channel, str(call.json["target"])
     guild = call.sandbox.world.guild_of(channel)
     role = next((r for r in guild.roles.values() if target in (str(r.id), r.name)), None) if guild else None
@@ -127,7 +127,7 @@ async def members(call: ControlRequest) -> Any:
 
 
 async def users(call: ControlRequest) -> Any:
-    """Adds a person, or changes whether one takes private messages."""
+    """Add a person, or change whether one accepts direct messages."""
     sb, name = call.sandbox, str(call.json["name"])
     user = sb.world.user_named(name) or seed.new_person(sb.world, name)
     user.accepts_dms = bool(call.json.get("accepts_dms", user.accepts_dms))
@@ -197,7 +197,7 @@ async def clear_faults(call: ControlRequest) -> Any:
 
 
 async def limits(call: ControlRequest) -> Any:
-    """`rules` absent: the usual ones. `enabled` false: none at all."""
+    """Without `rules`, use the usual ones. With `enabled` false, use none."""
     if not call.json.get("enabled", True):
         call.sandbox.limits.configure((), None)
         return None
@@ -208,7 +208,7 @@ async def limits(call: ControlRequest) -> Any:
 
 
 async def settings(call: ControlRequest) -> Any:
-    """Changes the settings that are named: times, privileged intents, sizes, tokens."""
+    """Change the settings that are named: times, privileged intents, sizes, tokens."""
     sb, given = call.sandbox, call.json
     sb.interactions.deadline = float(given.get("interaction_deadline", sb.interactions.deadline))
     sb.interactions.token_life = float(given.get("token_life", sb.interactions.token_life))

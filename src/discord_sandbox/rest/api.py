@@ -1,6 +1,6 @@
 """The path of every REST call: authentication, injected faults, rate limits, errors, and the log.
 
-Routes are plain functions from a `Call` to JSON; everything about HTTP is here.
+Routes are plain functions from a `Call` to JSON; only this module deals with HTTP.
 """
 
 import asyncio
@@ -81,7 +81,7 @@ class Route:
 
 @dataclass(frozen=True)
 class Reply:
-    """For responses other than 200 with JSON. A handler that returns None gives 204."""
+    """A response other than 200 with JSON. A handler that returns None gives 204."""
 
     status: int
     value: Any = None
@@ -98,7 +98,7 @@ class RestApi:
         return web.route(route.method, ROOT + route.path, handle)
 
     async def unknown(self, request: web.Request) -> web.StreamResponse:
-        """Any path without a route. It is logged as `unknown_route`, so that gaps are noticed."""
+        """Handle a path without a route. It is logged as `unknown_route`, so that gaps are noticed."""
         self.sandbox.log.add("rest", "unknown_route", {"method": request.method, "path": request.path})
         return await self._answer(request, _nothing_there)
 
@@ -123,7 +123,8 @@ class RestApi:
         except ApiError as error:
             reply = Reply(error.status, error.body())
         except Exception as error:
-            # A mistake of the sandbox or a body it cannot read. Not a 500: clients would retry that for half a minute.
+            # The sandbox has a bug or cannot read the body. A 500 would be wrong: clients would retry for half a
+            # minute.
             _log.exception("%s %s", request.method, path)
             self.sandbox.log.add("rest", "sandbox_error", {"path": path, "error": repr(error)})
             reply = Reply(400, {"message": f"Sandbox: {error!r}", "code": 0})
@@ -132,7 +133,7 @@ class RestApi:
         return self._reply(request, path, body, reply, headers)
 
     def _caller(self, request: web.Request, path: str) -> Application | None:
-        """Interaction and webhook paths carry their own token; everything else needs the bot's."""
+        """Find the calling bot. Interaction and webhook paths carry their own token; all others need the bot's."""
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         application = self.sandbox.world.application_of_token(token) if scheme == "Bot" else None
         if application is None and not (path == "/gateway" or path.startswith(OWN_TOKEN)):
@@ -153,7 +154,7 @@ class RestApi:
         self._log(request, path, reply.status, body, reply.value if reply.status >= 400 else None)
         if reply.value is None:
             return web.Response(status=reply.status, headers=headers)
-        # The client compares the content type as a whole: no charset may follow.
+        # The client compares the whole content type, so no charset may follow.
         return web.Response(
             status=reply.status,
             body=json.dumps(reply.value).encode(),

@@ -1,6 +1,6 @@
 """Reads the body of a request: JSON, or a multipart form of JSON and files.
 
-It knows the encodings and the size limit, not what the JSON means.
+This module knows the encodings and the size limit, not the meaning of the JSON.
 """
 
 import json

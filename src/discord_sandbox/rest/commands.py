@@ -1,6 +1,6 @@
-"""Registering application commands, global and per server.
+"""Registers application commands, global and per server.
 
-Stores the commands that a bot sends; `command_form` checks them, and `slash_commands` runs them.
+This module stores the commands that a bot sends; `command_form` checks them, and `slash_commands` runs them.
 """
 
 from typing import Any
@@ -29,7 +29,7 @@ def _one(call: Call) -> Command:
 
 
 def _keep(call: Call, body: Json) -> tuple[Command, bool]:
-    """Registers a command; one of the same name and type is replaced and keeps its id."""
+    """Register a command; one of the same name and type is replaced and keeps its id."""
     world = call.sandbox.world
     application, guild = _scope(call)
     same = [c for c in world.commands_of(application, guild) if _same_kind(c, body) and c.body["name"] == body["name"]]

@@ -14,7 +14,7 @@ from discord_sandbox.rest.api import Call, Route
 
 
 def written(call: Call, where: Channel, message: Message) -> Json:
-    """A message as this bot may read it over REST. Its application's flag decides whether the text is included."""
+    """Return a message as this bot may read it over REST. Its application's flag decides whether it gets the text."""
     clear = access.readable(call.bot_id, where, message, content_intent=call.app.message_content)
     return call.sandbox.payloads.message(message, call.bot_id, readable=clear)
 

@@ -1,4 +1,4 @@
-"""The bot itself, its application, other users, private channels, and the gateway's address.
+"""The bot itself, its application, other users, direct channels, and the gateway's address.
 
 HTTP in, JSON out.
 """
@@ -27,7 +27,7 @@ async def application(call: Call) -> Any:
 
 
 async def my_guilds(call: Call) -> Any:
-    """A page of the bot's servers by rising id: those after `after`, or the last ones before `before`."""
+    """Return a page of the bot's servers, sorted by id: those after `after`, or the last ones before `before`."""
     after, before, limit = call.query_id("after") or 0, call.query_id("before"), int(call.query("limit") or 200)
     if not 1 <= limit <= 200:
         raise apierrors.bad_field(("limit",), "NUMBER_TYPE_RANGE", "int value should be between 1 and 200.")

@@ -20,7 +20,7 @@ async def callback(call: Call) -> Any:
 
 
 def _behind(call: Call) -> Interaction | Webhook:
-    """The interaction or the webhook that the token in the path belongs to."""
+    """Find the interaction or the webhook that the token in the path belongs to."""
     token = call.request.match_info["token"]
     number = call.id("webhook_id")
     target = callbacks.of_token(call.sandbox, number, token)

@@ -1,7 +1,7 @@
 """The sandbox's page: a small Discord in the browser, served beside the bot's API.
 
 It shows the world to one person at a time and lets that person act. It can do nothing that `control` cannot, and it
-knows of the bot only what any Discord client would see.
+sees only as much of the bot as any Discord client does.
 """
 
 from discord_sandbox.web.guard import Guard, page_token

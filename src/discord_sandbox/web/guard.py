@@ -1,4 +1,4 @@
-"""Guards the port: the printed token, the cookie that it is exchanged for, and the Host and Origin checks.
+"""Guards the port: the printed token, the cookie that replaces it, and the Host and Origin checks.
 
 A web page anywhere can send requests to loopback, and a host name that resolves to loopback can even read the
 responses. So every request must name exactly this address, and a request from another origin is refused, whether it is
@@ -16,7 +16,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 PAGE = "/page/"
 OPEN_SESSIONS = 64
-"""The most browsers at once; one more, and the oldest must open the page anew."""
+"""The most browsers at once. With one more, the oldest must open the page again."""
 
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -27,11 +27,11 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 CLOSED = "default-src 'none'; frame-ancestors 'none'; sandbox"
-"""The policy for everything but the page, above all attachments: no script runs in it."""
+"""The policy for all responses but the page, above all attachments: no script runs in them."""
 
 
 def page_token(key: str) -> str:
-    """The page's token. The control key cannot be computed from it."""
+    """Derive the page's token. The control key cannot be computed from it."""
     return hmac.digest(key.encode(), b"discord sandbox page", hashlib.sha256).hex()[:40]
 
 
@@ -45,7 +45,7 @@ def page_policy(netloc: str) -> str:
 
 @dataclass
 class Guard:
-    """`netloc` is set when the server knows its port; before that, every request is refused."""
+    """Checks each request. `netloc` is set once the server knows its port; before that, every request is refused."""
 
     token: str
     netloc: str = ""
@@ -57,11 +57,11 @@ class Guard:
 
     @property
     def cookie(self) -> str:
-        """Cookies are shared between ports, so the port is in the name."""
+        """The cookie's name. It contains the port, because browsers share cookies between ports."""
         return f"sandbox_page_{self.netloc.rpartition(':')[2]}"
 
     def exchange(self, token: str) -> str | None:
-        """A new session for the right token."""
+        """Return a new session if the token is right."""
         if not hmac.compare_digest(token.encode(), self.token.encode()):
             return None
         session = secrets.token_urlsafe(32)
@@ -74,7 +74,7 @@ class Guard:
         return request.cookies.get(self.cookie, "") in self._sessions
 
     def refusal(self, request: web.Request) -> str | None:
-        """The reason why this request is refused, or None."""
+        """Return the reason why this request is refused, or None."""
         if request.headers.getall("Host", []) != [self.netloc]:
             return f"this server answers requests to {self.netloc} only"
         origin = request.headers.get("Origin")
@@ -91,7 +91,7 @@ class Guard:
         return None
 
     def _refused_elsewhere(self, request: web.Request) -> str | None:
-        """The bot's API is for programs, which send none of a browser's headers."""
+        """Check a request to the bot's API, which is for programs: they send none of a browser's headers."""
         site = request.headers.get("Sec-Fetch-Site")
         if site is None or request.path == "/":
             return None
@@ -112,14 +112,14 @@ class Guard:
         return checked
 
     async def protect(self, request: web.Request, response: web.StreamResponse) -> None:
-        """Adds the headers that keep a browser from doing more than showing the response."""
+        """Add the headers that keep a browser from doing more than showing the response."""
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
         response.headers.setdefault("Content-Security-Policy", CLOSED)
 
 
 def unknown() -> web.Response:
-    """The page for somebody who comes without the token."""
+    """Return the page for somebody who comes without the token."""
     text = (
         "<!doctype html><html lang=en><meta charset=utf-8><title>Discord sandbox</title>"
         "<h1>Discord sandbox</h1><p>This page opens with the address that the sandbox printed when it started. It "

@@ -29,12 +29,12 @@ STEP_KEYS = ("id", "title", "short", "text", "then")
 
 
 class BadGuide(ValueError):
-    """The file with the suggestions cannot be used."""
+    """The guide file cannot be used."""
 
 
 @dataclass(frozen=True)
 class Guide:
-    """`steps` are dicts with the keys of `STEP_KEYS`, all strings. `restarts`: somebody restarts the bot on request."""
+    """`steps` are dicts with the keys of `STEP_KEYS`, all strings. `restarts`: the page can ask to restart the bot."""
 
     steps: tuple[Json, ...] = ()
     channel: str = ""

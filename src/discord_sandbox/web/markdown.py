@@ -1,7 +1,7 @@
 """Discord's markdown as HTML, made by markdown-it-py with HTML switched off.
 
 The output has only the tags and attributes in `ALLOWED`, for any input. People, roles, channels and times become empty
-elements with an id in a data attribute, because the page knows their names. A pure function of the text.
+elements with an id in a data attribute, because the page knows their names. `render` is a pure function of the text.
 
 Where Discord differs from CommonMark, this follows Discord: three backticks begin a block anywhere, `__` underlines,
 `||` hides, `-#` is small, every line break counts, quotes do not nest; there are no images, tables or rules.
@@ -29,7 +29,7 @@ ALLOWED: dict[str, frozenset[str]] = {
 
 NESTING = 20
 
-# An escaped character, a block of code, or code in a line. The one that begins first contains the others.
+# An escaped character, a code block, or inline code. The one that begins first contains the others.
 _SPLIT = re.compile(
     r"\\[^0-9A-Za-z\s]|```(?:(?P<language>[a-z0-9_+\-.#]+?)\n)?\n*(?P<block>[^\n][\s\S]*?)\n*```"
     r"|(?P<ticks>`+)[\s\S]*?[^`](?P=ticks)(?!`)",
@@ -51,7 +51,7 @@ _HEADINGS = {"#": "h1", "##": "h2", "###": "h3", "-#": "small"}
 
 @lru_cache(maxsize=8192)
 def render(text: str) -> str:
-    """The text as HTML that may be put into the page as it is."""
+    """Return the text as HTML that is safe to insert into the page."""
     done: list[str] = []
     at = 0
     for match in _SPLIT.finditer(text):
@@ -65,7 +65,7 @@ def render(text: str) -> str:
 
 
 def _code(block: str, language: str) -> str:
-    """Only diffs are coloured, because people read those before they decide."""
+    """Render a code block. Only diffs are coloured, because people read those before they decide."""
     if language.lower() != "diff":
         return escape(block)
     return "\n".join(_changed(line) for line in block.split("\n"))
@@ -94,7 +94,7 @@ def _is_link(url: str) -> bool:
 
 
 def _link(state: StateInline, silent: bool) -> bool:
-    """Only `[text](http...)`: markdown-it would make `[]()` a link to nowhere."""
+    """Accept only `[text](http...)`: markdown-it would make `[]()` a link to nowhere."""
     if state.src[state.pos] != "[":
         return False
     end = state.md.helpers.parseLinkLabel(state, state.pos, True)
@@ -102,7 +102,7 @@ def _link(state: StateInline, silent: bool) -> bool:
 
 
 def _line(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Headings and small print: one line each."""
+    """Parse headings and small print: one line each."""
     match = _LINE.fullmatch(_text(state, start))
     if match is None:
         return False
@@ -118,7 +118,7 @@ def _line(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _quote(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """`> ` for a line, `>>> ` for all the rest. A quote in a quote is plain text."""
+    """Parse `> ` for a line and `>>> ` for all the rest. A quote in a quote is plain text."""
     if state.env.get("quoted"):
         return False
     first = _text(state, start)
@@ -196,7 +196,7 @@ def _spoiler(state: StateInline, silent: bool) -> bool:
 
 
 def _reference(state: StateInline, silent: bool) -> bool:
-    """People, roles, channels, moments and custom emoji in angle brackets; `@everyone` and `@here`."""
+    """Parse people, roles, channels, times and custom emoji in angle brackets, and `@everyone` and `@here`."""
     match = _ANGLE.match(state.src, state.pos, state.posMax) or _EVERYBODY.match(state.src, state.pos, state.posMax)
     if match is None:
         return False
@@ -229,7 +229,7 @@ def _moment(stamp: int, style: str, source: str) -> str:
 
 
 def _show_link(renderer: object, tokens: Any, index: int, options: object, env: object) -> str:
-    # The address is in the title too: the text of a link may claim anything.
+    # The title shows the address too, because the text of a link may claim anything.
     href = escape(str(tokens[index].attrs.get("href", "")))
     return f'<a href="{href}" title="{href}" rel="noopener noreferrer nofollow" target="_blank">'
 

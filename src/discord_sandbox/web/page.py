@@ -1,7 +1,7 @@
 """The page over HTTP: its files, its data, and the actions of people.
 
-Every action goes through the handlers of `control.people`, under the same rules as in tests. `guard` has let the
-request in before it gets here.
+Every action goes through the handlers of `control.people`, under the same rules as in tests. `guard` has already
+checked the request.
 """
 
 import hashlib
@@ -28,9 +28,9 @@ from discord_sandbox.web.markdown import render
 
 STATIC = Path(__file__).with_name("static")
 VERSION = "VERSION"
-"""In index.html this word is replaced by a digest of all files, so that a browser may keep them."""
+"""A placeholder in index.html. A digest of all files replaces it, so that a browser may cache them."""
 RESTART = "bot.restart"
-"""The log entry by which the page asks the runner of the bot to kill it and start it again."""
+"""The log entry with which the page asks the program that runs the bot to kill and restart it."""
 HISTORY = 400
 
 Handler = Callable[[ControlRequest], Awaitable[Any]]
@@ -41,7 +41,7 @@ class Page:
         self.sandbox = sandbox
         self.guard = guard
         self.guide = guide
-        # Read once, and looked up by name: no path is ever built from a request.
+        # Files are read once and looked up by name: no path is ever built from a request.
         self._files = {file.name: file.read_bytes() for file in sorted(STATIC.iterdir()) if file.is_file()}
         self._version = hashlib.sha256(b"".join(self._files.values())).hexdigest()[:16]
 
@@ -66,7 +66,7 @@ class Page:
         ]
 
     async def front(self, request: web.Request) -> web.StreamResponse:
-        """The first request: a token is exchanged for a cookie and leaves the address bar."""
+        """Handle the first request: exchange the token for a cookie and remove it from the address bar."""
         token = request.query.get("token")
         session = None if token is None else self.guard.exchange(token)
         if session is not None:
@@ -152,7 +152,7 @@ class Page:
 
 
 def _nothing() -> None:
-    """The page cannot stop the server."""
+    """Do nothing: the page cannot stop the server."""
 
 
 def _refused(status: int, text: str) -> web.Response:

@@ -1,7 +1,7 @@
 """The page's event stream: the changes of the world as one person sees them, over a websocket.
 
-It follows the event log from the number that the page names, so a page that was away misses nothing. It only sends;
-actions go through `page`.
+It follows the event log from the number that the page names, so a page that was disconnected misses nothing. It only
+sends; `page` handles actions.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ _CAUSES = ("interaction.create", "message.create")
 
 @dataclass
 class Batch:
-    """The changes in some log entries, for one person. A later change of the same thing replaces an earlier one."""
+    """The changes in some log entries, for one person. A later change to the same thing replaces an earlier one."""
 
     sandbox: Sandbox
     user: User
@@ -78,12 +78,12 @@ class Batch:
 
 
 async def serve(sandbox: Sandbox, user: User, after: int, request: web.Request) -> web.WebSocketResponse:
-    """Runs until the page is closed. With a number from an earlier run, the page loads everything again."""
+    """Send changes until the page is closed. If the number is from an earlier run, the page reloads everything."""
     socket = web.WebSocketResponse(heartbeat=QUIET_SECONDS)
     await socket.prepare(request)
     writer = asyncio.create_task(_write(sandbox, user, after, socket))
     try:
-        async for _ in socket:  # the page sends nothing, but reading is needed to see pongs and the end
+        async for _ in socket:  # the page sends nothing, but reading is needed to notice pongs and the end
             pass
     finally:
         writer.cancel()

@@ -1,7 +1,7 @@
 """The world as the page shows it to one person: places, people, messages with their text already rendered.
 
-It only reads, and only what that person may see. The page puts `html` into the document as it is and everything else
-as plain text.
+This module only reads, and only what that person may see. The page inserts `html` as HTML and everything else as plain
+text.
 """
 
 from typing import Any, cast
@@ -17,12 +17,12 @@ TEXT, FILE = 10, 13
 
 
 def bot_of(sb: Sandbox) -> User | None:
-    """The bot that the page is about: the first application that was registered."""
+    """Find the bot that the page is about: the first application that was registered."""
     return next((sb.world.users[app] for app in sb.world.applications), None)
 
 
 def state(sb: Sandbox, user: User) -> Json:
-    """Everything but the messages."""
+    """Return everything but the messages."""
     world = sb.world
     return {
         "me": str(user.id),
@@ -57,7 +57,7 @@ def _person(sb: Sandbox, user: User) -> Json:
 
 
 def _word(sb: Sandbox, user: User) -> str:
-    """A word for somebody's place in the bot's server: outsider, admin, their first role, or member."""
+    """Return a word for somebody's place in the bot's server: outsider, admin, their first role, or member."""
     bot = bot_of(sb)
     home = next((guild for guild in sb.world.guilds.values() if bot and bot.id in guild.members), None)
     if home is None or user.id not in home.members:
@@ -173,7 +173,7 @@ def _display(user: Json) -> str:
 
 
 def outcome(sb: Sandbox, raw: Json) -> Json:
-    """The outcome of a click, a submission or a command, as its person sees it."""
+    """Return the outcome of a click, a submission or a command, as its person sees it."""
     modal = raw["modal"]
     return {
         "id": raw["id"],
@@ -200,7 +200,7 @@ def _embed(embed: Json) -> Json:
 
 
 def _part(sb: Sandbox, part: Json) -> Json:
-    """A component with its text rendered. The page loads nothing from other addresses."""
+    """Return a component with its text rendered. The page loads nothing from other addresses."""
     done: Json = {key: _inner(sb, value) for key, value in part.items()}
     if part["type"] == TEXT:
         done["html"] = render(str(done.pop("content", "")))

@@ -1,4 +1,4 @@
-"""How the demo model reads a prompt."""
+"""The demo model's reading of a prompt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The offline demo model, driven through real agents: every flow, streamed and not."""
+"""The offline demo model, run through real agents: every flow, streamed and not."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Result = AgentRunResult[Any]
 
 @dataclass
 class Talk:
-    """One turn: how it was answered, and what was asked on the way."""
+    """One turn: its reply, and the requests on the way."""
 
     answer: str
     messages: list[ModelMessage]

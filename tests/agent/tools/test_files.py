@@ -1,4 +1,4 @@
-"""read_file and write_file: what people and the model see, and what is on disk afterwards."""
+"""read_file and write_file: what people and the model see, and the files on disk afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The preview of a write: a diff from which the new file can be made again, whatever the two are."""
+"""The preview of a write: a diff from which the new file can be rebuilt, for any two files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def change(old: str | None, new: str, path: str = "x.txt") -> str:
 
 
 def apply(old: str, diff: str) -> str:
-    """As `patch` does it, without any tolerance."""
+    """Apply a diff as `patch` does, without any tolerance."""
     lines = re.findall(r"[^\n]*\n|[^\n]+", old)
     made, at = "", 0
     rows = re.findall(r"[^\n]*\n|[^\n]+", diff if diff.endswith("\n") else diff + "\n")

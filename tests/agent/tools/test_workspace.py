@@ -1,4 +1,4 @@
-"""What no path and no file in the workspace can do, and who shares a workspace with whom."""
+"""The limits of paths and files in the workspace, and who shares a workspace with whom."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def rig(tmp_path: Path) -> FileRig:
 
 
 async def refused(rig: FileRig, path: str, words: str = "") -> None:
-    """By all three, with nothing changed anywhere."""
+    """Check that reading, previewing and writing all refuse the path, and that nothing changes anywhere."""
     before = tree(rig.root.parent)
     with pytest.raises(ToolFailed, match=words):
         rig.read(path)

@@ -1,4 +1,4 @@
-"""Where the workspace is, and that it never holds anything of the bot's own."""
+"""The workspace's place, and that it never contains the bot's own files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The workspace while others change it: links swapped in, two writers at once, and a process killed in the middle."""
+"""The workspace while others change it: links swapped in, two writers at once, and a process killed during a write."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def rig(tmp_path: Path) -> FileRig:
 
 
 def swap(place: Path, target: Path, stop: threading.Event, swaps: list[int]) -> None:
-    """Over and over: what is there goes aside, a link takes its place, and it comes back."""
+    """Repeat until stopped: move the file or folder aside, put a link in its place, and move it back."""
     aside = place.with_name("aside")
     while not stop.is_set():
         with suppress(OSError):
             place.rename(aside)
             place.symlink_to(target)
         swaps[0] += place.is_symlink()
-        if place.is_dir() and not place.is_symlink():  # a writer made it anew meanwhile
+        if place.is_dir() and not place.is_symlink():  # a writer has created it again meanwhile
             shutil.rmtree(place, ignore_errors=True)
         with suppress(OSError):
             place.unlink()
@@ -72,7 +72,7 @@ def test_a_link_swapped_in_at_any_moment_leads_nowhere(rig: FileRig, name: str, 
     thread.start()
     try:
         began, number = time.monotonic(), 0
-        # On a busy machine one of the two threads may hardly get a turn: then it takes longer.
+        # On a busy machine one of the two threads may hardly run, so the loop may take longer.
         while (took := time.monotonic() - began) < 1.5 or (took < 30 and not (outcomes["a link"] and outcomes["read"])):
             number += 1
             try:

@@ -1,4 +1,4 @@
-"""Each `/signoff` command over real sockets: what it orders, and what it says. The record has tests of its own."""
+"""Each `/signoff` command over real sockets: the call that it makes, and its response. `audit` has its own tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/signoff grants` and `revoke` in a direct conversation: a listed person's own decisions, and nothing else."""
+"""`/signoff grants` and `revoke` in direct messages: only the person's own decisions, and only for listed people."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OWN = ("grants", "revoke")
 
 @dataclass
 class Direct:
-    """Max and Olga are listed for direct conversations, Ada is not."""
+    """Max and Olga are listed for direct messages, Ada is not."""
 
     rig: AdminRig
     olga: Person
@@ -93,7 +93,7 @@ async def test_everything_else_works_in_a_server_only(direct: Direct, command: s
 
 @pytest.mark.parametrize("command", OWN)
 async def test_whoever_is_not_listed_is_refused(direct: Direct, command: str) -> None:
-    """Also an admin of a server: a direct conversation belongs to none."""
+    """This includes admins of a server, because a direct conversation belongs to no server."""
     answer = await direct.run(command, direct.rig.ada, forged=True, **COMMANDS[command])
     assert "only in a server" in private(answer)
     where = await direct.rig.ada.dm("Signoff")

@@ -17,7 +17,7 @@ from tests.rigs.admin import AdminRig, admin, idle, private  # noqa: F401 - fixt
 
 
 def shown(message: SeenMessage | None) -> list[int]:
-    """The numbers of the rows on a page."""
+    """Return the numbers of the rows on a page."""
     assert message is not None
     assert message.ephemeral
     assert message.pings == []
@@ -32,7 +32,7 @@ def page(answer: Outcome) -> SeenMessage:
 
 
 def turned(answer: Outcome) -> SeenMessage:
-    """The page that replaced the one before it."""
+    """Return the page that replaced the one before it."""
     assert answer.updated is not None
     return answer.updated
 
@@ -64,7 +64,7 @@ async def test_no_page_costs_more_than_a_few_rows(admin: AdminRig) -> None:
     deep = write_id(Spot(True, 5_000, Filters()))
     began = time.monotonic()
     answer = await admin.ada.click(first, deep, forged=True)
-    # An id that was never on this message opens nothing, however well it reads.
+    # A well-formed id that was never on this message opens nothing.
     assert answer.updated is None
     assert "Unknown" in answer.text
     assert time.monotonic() - began < 20

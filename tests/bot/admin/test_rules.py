@@ -1,4 +1,4 @@
-"""`/signoff` over real sockets: who may use it, what is suggested, how it is registered, and what happens to errors."""
+"""`/signoff` over real sockets: who may use it, suggestions, registration, and errors."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def test_suggestions_are_for_admins_only(admin: AdminRig, line: str, focus
     admin.administration.remembered.append(admin.grant({"path": "a.txt"}))
     typed: dict[str, Any] = {focused: ""}
     assert await admin.choices(line, focused, **typed)
-    # Discord would still send what Max types if the server showed him the command.
+    # Discord would still send Max's command if the server showed it to him.
     body = {"channel": "general", "line": f"signoff {line}", "options": {focused: ""}, "focused": focused}
     admin.administration.calls.clear()
     found = await admin.sandbox.call("POST", f"/people/{admin.max.id}/command", body | {"forged": True})
@@ -150,7 +150,7 @@ async def test_a_slow_refusal_and_a_slow_failure_are_told_too(admin: AdminRig, m
 
 @dataclass
 class LastOrders(FakeAdministration):
-    """Does as it is told, and the client is closed before anybody hears of it."""
+    """Carries out the order and closes the client before the response is sent."""
 
     client: SignoffClient | None = None
 

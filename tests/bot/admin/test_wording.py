@@ -1,4 +1,4 @@
-"""What the commands read and say, without Discord: rules from options, ids of pages, rows in words."""
+"""The commands' input and wording, without Discord: rules from options, ids of pages, rows as text."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_arguments_are_read_as_they_are() -> None:
     assert read_arguments('{"a": [1, 2.5, null, true], "ü": "x"}') == {"a": [1, 2.5, None, True], "ü": "x"}
 
 
-# Words
+# Wording
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_a_request_is_named_by_its_whole_id(wrong: object) -> None:
 
 
 class Shelf:
-    """Rows of one server among those of others, and how often they were fetched."""
+    """Rows of one server, and how often they were fetched."""
 
     def __init__(self, numbers: Sequence[int]) -> None:
         self.rows = [AuditRow(n, NOW, "asked", "9", "", "1", "", "{}", "", "") for n in sorted(numbers, reverse=True)]

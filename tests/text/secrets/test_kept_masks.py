@@ -1,4 +1,4 @@
-"""What was masked once is not masked again, and nobody can tell but by the clock."""
+"""A value that was masked before gets its kept mask, and only the time shows the difference."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ARGS = st.dictionaries(NAMES, VALUES, max_size=4).map(lambda args: {**args, "lon
 
 
 def shown(masker: Masker, args: dict[str, Any]) -> str:
-    """To the letter, the order of names included; or why not."""
+    """Return the masked arguments exactly, with the order of names, or the error."""
     try:
         return repr(masker.mask_args(args))
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Attack 22: secrets are masked wherever people look, and a mask can hide no command."""
+"""Attack 22: secrets are masked everywhere people look, and a mask cannot hide a command."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEY = b"0123456789abcdef"
 MASKER = Masker(KEY, (*DEFAULT, "badge number"), (r"EMP-([0-9]{6})",))
 RUN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+=")
 
-# Joined here, so that no scanner takes this file for a leak.
+# The tokens are joined here, so that no scanner takes this file for a leak.
 SHAPES = {
     "openai": "sk-" + "proj-Ab12" * 4,
     "github": "ghp" + "_" + "Ab12" * 9,
@@ -263,7 +263,7 @@ HIDING: dict[str, dict[str, Any]] = {
 
 
 def shown_whole(batch: Batch, masker: Masker | None) -> str:
-    """Everything that people get of a card, the attached files included, before and after it is settled."""
+    """Return everything that a card shows to people, with attached files, before and after it is settled."""
     texts: list[str] = []
     for state in (batch, settle(batch, note="because")):
         card = build_card(state, now=NOW, budget=0, offers=Offers(masker=masker))
@@ -275,7 +275,7 @@ def shown_whole(batch: Batch, masker: Masker | None) -> str:
 
 @pytest.mark.parametrize("where", HIDING)
 def test_no_digest_that_could_be_computed_is_shown_of_what_is_masked(where: str) -> None:
-    """A six-digit pin is found from an unkeyed digest of the arguments in a second."""
+    """A six-digit pin can be found from an unkeyed digest of the arguments in a second."""
     fields = {"args": {"path": "a.txt"}, **HIDING[where]}
     batch = make_batch(make_request(**fields), make_request(2, {"path": "b.txt"}))
     shown, other = shown_whole(batch, MASKER), shown_whole(batch, Masker(b"another key, 16+"))
@@ -392,7 +392,7 @@ LONG = 500_000 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 100_000
 @pytest.mark.slow
 @pytest.mark.parametrize("piece", HARD)
 def test_long_texts_of_anything_are_no_trouble(piece: str) -> None:
-    """Ten times the text may cost forty times as much, no more: it grows in a line, not in a square."""
+    """Ten times the text may take at most forty times as long: the time grows linearly, not quadratically."""
 
     def cost(size: int) -> float:
         text = (piece * (size // len(piece) + 1))[:size]

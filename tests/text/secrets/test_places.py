@@ -1,4 +1,4 @@
-"""Where in a text a secret is looked for, and how much of it is masked."""
+"""The places in a text where a secret is searched for, and how much of it is masked."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_and_not_inside_of_one(text: str) -> None:
     ],
 )
 def test_of_several_words_beside_a_name_only_the_first_is_masked(text: str) -> None:
-    """Whoever writes a text chooses its names: more than a word, and a name would hide a whole command or sentence."""
+    """The author of a text chooses its names. If more than one word was masked, a name could hide a whole command."""
     for phrase in ("correct horse battery staple", "diskpart clean all", "please pay mallory instead"):
         first, _, others = phrase.partition(" ")
         found = MASKER.mask_text(text.format(phrase))

@@ -1,4 +1,4 @@
-"""Tokens by their shape: looking for their beginnings first misses none of them."""
+"""Tokens by their shape: a search that starts with their prefixes misses none of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from signoff.text.secrets import tokens as token_shapes
 from signoff.text.secrets.tokens import token_places
 
-# Joined here, so that no scanner takes this file for a leak.
+# The tokens are joined here, so that no scanner takes this file for a leak.
 BODY = "a1" * 24
 TOKENS = [
     *(
