@@ -80,7 +80,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     "7 the tail beyond the cut": (
         f"{CARD_ATTACKS}::test_the_tail_of_a_long_argument_is_shown_and_the_whole_is_attached",
         f"{CARD_ATTACKS}::test_accept_is_not_offered_for_what_cannot_be_shown",
-        f"{VIEW}::test_a_heavy_card_uses_the_room_and_not_more",
+        f"{VIEW}::test_a_heavy_card_uses_the_space_and_not_more",
         f"{BOT_CARDS}::test_twenty_thousand_characters_are_attached_whole",
         f"{FLOW}::test_twenty_thousand_characters_are_all_reachable",
         f"{BAD_INPUT}::test_without_files_a_long_card_offers_no_accept_and_says_why",
@@ -113,9 +113,9 @@ ROWS: dict[str, tuple[str, ...]] = {
         f"{ATTACKS}::test_a_replayed_interaction_decides_nothing_twice",
         f"{ATTACKS}::test_a_replayed_mention_is_the_same_turn",
     ),
-    "12 the wrong person, a forged or foreign id": (
+    "12 the wrong person, a forged id or one of another server": (
         f"{DESK}::test_only_whom_the_request_names_may_decide",
-        f"{DESK}::test_forged_foreign_and_misplaced_ids_are_unknown",
+        f"{DESK}::test_forged_misplaced_and_other_servers_ids_are_unknown",
         f"{CLICKS}::test_a_role_is_judged_as_it_is_at_the_click",
         f"{FLOW}::test_the_wrong_person_is_refused_privately",
         f"{ATTACKS}::test_a_click_with_an_id_of_another_conversation_is_unknown",

@@ -104,7 +104,7 @@ async def test_authority_over_one_call_is_not_authority_over_its_siblings(desk: 
         await desk.decide(Click(batch.id, Choice.ACCEPT, MAX, PLACE.channel))
 
 
-async def test_forged_foreign_and_misplaced_ids_are_unknown(desk: Desk) -> None:
+async def test_forged_misplaced_and_other_servers_ids_are_unknown(desk: Desk) -> None:
     batch = make_batch()
     await opened(desk, batch)
     for target, actor, channel in [

@@ -169,7 +169,7 @@ async def test_an_added_ask_or_deny_never_loosens(
 
 
 @given(st.lists(rules, max_size=5), st.lists(rules, max_size=5), arguments, declarations)
-async def test_a_servers_rules_never_loosen_the_operators_floor(
+async def test_server_rules_never_loosen_operator_rules(
     operator: list[Rule], server: list[Rule], args: dict[str, Any], declared: Any
 ) -> None:
     call = make_call("write_file", args)

@@ -64,7 +64,7 @@ HEAVY = {
 @pytest.mark.slow
 @pytest.mark.parametrize("calls", [1, 3, 8])
 @pytest.mark.parametrize("kind", list(HEAVY))
-async def test_a_heavy_card_uses_the_room_and_not_more(kind: str, calls: int) -> None:
+async def test_a_heavy_card_uses_the_space_and_not_more(kind: str, calls: int) -> None:
     """Attack 7: the whole rest is in the file."""
     batch = make_batch(PLACE, MAX, *(make_request(HEAVY[kind]) for _ in range(calls)), model_text="and so on " * 300)
     for state in endings(batch):

@@ -114,7 +114,7 @@ def test_room_is_shared_out_fairly(wants: list[int], budget: int) -> None:
 
 
 @given(st.lists(st.text("ab\n\u202e \u0301", max_size=400), max_size=6), st.integers(0, 1500))
-def test_quotes_stay_within_their_room(texts: list[str], budget: int) -> None:
+def test_quotes_stay_within_their_budget(texts: list[str], budget: int) -> None:
     values = [argument(f"name{i}" * (i + 1), text) for i, text in enumerate(texts)]
     quoted = quote_values(values, budget)
     assert cost(quoted.quotes) <= budget

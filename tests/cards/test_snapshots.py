@@ -136,7 +136,7 @@ Arguments, exactly as they will run (JSON; all but plain ASCII is written as \\u
 """)
 
 
-def test_a_long_argument_in_little_room() -> None:
+def test_a_long_argument_in_little_space() -> None:
     text = " ".join(f"word{i}" for i in range(2000)) + "; rm -rf /"
     batch = make_batch(make_request(args={"command": text, "timeout": 30}, tool="shell"))
     assert draw(build_card(batch, now=NOW, budget=420)) == snapshot("""\

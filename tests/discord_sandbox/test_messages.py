@@ -171,8 +171,8 @@ async def test_unknown_things_and_others_messages(bot: Bot, sandbox: SandboxClie
     said = await (await sandbox.person("Max")).say("general", f"{sandbox.mention} mine")
     await refused(channel.get_partial_message(said.id).edit(content="yours"), 403, 50005)
     await refused(channel.get_partial_message(said.id).delete(), 403, 50013)
-    foreign = await sandbox.channel("lobby")
-    await refused(bot.fetch_channel(foreign.id), 403, 50001)
+    hidden = await sandbox.channel("lobby")
+    await refused(bot.fetch_channel(hidden.id), 403, 50001)
     await refused(bot.http.request(Route("GET", "/nowhere")), 404, 0)
     assert await sandbox.unknown_routes() == ["GET /api/v10/nowhere"]
 

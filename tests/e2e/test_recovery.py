@@ -192,12 +192,12 @@ async def test_a_timeout_closes_the_card_tells_the_model_and_a_later_click_is_to
 
 async def test_a_card_that_reaches_discord_after_its_deadline_says_timeout(story: Story) -> None:
     live = story.rig
-    room = await talk(live)
-    await live.sandbox.fault("POST", f"/channels/{room}/messages", delay=1.5)
-    asked = await live.ask('call brief {"value": "quick but posted slowly"}', where=str(room))
-    await live.sees(room, "timed out")
+    thread = await talk(live)
+    await live.sandbox.fault("POST", f"/channels/{thread}/messages", delay=1.5)
+    asked = await live.ask('call brief {"value": "quick but posted slowly"}', where=str(thread))
+    await live.sees(thread, "timed out")
     await live.ended(asked)
-    card = await live.sees(room, "posted slowly", "Request ")
+    card = await live.sees(thread, "posted slowly", "Request ")
     await live.closed(card, "TIMEOUT - Request expired")
 
 
@@ -240,16 +240,16 @@ async def test_a_session_that_cannot_be_resumed_is_opened_anew_and_the_open_card
 
 async def test_a_rate_limited_card_and_a_reply_that_met_an_error_arrive_once(story: Story) -> None:
     live = story.rig
-    room = await talk(live)
-    path = f"/channels/{room}/messages$"
+    thread = await talk(live)
+    path = f"/channels/{thread}/messages$"
     await live.sandbox.fault("POST", path, status=429, retry_after=0.2)
-    asked = await live.ask('call record {"value": "retried"}', where=str(room))
-    card = await live.card(room)
+    asked = await live.ask('call record {"value": "retried"}', where=str(thread))
+    card = await live.card(thread)
     await live.sandbox.fault("POST", path, status=500)
     await live.people["Ada"].click(card, "Accept")
-    await live.sees(room, "recorded retried")
+    await live.sees(thread, "recorded retried")
     await live.ended(asked)
-    messages = await live.people["Ada"].messages(room)
+    messages = await live.people["Ada"].messages(thread)
     assert sum("recorded retried" in m.text for m in messages) == 1
     assert sum(bool(m.components) for m in messages) == 1
     assert live.trace.count("record retried") == 1
@@ -257,23 +257,23 @@ async def test_a_rate_limited_card_and_a_reply_that_met_an_error_arrive_once(sto
 
 async def test_a_reply_whose_confirmation_was_lost_is_there_once(story: Story) -> None:
     live = story.rig
-    room = await talk(live)
-    asked = await live.ask('call record {"value": "unconfirmed"}', where=str(room))
-    card = await live.card(room)
-    await live.sandbox.fault("POST", f"/channels/{room}/messages$", drop=True, after=True)
+    thread = await talk(live)
+    asked = await live.ask('call record {"value": "unconfirmed"}', where=str(thread))
+    card = await live.card(thread)
+    await live.sandbox.fault("POST", f"/channels/{thread}/messages$", drop=True, after=True)
     await live.people["Ada"].click(card, "Accept")
     await live.ended(asked)
-    messages = await live.people["Ada"].messages(room)
+    messages = await live.people["Ada"].messages(thread)
     assert sum("recorded unconfirmed" in m.text for m in messages) == 1
 
 
 async def test_a_card_that_cannot_be_posted_is_cancelled_and_that_is_said(story: Story) -> None:
     live = story.rig
-    room = await talk(live)
-    await live.sandbox.fault("POST", f"/channels/{room}/messages$", status=403, code=50013)
-    asked = await live.ask('call record {"value": "unasked"}', where=str(room))
-    await live.sees(room, "could not ask for approval", "lack a permission", "The calls that needed it were not run")
-    await live.sees(room, "cancelled", "could not be asked")
+    thread = await talk(live)
+    await live.sandbox.fault("POST", f"/channels/{thread}/messages$", status=403, code=50013)
+    asked = await live.ask('call record {"value": "unasked"}', where=str(thread))
+    await live.sees(thread, "could not ask for approval", "lack a permission", "The calls that needed it were not run")
+    await live.sees(thread, "cancelled", "could not be asked")
     await live.ended(asked)
     assert "record unasked" not in live.trace
 
@@ -284,10 +284,10 @@ async def test_a_card_whose_confirmation_was_lost_is_the_same_card_and_works(
 ) -> None:
     live = story.rig
     value = "lost-" + "-".join(fault)
-    room = await talk(live)
-    await live.sandbox.fault("POST", f"/channels/{room}/messages$", after=True, **fault)
-    asked = await live.ask(f'call record {{"value": "{value}"}}', where=str(room))
-    card = await live.sees(room, value, "Request ")
+    thread = await talk(live)
+    await live.sandbox.fault("POST", f"/channels/{thread}/messages$", after=True, **fault)
+    asked = await live.ask(f'call record {{"value": "{value}"}}', where=str(thread))
+    card = await live.sees(thread, value, "Request ")
     noted = "SELECT 1 FROM batches WHERE turn LIKE ? AND (settled OR card IS NOT NULL)"
     await live.until(lambda: live.rows(noted, f"%-{asked.id}"), "the card being noted or given up")
     answer = await live.people["Ada"].click(card, "Accept", forged=True)
@@ -295,7 +295,7 @@ async def test_a_card_whose_confirmation_was_lost_is_the_same_card_and_works(
     await live.ended(asked)
     await live.closed(card)
     assert live.trace.count(f"record {value}") == 1, answer.text
-    assert sum(bool(m.components) for m in await live.people["Ada"].messages(room)) == 1
+    assert sum(bool(m.components) for m in await live.people["Ada"].messages(thread)) == 1
 
 
 # Floods and repeated events

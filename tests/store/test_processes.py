@@ -172,7 +172,7 @@ async def test_kill_9_loses_nothing_that_was_acknowledged(database: Path) -> Non
     assert turns == {subject for (subject,) in audited}, "a transaction is whole or not there"
 
 
-async def test_a_full_disk_is_told_and_the_store_goes_on_when_there_is_room(database: Path) -> None:
+async def test_a_full_disk_is_told_and_the_store_goes_on_once_there_is_space(database: Path) -> None:
     process = spawn(FILL_THE_DISK, f"sqlite:///{database}", Path(__file__).parents[2])
     output = process.communicate(timeout=60)[0]
     assert process.returncode == 0, output

@@ -56,7 +56,7 @@ async def chat(live: Chat) -> AsyncIterator[Chat]:
         await live.kill()
 
 
-def foreign(raw: str) -> list[str]:
+def unknown(raw: str) -> list[str]:
     return HIDDEN.findall(OURS.sub("\n", raw))
 
 
@@ -76,7 +76,7 @@ async def test_no_argument_reaches_the_terminal_raw(chat: Chat, attack: str) -> 
         assert "│ │ APPROVED by Ada" in card
     await chat.decide("r")
     await chat.answers("REJECTED by")
-    assert foreign(chat.raw) == []
+    assert unknown(chat.raw) == []
 
 
 async def test_no_answer_reaches_the_terminal_raw(chat: Chat) -> None:
@@ -85,10 +85,10 @@ async def test_no_answer_reaches_the_terminal_raw(chat: Chat) -> None:
     await chat.say(f"call free {json.dumps({'value': entities})}")
     said = await chat.answers("good (https://evil.example)", "<b>bold</b>")
     assert r"\u{202E}evil\u{202C}" in said
-    assert foreign(chat.raw) == []
+    assert unknown(chat.raw) == []
     await chat.say(f"call free {json.dumps({'value': ATTACKS['hyperlink'] + ATTACKS['clipboard']})}")
     await chat.answers("free: done")
-    assert foreign(chat.raw) == []
+    assert unknown(chat.raw) == []
 
 
 async def test_an_edit_in_a_line_shows_hidden_characters_as_escapes(chat: Chat) -> None:
@@ -99,7 +99,7 @@ async def test_an_edit_in_a_line_shows_hidden_characters_as_escapes(chat: Chat) 
     await chat.sees("value (edited)")
     await chat.decide("a")
     await chat.answers("recorded plain")
-    assert foreign(chat.raw) == []
+    assert unknown(chat.raw) == []
 
 
 async def test_the_log_is_a_file_and_not_the_terminal(chat: Chat) -> None:

@@ -21,7 +21,7 @@ _IMITATED = re.compile(r"(?i)\\u\{2039\}\s{0,8}masked")
 def mask_batch(batch: Batch, masker: Masker) -> Batch:
     """Mask a batch. Raises ValueError if masking would make two arguments indistinguishable."""
     requests = tuple(_bare(r) if r.held else mask_request(r, masker) for r in batch.requests)
-    return replace(batch, requests=requests, model_text=masker.mask_foreign(batch.model_text))
+    return replace(batch, requests=requests, model_text=masker.mask_untrusted(batch.model_text))
 
 
 def _bare(request: ApprovalRequest) -> ApprovalRequest:
@@ -62,7 +62,7 @@ def mask_request(request: ApprovalRequest, masker: Masker) -> ApprovalRequest:
     Otherwise the digests stay as the record has them, so that people can compare the two.
     """
     call, settlement, edit = request.call, request.settlement, request.edit
-    summary, preview = masker.mask_foreign(request.summary), masker.mask_foreign(request.shown_preview)
+    summary, preview = masker.mask_untrusted(request.summary), masker.mask_untrusted(request.shown_preview)
     call = replace(call, args=masker.mask_args(call.args))
     edit = replace(edit, original=masker.mask_args(edit.original)) if edit else None
     if (call, edit, summary, preview) != (request.call, request.edit, request.summary, request.shown_preview):

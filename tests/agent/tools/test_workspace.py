@@ -199,7 +199,7 @@ def test_a_workspace_holds_so_much_and_no_more(rig: FileRig, monkeypatch: pytest
         rig.allowed("d", "x")
     with pytest.raises(ToolFailed, match="and 600000 bytes are left"):
         rig.allowed("a", "x" * 600_001)
-    assert "Wrote" in rig.allowed("a", "y" * 600_000), "what does not grow has room"
+    assert "Wrote" in rig.allowed("a", "y" * 600_000), "a file that does not grow has space"
     assert "Wrote" in rig.allowed("a", "")
     FileRig(rig.root, "2").allowed("a", "x" * 600_000)
 

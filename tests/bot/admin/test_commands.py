@@ -117,7 +117,7 @@ async def test_unprotect_removes_and_says_what(admin: AdminRig) -> None:
     assert "no rule abc123" in private(await admin.run("unprotect", rule=made.id))
 
 
-async def test_policy_shows_the_floor_the_rules_and_the_tools(admin: AdminRig) -> None:
+async def test_policy_shows_operator_rules_server_rules_and_tools(admin: AdminRig) -> None:
     admin.rule(timeout=90.0)
     text = private(await admin.run("policy"))
     for words in (

@@ -49,9 +49,9 @@ class Masker:
         """Mask logs and other text that may have been masked before. Masks in it stay as they are."""
         return self._mask(text, [])
 
-    def mask_foreign(self, text: str) -> str:
+    def mask_untrusted(self, text: str) -> str:
         """Mask text that somebody else wrote. Imitated masks in it are escaped, so that every mask is ours."""
-        return self._kept.once("text", text, lambda: self._foreign(text))
+        return self._kept.once("text", text, lambda: self._untrusted(text))
 
     def mask_args(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a masked copy of the same structure. Raises ValueError if two names are the same once masked."""
@@ -90,7 +90,7 @@ class Masker:
     def _secret(self, name: str) -> bool:
         return says_secret(name, self._known)
 
-    def _foreign(self, text: str) -> str:
+    def _untrusted(self, text: str) -> str:
         return self._mask(_IMITATION.sub(lambda _: escape("‹"), text), [])
 
     def _arguments(self, args: Mapping[str, Any]) -> dict[str, Any] | str:
@@ -103,7 +103,7 @@ class Masker:
     def _object(self, members: Mapping[str, Any], inherited: str | None) -> dict[str, Any]:
         shown: dict[str, Any] = {}
         for name, value in members.items():
-            safe = self._foreign(name)
+            safe = self._untrusted(name)
             if safe in shown:
                 raise ValueError("two names are the same once masked")
             own = name if self._secret(name) else None if is_about(name) else inherited
