@@ -117,6 +117,7 @@ async def test_the_discord_py_bot_runs_as_it_is_written(tmp_path: Path) -> None:
             max_ = await sandbox.person("Max")
             await max_.say("general", f"{sandbox.mention} hello")
             greeting = await max_.wait_for_message("general", lambda m: m.buttons, timeout=PATIENCE)
+            await asyncio.sleep(1)  # discord.py registers the button only after its own request was answered
             assert (await max_.click(greeting, "Wave back")).text == "Max waves"
             assert (await max_.run("general", "roll", sides=1)).text == "You rolled 1"
         finally:

@@ -93,19 +93,19 @@ async def test_three_rounds_in_one_turn(live: Rig) -> None:
 
 
 async def test_a_batch_with_one_protected_call_waits_whole(live: Rig) -> None:
-    asked = await live.ask('call free {"value": "b1"}; call record {"value": "b2"}; call free {"value": "b3"}')
+    asked = await live.ask('call free {"value": "wh1"}; call record {"value": "wh2"}; call free {"value": "wh3"}')
     card = await live.card(asked.id)
     assert "With these, needing no approval: free, free" in card.text
     assert [b.label for b in card.buttons if b.label.startswith(("Accept", "Reject"))][:2] == ["Accept", "Reject"]
-    assert "b2" in card.text
-    assert "b1" not in card.text
-    assert not [line for line in live.trace if line.endswith(("b1", "b2", "b3"))]
+    assert "wh2" in card.text
+    assert "wh1" not in card.text
+    assert not [line for line in live.trace if line.endswith(("wh1", "wh2", "wh3"))]
     await live.people["Ada"].click(card, "Accept")
-    await live.sees(asked.id, "recorded b2")
-    assert sorted(line for line in live.trace if line.endswith(("b1", "b2", "b3"))) == [
-        "free b1",
-        "free b3",
-        "record b2",
+    await live.sees(asked.id, "recorded wh2")
+    assert sorted(line for line in live.trace if line.endswith(("wh1", "wh2", "wh3"))) == [
+        "free wh1",
+        "free wh3",
+        "record wh2",
     ]
 
 
