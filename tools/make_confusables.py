@@ -81,9 +81,15 @@ def script_of(char: str, ascii_char: str) -> str | None:
 
 def module(tables: dict[str, dict[str, str]], version: str) -> str:
     letters = {script: table for script, table in tables.items() if script}
-    lines = [HEAD.replace("VERSION", version), "_LETTERS = {\n"]
+    lines = [HEAD.replace("VERSION", version), "LETTERS = {\n"]
     lines += [f"    {script!r}: {literal(letters[script], 8)},\n".replace("'", '"') for script in sorted(letters)]
-    return "".join([*lines, "}\n", f"_SIGNS = {literal(tables[''], 4)}\n", TAIL])
+    lines += [
+        "}\n",
+        '"""Script -> look-alike letters."""\n',
+        f"SIGNS = {literal(tables[''], 4)}\n",
+        '"""Look-alike signs."""\n',
+    ]
+    return "".join(lines)
 
 
 def literal(table: dict[str, str], indent: int) -> str:
@@ -100,28 +106,6 @@ From Unicode's confusables.txt, version VERSION (© Unicode, Inc., https://www.u
 more. Each entry is a code point and the ASCII character it looks like, since nobody can proofread look-alikes by eye.
 """
 
-from __future__ import annotations
-
-'''
-TAIL = '''
-
-def _pairs(table: str) -> dict[str, str]:
-    return {chr(int(entry[:-1], 16)): entry[-1] for entry in table.split()}
-
-
-TWINS = {script: _pairs(table) for script, table in _LETTERS.items()}
-"""Script -> letter -> the ASCII letter it looks like."""
-
-SIGNS = _pairs(_SIGNS)
-"""Sign -> the ASCII sign it looks like."""
-
-
-def imitates(word: str) -> tuple[str, str] | None:
-    """(script, what it reads as) if every letter of the word looks like an ASCII letter but is of another script."""
-    for script, letters in TWINS.items():
-        if all(c in letters or (c.isascii() and not c.isalpha()) for c in word) and any(c in letters for c in word):
-            return script, "".join(letters.get(c, c) for c in word)
-    return None
 '''
 
 if __name__ == "__main__":

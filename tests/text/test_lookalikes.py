@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signoff.text.confusables import SIGNS, TWINS
-from signoff.text.lookalikes import lookalikes
+from signoff.text.lookalikes import SIGNS, TWINS, lookalikes
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,7 @@ From Unicode's confusables.txt, version 13.0.0 (© Unicode, Inc., https://www.un
 more. Each entry is a code point and the ASCII character it looks like, since nobody can proofread look-alikes by eye.
 """
 
-from __future__ import annotations
-
-_LETTERS = {
+LETTERS = {
     "Armenian": ("054DU 054FS 0555O 0561w 0563q 0566q 0570h 0575j 0578n 057Cn 057Du 0581g 0584f 0585o"),
     "Canadian Syllabics": (
         "142FV 144CU 146DP 146Fd 1472b 148DJ 14AAL 1541x 157CH 157Dx 1587R 15AFb 15B4F 15C5A 15DED 15EAD 15F0M 15F7B"
@@ -47,29 +45,12 @@ _LETTERS = {
         "A7B3X A7B4B AB32e AB35f AB3Do AB47r AB48r AB4Eu AB52u AB5Ay"
     ),
 }
-_SIGNS = (
+"""Script -> look-alike letters."""
+SIGNS = (
     "01C0| 01C3! 02D0: 02D7- 02F8: 037E; 0589: 05C3: 06D4- 0701. 0702. 0703: 0704: 1400= 16EC: 1735/ 1803: 1809: "
     "2010- 2011- 2024. 2041/ 2043- 2044/ 205A: 2212- 2215/ 2216\\ 2223| 2236: 2571/ 2796- 27CB/ 27CD\\ 29F5\\ "
     "29F8/ 29F9\\ 2E40= 2F02\\ 2F03/ 3002. 30A0= 31D3/ 31D4\\ A4F8. A4FF= A60E. A789: FE30: FE58- FE63- FE68\\ "
     "FF03# FF04$ FF06& FF0D- FF0E. FF0F/ FF1A: FF1B; FF1D= FF1F? FF20@ FF3C\\ FF40` FF5C| FF61. 10A50. 1D20F\\ "
     "1D23A/ 1D23B\\"
 )
-
-
-def _pairs(table: str) -> dict[str, str]:
-    return {chr(int(entry[:-1], 16)): entry[-1] for entry in table.split()}
-
-
-TWINS = {script: _pairs(table) for script, table in _LETTERS.items()}
-"""Script -> letter -> the ASCII letter it looks like."""
-
-SIGNS = _pairs(_SIGNS)
-"""Sign -> the ASCII sign it looks like."""
-
-
-def imitates(word: str) -> tuple[str, str] | None:
-    """(script, what it reads as) if every letter of the word looks like an ASCII letter but is of another script."""
-    for script, letters in TWINS.items():
-        if all(c in letters or (c.isascii() and not c.isalpha()) for c in word) and any(c in letters for c in word):
-            return script, "".join(letters.get(c, c) for c in word)
-    return None
+"""Look-alike signs."""

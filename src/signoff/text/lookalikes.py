@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 
-from signoff.text.confusables import SIGNS, TWINS, imitates
+from signoff.text import confusables
 from signoff.text.visible import char_name, escape, is_hidden, plain
 
 # Scripts that are written together with Latin letters every day.
@@ -26,6 +26,17 @@ _HOST_BUDGET = 253
 _LISTED = 3
 _ORDINARY_FORMS = frozenset("\u00aa\u00b2\u00b3\u00b9\u00ba\u2026\u2122\u00bc\u00bd\u00be\u2116\u2103\u2109")
 _WORD_BUDGET = 48
+
+
+def _pairs(table: str) -> dict[str, str]:
+    return {chr(int(entry[:-1], 16)): entry[-1] for entry in table.split()}
+
+
+TWINS = {script: _pairs(table) for script, table in confusables.LETTERS.items()}
+"""Script -> letter -> the ASCII letter it looks like."""
+
+SIGNS = _pairs(confusables.SIGNS)
+"""Sign -> the ASCII sign it looks like."""
 
 
 def lookalikes(text: str) -> tuple[str, ...]:
@@ -99,7 +110,7 @@ def _imitations(text: str) -> Iterable[str]:
         if token.isascii() or not (locator or (token == text.strip() and len(token) > 2)):
             continue
         for word in _WORD.findall(token):
-            if reading := imitates(word):
+            if reading := _imitated(word):
                 imitated[word] = reading
     for word in _non_ascii_words(text):
         if word not in imitated and any(c in TWINS["unusual Latin"] for c in word) and any(c.isascii() for c in word):
@@ -108,6 +119,14 @@ def _imitations(text: str) -> Iterable[str]:
         yield f"{plain(reading, _WORD_BUDGET)} is spelled with {script} letters: {plain(word, _WORD_BUDGET)}"
     if len(imitated) > _LISTED:
         yield f"spells {len(imitated) - _LISTED} more words with look-alike letters"
+
+
+def _imitated(word: str) -> tuple[str, str] | None:
+    """Return (script, the ASCII word) if each letter of the word is a look-alike from the same other script."""
+    for script, letters in TWINS.items():
+        if all(c in letters or (c.isascii() and not c.isalpha()) for c in word) and any(c in letters for c in word):
+            return script, "".join(letters.get(c, c) for c in word)
+    return None
 
 
 def _odd_forms(text: str) -> Iterable[str]:
