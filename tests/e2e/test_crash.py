@@ -83,7 +83,7 @@ async def decide_until_the_end(live: CrashingRig, asked: SeenMessage, choice: st
 
 
 def is_reply(message: SeenMessage) -> bool:
-    return message.author == "Signoff" and "This is how it went" in message.text
+    return message.author == "Signoff" and "The offline demo model reports" in message.text
 
 
 async def check_the_end(live: CrashingRig, asked: SeenMessage, cards: int) -> SeenMessage:

@@ -53,7 +53,7 @@ async def test_each_call_of_a_batch_is_decided_by_itself(live: Rig) -> None:
     edited = await shows(live, card, f"Edited by {live.people['Nina'].mention}", "own 3", "own three")
     await press(live, edited, "Accept", "Nina")
     await live.closed(card, "DECIDED", "APPROVED by", "REJECTED by", "own 1", "own 2", "own three")
-    reply = await live.sees(asked.id, "This is how it went")
+    reply = await live.sees(asked.id, "The offline demo model reports")
     assert reply.text.count("record: done") == 2
     assert reply.text.count("record: rejected") == 1
     assert "Nina changed the arguments of this call" in reply.text
@@ -77,7 +77,7 @@ async def test_a_held_call_is_looked_at_and_rejected_privately(live: Rig) -> Non
 async def test_held_calls_end_with_the_question_that_was_rejected(live: Rig) -> None:
     asked, card = await asks(live, 'call free {"value": "apart 1"}; call record {"value": "apart 2"}')
     await press(live, card, "Reject")
-    await live.sees(asked.id, "This is how it went")
+    await live.sees(asked.id, "The offline demo model reports")
     await live.closed(card, "REJECTED by", "Not run, because nothing was approved: free")
     assert not [line for line in live.trace if "apart" in line]
 
@@ -88,7 +88,7 @@ async def test_accept_all_and_reject_all_decide_the_whole_card(live: Rig) -> Non
     await live.sees(asked.id, "recorded all 1", "recorded all 2")
     asked, card = await asks(live, calls("none 1", "none 2"))
     await press(live, card, "Reject all")
-    reply = await live.sees(asked.id, "This is how it went")
+    reply = await live.sees(asked.id, "The offline demo model reports")
     assert reply.text.count("record: rejected") == 2
     assert sorted(line for line in live.trace if " all " in line or " none " in line) == [
         "record all 1",
@@ -112,7 +112,7 @@ async def test_ten_calls_are_paged_and_every_one_is_decided(live: Rig) -> None:
     rejected = await press(live, page, "Reject", number=0)
     assert rejected.updated is not None
     await press(live, rejected.updated, "Accept", number=0)
-    reply = await live.sees(asked.id, "This is how it went")
+    reply = await live.sees(asked.id, "The offline demo model reports")
     assert reply.text.count("record: done") == 9
     assert reply.text.count("record: rejected") == 1
     assert sorted(line for line in live.trace if "page" in line) == [f"record page {n}" for n in (*range(8), 9)]

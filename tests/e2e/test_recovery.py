@@ -112,7 +112,7 @@ async def test_a_mention_queued_before_the_kill_runs_after_the_one_before_it(sto
 async def test_a_deadline_that_passed_while_it_was_down_is_a_timeout(story: Story) -> None:
     live = story.rig
     await live.closed(story.late_card, "TIMEOUT - Request expired", "late")
-    reply = await live.sees(story.late.id, "This is how it went")
+    reply = await live.sees(story.late.id, "The offline demo model reports")
     assert "timed out" in reply.text
     assert "not a person" in reply.text
     assert "brief late" not in live.trace
@@ -146,7 +146,7 @@ async def test_each_call_that_may_have_run_is_decided_by_itself_and_the_model_is
         answer = await ada.click(card, button)
         assert not answer.failed
         assert answer.updated is not None, answer.text
-    reply = await live.sees(story.batch.id, "This is how it went")
+    reply = await live.sees(story.batch.id, "The offline demo model reports")
     assert "recorded sibling" in reply.text
     assert "glanced g" in reply.text
     assert "Ada says that it ran" in reply.text

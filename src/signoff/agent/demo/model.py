@@ -109,7 +109,7 @@ def _call_id(ids: CallIds, answered: int, number: int) -> str:
 def _report(since: Sequence[ModelMessage]) -> str:
     returns = [part for message in since for part in message.parts if isinstance(part, ToolReturnPart)]
     lines = [f"- {part.tool_name}: {_outcome(part)}: {_shorten(_text(part))}" for part in returns]
-    return "\n".join(["This is how it went, says the offline demo model:", *lines])
+    return "\n".join(["The offline demo model reports:", *lines])
 
 
 def _outcome(part: ToolReturnPart) -> str:

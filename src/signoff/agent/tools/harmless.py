@@ -16,7 +16,7 @@ from pydantic_ai.exceptions import ToolFailed
 
 
 def test_discord_approval(test_parameter: str) -> str:
-    """Try the approval of tool calls: a person has to accept this call before it runs. It has no effect.
+    """Test the approval of tool calls: a person must accept this call before it runs. It has no effect.
 
     Args:
         test_parameter: Any text; it comes back in the result.
@@ -25,7 +25,7 @@ def test_discord_approval(test_parameter: str) -> str:
 
 
 def post_announcement(ctx: RunContext[object], text: str, audience: Literal["team", "everyone"] = "team") -> str:
-    """Write an announcement into this conversation. One for everyone has to be accepted by a person first.
+    """Post an announcement in this conversation. A person must accept an announcement to everyone first.
 
     Args:
         text: What to announce.
