@@ -20,7 +20,7 @@ from signoff.approvals.desk import Click
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Choice, Remember, RequestState, Verdict
 from signoff.approvals.policy import Policy, Rule
-from signoff.gate.arguments import as_json
+from signoff.gate.arguments import _without_defaults, as_json
 from signoff.turns.model import Finished
 from tests.conftest import ADA, PLACE
 from tests.rigs.gate_bench import Bench, batch_of, edit
@@ -158,3 +158,24 @@ async def test_one_model_for_all_arguments_is_shown_edited_and_ruled_by_its_fiel
     await edit(bench, step, {"id": "a", "seats": 5})
     await bench.decide(step, Choice.ACCEPT)
     assert taken == [Order(id="a", seats=5)]
+
+
+@pytest.mark.parametrize("schema", [True, {}, {"anyOf": [True, {"type": "object"}]}], ids=str)
+async def test_schemas_that_are_just_true_are_schemas(bench: Bench, schema: Any) -> None:
+    """An MCP server may send them: JSON Schema has `true` for "anything"."""
+    got: list[Any] = []
+
+    async def take(**args: Any) -> str:
+        got.append(args)
+        return "taken"
+
+    parameters = {"type": "object", "properties": {"x": schema}}
+    tool = Tool.from_schema(take, "take", "Take anything.", parameters)
+    await bench.start([calls(("take", {"x": {"a": 1}})), "done"], [tool])
+    assert got == [{"x": {"a": 1}}]
+
+
+def test_defaults_are_left_out_below_schemas_that_are_just_true() -> None:
+    fitting = {"properties": {"x": True, "y": {"default": 1}}}
+    assert _without_defaults({"x": {"a": 1}, "y": 1}, fitting) == {"x": {"a": 1}}
+    assert _without_defaults({"x": {"a": 1}}, {"properties": {"x": {"anyOf": [True]}}}) == {"x": {"a": 1}}

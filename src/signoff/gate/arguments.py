@@ -48,7 +48,8 @@ def fix(tool: ToolsetTool[Any], args: dict[str, Any], context: Any = None) -> Fi
         tried.append(text)
         shown = _in_order(tool, json.loads(text))
         # A default need not fit its argument's type (`name: str = None`), so also try to leave defaults to the tool.
-        for given in (shown, _without_defaults(shown, tool.tool_def.parameters_json_schema)):
+        for leave_defaults in (False, True):
+            given = _without_defaults(shown, tool.tool_def.parameters_json_schema) if leave_defaults else shown
             try:
                 again = tool.args_validator.validate_json(json.dumps(given), context=context)
             except ValidationError as error:
@@ -140,6 +141,9 @@ def _numbers(value: Any) -> Any:
 
 def _without_defaults(value: Any, schema: Any, definitions: Any = None) -> Any:
     """Return the JSON without values that equal their default in the schema, at any depth."""
+    if not isinstance(schema, dict):
+        return value  # `true` and `false` are schemas, too
+    schema = cast("dict[str, Any]", schema)
     definitions = schema.get("$defs", {}) if definitions is None else definitions
     schema = definitions.get(str(schema.get("$ref", "")).rpartition("/")[2], schema)
     if isinstance(value, list):
@@ -153,13 +157,14 @@ def _without_defaults(value: Any, schema: Any, definitions: Any = None) -> Any:
     kept: dict[str, Any] = {}
     for name, item in cast("dict[str, Any]", value).items():
         field = known.get(name, {})
-        if "default" not in field or canonical(field["default"]) != canonical(item):
+        if not isinstance(field, dict) or "default" not in field or canonical(field["default"]) != canonical(item):
             kept[name] = _without_defaults(item, field, definitions)
     return kept
 
 
 def _options(schema: Any, definitions: Any) -> list[Any]:
-    return [definitions.get(str(one.get("$ref", "")).rpartition("/")[2], one) for one in schema.get("anyOf", ())]
+    options = [cast("dict[str, Any]", one) for one in schema.get("anyOf", ()) if isinstance(one, dict)]
+    return [definitions.get(str(one.get("$ref", "")).rpartition("/")[2], one) for one in options]
 
 
 def _object(value: Mapping[Any, Any], mode: BytesMode) -> dict[str, Any]:

@@ -249,7 +249,7 @@ class Gate(AbstractCapability[Any]):
             await self.book.failed(call, wording.NOT_AVAILABLE)
             raise ToolFailed(wording.NOT_AVAILABLE) from raised
         except Exception as error:
-            words = str(error) if isinstance(error, ToolOverran) else wording.failed(call, error)
+            words = str(error) if isinstance(error, ToolOverran) else wording.failed(error)
             await self.book.failed(call, words)
             if not self.contains_failures:
                 raise

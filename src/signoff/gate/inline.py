@@ -8,6 +8,7 @@ those that are approved in the book. This module does not know how a person is a
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
@@ -36,7 +37,7 @@ from signoff.gate import wording
 from signoff.gate.arguments import first_problem
 from signoff.gate.book import MemoryBook
 from signoff.gate.gate import Gate
-from signoff.gate.pending_call import Attempt, PendingCall
+from signoff.gate.pending_call import Attempt, CallInfo, PendingCall
 from signoff.gate.transcript import response_of
 
 How = Literal["ui", "memory", "mode", "no_approver", "error", "policy", "max_rounds", "unreadable", "held"]
@@ -108,6 +109,8 @@ class InlineGate(Gate):
     _rounds: set[int] = field(default_factory=set[int])
     _accepted: dict[CallKey, bool] = field(default_factory=dict[CallKey, bool])
     """Key of each decided question -> whether it was accepted."""
+    _ended: set[CallKey] = field(default_factory=set[CallKey])
+    """Keys of the calls that ran, failed or were deferred: none of them will ask inside this run of its response."""
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     async def handle_deferred_tool_calls(
@@ -117,7 +120,11 @@ class InlineGate(Gate):
         approvals: dict[str, ToolApproved | ToolDenied] = {}
         pending: list[PendingCall] = []
         for part in requests.approvals:
-            call = self._deferred(part, requests.metadata.get(part.tool_call_id))
+            try:
+                call = await self._deferred(ctx, part, requests.metadata.get(part.tool_call_id))
+            except (ModelRetry, ToolFailed) as failure:
+                approvals[part.tool_call_id] = ToolDenied(failure.message)
+                continue
             if call is None:
                 approvals[part.tool_call_id] = ToolDenied(wording.PAST_THE_GATE)
                 continue
@@ -130,10 +137,12 @@ class InlineGate(Gate):
         unavailable = {part.tool_call_id: ToolFailed(wording.NOT_AVAILABLE) for part in requests.calls}
         return requests.build_results(approvals=approvals, calls=unavailable)
 
-    def _deferred(self, part: ToolCallPart, metadata: dict[str, Any] | None) -> PendingCall | None:
+    async def _deferred(
+        self, ctx: RunContext[Any], part: ToolCallPart, metadata: dict[str, Any] | None
+    ) -> PendingCall | None:
         """Return the call as the gate deferred it or, if another hook deferred it before the gate, as validated.
 
-        Returns None if the call was never validated here.
+        Returns None if the call was never validated here. Raises ToolFailed if its preview fails.
         """
         key = self._key(part.tool_call_id)
         if key in self._pending:
@@ -143,15 +152,25 @@ class InlineGate(Gate):
         call, ruling = self._seen[key]
         if ruling.verdict is Verdict.ALLOW:
             ruling = replace(ruling, verdict=Verdict.ASK, reason=wording.ASKED)
-        return PendingCall(call, ruling, metadata=metadata or {})
+        call, preview = await self._with_preview(ctx, call)
+        return PendingCall(call, ruling, metadata=metadata or {}, preview=preview)
+
+    async def _with_preview(self, ctx: RunContext[Any], call: ToolCall) -> tuple[ToolCall, str]:
+        """Return the call with its operands, and the text of its preview."""
+        tool, info = self._tools[call.tool], CallInfo(self.place, self.asker)
+        args = tool.args_validator.validate_json(json.dumps(dict(call.args)), context=ctx.validation_context)
+        ctx = replace(ctx, tool_name=call.tool, tool_call_id=call.key.call_id, tool_call_metadata=info)
+        view = await self._preview(tool.tool_def, ctx, args)
+        return replace(call, operands=view.operands), view.text
 
     async def _ask(self, attempt: Attempt, pending: PendingCall) -> Attempt:
         """Defer the call to its batch, or decide it at once if the framework would drop a deferred call."""
         # The flag is set after the batch was decided, or by the agent's own handler: there is no second batch.
         if not attempt.ctx.tool_call_approved and not _has_output_call(attempt.ctx):
             return await super()._ask(attempt, pending)
+        # Nobody waits for this call while a person is asked: the calls after it may be the questions that it waits for.
+        self._order.passed(pending.call.key)
         if pending.ruling.held:
-            self._order.passed(pending.call.key)  # the questions that it waits for may come after it
             await self._wait_for_questions(pending.call.key)
         await self._decide(attempt.ctx, pending)
         request = self.decisions.requests[pending.call.key]
@@ -162,7 +181,7 @@ class InlineGate(Gate):
     async def _wait_for_questions(self, key: CallKey) -> None:
         def settled() -> bool:
             questions = [call.key for call in self._questions(key)]
-            return all(other in self._accepted or not self._order.expects(other) for other in questions)
+            return all(other in self._accepted or other in self._ended for other in questions)
 
         async with self._changed:
             await self._changed.wait_for(settled)
@@ -172,6 +191,7 @@ class InlineGate(Gate):
             return await super().wrap_tool_execute(ctx, call=call, **rest)
         finally:
             async with self._changed:
+                self._ended.add(self._key(call.tool_call_id))
                 self._changed.notify_all()
 
     async def _decide(self, ctx: RunContext[Any], pending: PendingCall) -> None:
@@ -204,21 +224,28 @@ class InlineGate(Gate):
         """Put edited arguments through the same checks as the model's: schema, validators, hooks and the policy."""
         key, override = request.call.key, dict(decided.decision.override_args or {})
         part = next(part for part in response_of(ctx).tool_calls if part.tool_call_id == key.call_id)
+        asked = self._seen[key]
         try:
             assert ctx.tool_manager is not None
             changed = replace(part, args=override)
-            await ctx.tool_manager.validate_tool_call(changed, approved=True, wrap_validation_errors=False)
+            valid = await ctx.tool_manager.validate_tool_call(changed, approved=True, wrap_validation_errors=False)
+            if valid.deferral is not None:
+                # A hook deferred the edited call before the gate has seen it: `_seen` still has the model's call.
+                raise ValueError("the tool asks again")
             call, ruling = self._seen[key]
+            call, preview = await self._with_preview(ctx, call)
         except (ModelRetry, ToolFailed, ValueError) as error:
             words = first_problem(error) if isinstance(error, ValidationError) else str(error)
             note = f"the arguments were edited before approval and do not fit the tool: {words}"
             return request, Decided(ApprovalDecision(False, note), "error")
+        finally:
+            self._seen[key] = asked  # the question stays a question, even if the edited call would not have to ask
         if ruling.verdict is Verdict.DENY:
             return request, Decided(ApprovalDecision(False, ruling.reason), "policy")
-        edit = Edit(request.call.args, request.call.digest, USER, 0.0)
+        edit = request.edit or Edit(request.call.args, request.call.digest, USER, 0.0)
         # The validated form is remembered, announced and bound.
         decision = replace(decided.decision, override_args=dict(call.args))
-        return replace(request, call=call, edit=edit), replace(decided, decision=decision)
+        return replace(request, call=call, edit=edit, preview=preview), replace(decided, decision=decision)
 
     def _is_tired(self, key: CallKey) -> bool:
         """Whether `max_rounds` other responses have already asked, so that nobody is asked again."""
@@ -226,7 +253,7 @@ class InlineGate(Gate):
 
     def _denied(self, call: ToolCall, ruling: Ruling) -> ToolDenied:
         decided = Decided(ApprovalDecision(False, ruling.reason), "policy")
-        self.decider.announce(decided.settle(self._request(call, ruling)), decided)
+        self.decider.announce(self._request(call, ruling), decided)
         return super()._denied(call, ruling)
 
     def _request(self, call: ToolCall, ruling: Ruling, pending: PendingCall | None = None) -> ApprovalRequest:

@@ -1,6 +1,6 @@
 """Tool slots: how many tools run, how long each may take, when none may start, and in which order they start.
 
-Calls of one model response start in the order in which they are on the card. They still run concurrently: a call waits
+Calls of one model response start in the order in which the model made them. They still run concurrently: a call waits
 only until each call before it has started or will not start. A tool with `metadata={"independent": True}` does not
 wait, and no other call waits for it.
 """
@@ -99,10 +99,7 @@ class StartOrder:
     """Key of each validated call that other calls may wait for -> the event that is set when it starts or will not."""
 
     def expect(self, key: CallKey) -> None:
-        self._ahead[key] = asyncio.Event()
-
-    def expects(self, key: CallKey) -> bool:
-        return key in self._ahead
+        self._ahead.setdefault(key, asyncio.Event())  # others may already wait for it: an edit is validated again
 
     def passed(self, key: CallKey) -> None:
         """Note that the call starts now, or will not start."""

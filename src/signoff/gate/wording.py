@@ -8,7 +8,7 @@ from typing import Any, cast
 from pydantic_ai import ToolReturn
 from pydantic_ai.exceptions import ToolFailed
 
-from signoff.approvals.model import ApprovalRequest, Choice, RequestKind, RequestState, Ruling, ToolCall
+from signoff.approvals.model import ApprovalRequest, Choice, RequestKind, RequestState, Ruling
 
 INTERRUPTED = "the bot was stopped while this call was running"
 HELD = "it waits with the other calls of the same response"
@@ -66,7 +66,7 @@ def told(request: ApprovalRequest) -> str:
     return f"Rejected by user{f' {who}' if who else ''}: the call was not run.{note}"
 
 
-def failed(call: ToolCall, error: BaseException) -> str:
+def failed(error: BaseException) -> str:
     return f"The tool failed: {type(error).__name__}: {error}"
 
 

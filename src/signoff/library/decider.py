@@ -13,13 +13,13 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
 from signoff.approvals.containment import answered
 from signoff.approvals.digest import canonical
 from signoff.approvals.events import FAILED, tool_approval
-from signoff.approvals.model import ApprovalDecision, ApprovalRequest, ToolCall
+from signoff.approvals.model import ApprovalDecision, ApprovalRequest
 from signoff.gate.inline import LOCAL, Decided
 from signoff.library.memory import ApprovalMemory
 from signoff.library.ui import AnyApprovalUI, ApprovalUI
@@ -113,9 +113,8 @@ class Decider:
     def settle(self, request: ApprovalRequest, decided: Decided) -> None:
         """Remember the decision if it says so, and tell the subscribers."""
         if self.memory:
-            original = request if request.edit is None else replace(request, call=_original(request))
             try:
-                self.memory.store(original, decided.decision)
+                self.memory.store(request, decided.decision)
             except OSError:
                 log.exception("the decision about %s stands, but could not be remembered", request.call.tool)
         self.announce(request, decided)
@@ -130,11 +129,6 @@ class Decider:
                 subscriber(event)
             except Exception:
                 log.exception(FAILED)
-
-
-def _original(request: ApprovalRequest) -> ToolCall:
-    assert request.edit is not None
-    return replace(request.call, args=request.edit.original)
 
 
 def _checked(said: Any) -> Decided:
