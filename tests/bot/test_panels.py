@@ -218,6 +218,18 @@ async def test_a_held_call_is_chosen_looked_at_and_rejected(full: Rig, ada: Pers
     assert f"APPROVED by <@{ada.id}>" in done.text
 
 
+async def test_rejecting_a_held_call_leaves_the_card_on_its_page(full: Rig, ada: Person) -> None:
+    questions = [make_request({"n": str(n)}) for n in range(6)]
+    held = [make_request({"n": "1"}, tool=tool, held=True) for tool in ("roll_dice", "current_time")]
+    batch, card = await show(full, make_batch(await full.place(), await full.asker(), *questions, *held))
+    second = drawn(await ada.click(card, "▶"))
+    panel = await opened(full, ada, second, f"signoff:more:{batch.id}:0:1")
+    one = drawn(await ada.click(panel, f"signoff:more:{held[0].id}:0:1"))
+    await ada.click(one, "Reject")
+    public = await ada.wait_for_change(card, lambda m: "Rejected by" in m.text)
+    assert "Page 2 of 2" in labels(public)
+
+
 async def test_only_an_approver_looks_at_held_calls(full: Rig, ada: Person) -> None:
     olga = await full.sandbox.person("Olga")
     asking, held = make_request({"path": "a.txt"}), make_request({"n": "1"}, tool="roll_dice", held=True)

@@ -184,7 +184,7 @@ class Clicks:
         """Return the list of held calls to choose from, or the panel of the only one or the chosen one."""
         if locator.target == batch.id and sum(r.state is RequestState.PENDING for r in batch.held) > 1:
             return panels.held_calls(batch, locator.page)
-        return panels.held_call(batch, request, self._offers, self._now())
+        return panels.held_call(batch, request, self._offers, locator.page, self._now())
 
     async def _open_edit(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
         if self._editor is None:

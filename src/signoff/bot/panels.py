@@ -69,17 +69,18 @@ def held_calls(batch: Batch, page: int) -> Panel:
     return Panel(["\n".join(lines)], look_actions(batch, page)[:MOST_HELD])
 
 
-def held_call(batch: Batch, request: ApprovalRequest, offers: Offers, now: float) -> AnyPanel:
+def held_call(batch: Batch, request: ApprovalRequest, offers: Offers, page: int, now: float) -> AnyPanel:
     """Build a panel with the arguments of one held call and a button that rejects it."""
     try:
         for budget in (HELD_BUDGET, HELD_BUDGET // 2, HELD_BUDGET // 4, 0):
-            view = ApprovalView(build_held_call(batch, request, now=now, budget=budget, offers=offers))
+            card = build_held_call(batch, request, now=now, budget=budget, page=page, offers=offers)
+            view = ApprovalView(card)
             if not view.overflow():
                 return view
     except CardFailed as error:
         log.info("the held call %s is not shown: %s", request.id, error)
     tool = quoting.code(clip(request.call.tool, TOOL_BUDGET)[0])
-    return Panel([f"### {tool}\n{NOT_SHOWN}"], held_actions(batch, request, 0))
+    return Panel([f"### {tool}\n{NOT_SHOWN}"], held_actions(batch, request, page))
 
 
 def remember(batch: Batch, request: ApprovalRequest, offers: Offers, page: int, now: float) -> Panel:
