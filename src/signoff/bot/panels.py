@@ -66,7 +66,10 @@ def more(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> P
 def held_calls(batch: Batch, page: int) -> Panel:
     """Build a panel with a button for each held call of the card that is still open."""
     lines = ["### Calls that need no approval", "Choose one to see its arguments or to reject it."]
-    return Panel(["\n".join(lines)], look_actions(batch, page)[:MOST_HELD])
+    actions = look_actions(batch, page)
+    if len(actions) > MOST_HELD:
+        lines.append(f"-# Only the first {MOST_HELD} of {len(actions)} calls are listed here.")
+    return Panel(["\n".join(lines)], actions[:MOST_HELD])
 
 
 def held_call(batch: Batch, request: ApprovalRequest, offers: Offers, page: int, now: float) -> AnyPanel:

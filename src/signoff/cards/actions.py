@@ -145,11 +145,11 @@ def held_actions(batch: Batch, request: ApprovalRequest, page: int) -> list[Acti
 
 
 def look_actions(batch: Batch, page: int) -> list[Action]:
-    """Return one button for each open held call. It leads to the call's arguments."""
+    """Return one numbered button for each open held call. It leads to the call's arguments."""
+    open_held = [r for r in batch.held if r.state is RequestState.PENDING]
     return [
-        Action(Verb.MORE, r.id, plain(r.call.tool, TOOL_BUDGET), Style.PLAIN, batch.revision, page)
-        for r in batch.held
-        if r.state is RequestState.PENDING
+        Action(Verb.MORE, r.id, f"{number}. {plain(r.call.tool, TOOL_BUDGET)}", Style.PLAIN, batch.revision, page)
+        for number, r in enumerate(open_held, start=1)
     ]
 
 
