@@ -132,7 +132,7 @@ class CardSession:
             files=tuple(files.values()),
             remember=remember_actions(batch, request, self.offers, card.page),
             covered=covered_lines(batch, request, self.offers, self.now()),
-            held=[self._held_call(batch, r, card.page) for r in batch.held if r in batch.pending],
+            held=[self._held_call(batch, r, card.page) for r in batch.open_held],
             seen=seen,
         )
 
