@@ -85,7 +85,7 @@ soak: $(READY)
 bench: $(READY)
 	@for script in bench/*.py; do $(BIN)/python $$script || exit 1; echo; done
 
-# Bots in other libraries, from npm and PyPI, against the sandbox. Not part of `make test`, which installs nothing.
+# Bots in other libraries, from npm and PyPI, against the sandbox. Not part of `make test`: it downloads these libraries each time.
 compat: $(READY)
 	@$(BIN)/python tests/compat/run.py
 

@@ -107,10 +107,11 @@ class Administration(Line):
         await self.call("POST", "/ratelimits", body if rules is None else body | {"rules": list(rules)})
 
     async def settings(self, **changes: Any) -> Json:
-        """Changes the settings that are named and returns all of them.
+        """Changes the settings that are named. Returns the first five of the names below with their values.
 
-        The names are `interaction_deadline`, `token_life`, `clock_shift`, `message_content`, `members`,
-        `attachment_limit`, `heartbeat_ms`, `add_token` and `remove_token`.
+        The names are `interaction_deadline`, `token_life`, `clock_shift`, `message_content`, `members`, `presences`,
+        `attachment_limit`, `heartbeat_ms`, `add_token` and `remove_token`. `bot` is the id or name of the bot whose
+        intents and tokens change; without it, the first bot is meant.
         """
         return await self.call("POST", "/settings", changes)
 

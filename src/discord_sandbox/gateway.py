@@ -70,9 +70,6 @@ class Gateway:
             connection.send(op, data)
         return len(self._connections)
 
-    def is_connected(self, bot_id: int) -> bool:
-        return any(session.viewer.bot_id == bot_id for session in self.sessions.live())
-
 
 class Connection:
     def __init__(self, gateway: Gateway, request: web.Request, socket: web.WebSocketResponse) -> None:

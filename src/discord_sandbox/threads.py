@@ -55,7 +55,7 @@ def open_thread(sb: Sandbox, parent: Channel, owner_id: int, body: Json, message
     announce.channel(sb, "THREAD_CREATE", thread)
     announce.thread_members(sb, thread, [owner_id], [])
     if message is not None:
-        _hang(sb, parent, thread, message)
+        _hang(sb, thread, message)
     elif not private:
         _note(sb, parent, owner_id, MessageType.THREAD_CREATED, thread.name, _link(thread))
     return thread
@@ -77,7 +77,7 @@ def _link(thread: Channel, message: Message | None = None) -> Json:
     return body
 
 
-def _hang(sb: Sandbox, parent: Channel, thread: Channel, message: Message) -> None:
+def _hang(sb: Sandbox, thread: Channel, message: Message) -> None:
     message.flags |= MessageFlag.HAS_THREAD
     announce.message(sb, "MESSAGE_UPDATE", message)
     _note(sb, thread, message.author_id, MessageType.THREAD_STARTER, "", _link(thread, message))

@@ -206,8 +206,8 @@ async def test_a_held_call_is_chosen_looked_at_and_rejected(full: Rig, ada: Pers
     batch, card = await show(full, make_batch(await full.place(), await full.asker(), asking, *held))
     assert "With these, needing no approval: roll\\_dice, current\\_time" in card.text
     panel = await opened(full, ada, card, f"signoff:more:{batch.id}:0:0")
-    assert labels(panel) == ["roll_dice", "current_time"]
-    one = drawn(await ada.click(panel, "roll_dice"))
+    assert labels(panel) == ["1. roll_dice", "2. current_time"]
+    one = drawn(await ada.click(panel, "1. roll_dice"))
     assert one.id == panel.id
     assert labels(one) == ["Reject"]
     ended = drawn(await ada.click(one, "Reject"))
@@ -216,6 +216,38 @@ async def test_a_held_call_is_chosen_looked_at_and_rejected(full: Rig, ada: Pers
     done = drawn(await ada.click(public, "Accept"))
     assert states(full, batch.id) == [RequestState.APPROVED, RequestState.REJECTED, RequestState.APPROVED]
     assert f"APPROVED by <@{ada.id}>" in done.text
+
+
+async def test_rejecting_a_held_call_leaves_the_card_on_its_page(full: Rig, ada: Person) -> None:
+    questions = [make_request({"n": str(n)}) for n in range(6)]
+    held = [make_request({"n": "1"}, tool=tool, held=True) for tool in ("roll_dice", "current_time")]
+    batch, card = await show(full, make_batch(await full.place(), await full.asker(), *questions, *held))
+    second = drawn(await ada.click(card, "▶"))
+    panel = await opened(full, ada, second, f"signoff:more:{batch.id}:0:1")
+    one = drawn(await ada.click(panel, f"signoff:more:{held[0].id}:0:1"))
+    await ada.click(one, "Reject")
+    public = await ada.wait_for_change(card, lambda m: "Rejected by" in m.text)
+    assert "Page 2 of 2" in labels(public)
+
+
+async def test_held_calls_of_one_tool_are_told_apart(full: Rig, ada: Person) -> None:
+    held = [make_request({"n": value}, tool="roll_dice", held=True) for value in ("one", "two")]
+    batch, card = await show(full, make_batch(await full.place(), await full.asker(), make_request({}), *held))
+    panel = await opened(full, ada, card, "More…")
+    assert labels(panel) == ["1. roll_dice", "2. roll_dice"]
+    assert "are listed here" not in panel.text
+    one = drawn(await ada.click(panel, "2. roll_dice"))
+    assert "two" in one.text
+    await ada.click(one, "Reject")
+    assert states(full, batch.id) == [RequestState.PENDING, RequestState.PENDING, RequestState.REJECTED]
+
+
+async def test_the_list_of_held_calls_says_that_it_is_not_complete(full: Rig, ada: Person) -> None:
+    held = [make_request({"n": str(n)}, tool="roll_dice", held=True) for n in range(27)]
+    _, card = await show(full, make_batch(await full.place(), await full.asker(), make_request({}), *held))
+    panel = await opened(full, ada, card, "More…")
+    assert labels(panel)[-1] == "25. roll_dice"
+    assert "Only the first 25 of 27 calls are listed here." in panel.text
 
 
 async def test_only_an_approver_looks_at_held_calls(full: Rig, ada: Person) -> None:

@@ -117,9 +117,9 @@ def test_a_full_page_with_held_calls_fits_into_a_message() -> None:
 def test_one_held_call_can_be_looked_at_and_rejected_but_nothing_else() -> None:
     request = held(2)
     batch = make_batch(make_request(1), request)
-    card = build_held_call(batch, request, now=NOW, offers=Offers(edit=True))
+    card = build_held_call(batch, request, now=NOW, page=2, offers=Offers(edit=True))
     assert [quote.text for quote in card.calls[0].quotes] == ["six"]
-    assert [(a.verb, a.target) for a in card.buttons] == [(Verb.REJECT, request.id)]
+    assert [(a.verb, a.target, a.page) for a in card.buttons] == [(Verb.REJECT, request.id, 2)]
     assert [a.verb for a in further_actions(batch, request, Offers(edit=True), 0)] == [Verb.REJECT]
     assert Offers(edit=True).why_no_edit(request) == "the call needs no approval"
     assert ASKER.name not in str(card.lead)

@@ -30,7 +30,7 @@ def state(sb: Sandbox, user: User) -> Json:
         "users": {str(other.id): {"name": _name(other), "bot": other.bot} for other in world.users.values()},
         "roles": {str(role.id): role.name for guild in world.guilds.values() for role in guild.roles.values()},
         "guilds": [_guild(sb, guild, user) for guild in world.guilds_of(user.id)],
-        "direct": [_direct(channel, user) for channel in world.channels.values() if _talks(sb, channel, user)],
+        "direct": [_direct(channel, user) for channel in world.channels.values() if _talks(channel, user)],
         "bot": bot_state(sb),
         "head": sb.log.head,
         "now": sb.clock.now(),
@@ -108,7 +108,7 @@ def _place(sb: Sandbox, channel: Channel, user: User) -> Json:
     }
 
 
-def _talks(sb: Sandbox, channel: Channel, user: User) -> bool:
+def _talks(channel: Channel, user: User) -> bool:
     return channel.type == ChannelType.DM and user.id in channel.recipients and channel.last_message_id is not None
 
 

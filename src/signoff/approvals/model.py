@@ -301,6 +301,10 @@ class Batch:
         return tuple(r for r in self.requests if r.held)
 
     @property
+    def open_held(self) -> tuple[ApprovalRequest, ...]:
+        return tuple(r for r in self.pending if r.held)
+
+    @property
     def pages(self) -> int:
         return max(1, -(-len(self.questions) // PAGE))
 

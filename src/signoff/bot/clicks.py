@@ -182,9 +182,9 @@ class Clicks:
 
     def _held_panel(self, batch: Batch, request: ApprovalRequest, locator: Locator) -> panels.AnyPanel:
         """Return the list of held calls to choose from, or the panel of the only one or the chosen one."""
-        if locator.target == batch.id and sum(r.state is RequestState.PENDING for r in batch.held) > 1:
+        if locator.target == batch.id and len(batch.open_held) > 1:
             return panels.held_calls(batch, locator.page)
-        return panels.held_call(batch, request, self._offers, self._now())
+        return panels.held_call(batch, request, self._offers, locator.page, self._now())
 
     async def _open_edit(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
         if self._editor is None:
@@ -208,9 +208,9 @@ class Clicks:
 
 def _decidable(batch: Batch, locator: Locator) -> ApprovalRequest:
     """Return the request that a button is about. For the card's own "More…" it is the first open held call."""
-    located = [r for r in batch.requests if r.id == locator.target]
+    located = tuple(r for r in batch.requests if r.id == locator.target)
     if locator.verb is Verb.MORE and locator.target == batch.id:
-        located = sorted(batch.held, key=lambda r: r.state is not RequestState.PENDING)
+        located = batch.open_held or batch.held
     if not located:
         raise UnknownRequest("Unknown request.")
     return located[0]

@@ -66,20 +66,24 @@ def more(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> P
 def held_calls(batch: Batch, page: int) -> Panel:
     """Build a panel with a button for each held call of the card that is still open."""
     lines = ["### Calls that need no approval", "Choose one to see its arguments or to reject it."]
-    return Panel(["\n".join(lines)], look_actions(batch, page)[:MOST_HELD])
+    actions = look_actions(batch, page)
+    if len(actions) > MOST_HELD:
+        lines.append(f"-# Only the first {MOST_HELD} of {len(actions)} calls are listed here.")
+    return Panel(["\n".join(lines)], actions[:MOST_HELD])
 
 
-def held_call(batch: Batch, request: ApprovalRequest, offers: Offers, now: float) -> AnyPanel:
+def held_call(batch: Batch, request: ApprovalRequest, offers: Offers, page: int, now: float) -> AnyPanel:
     """Build a panel with the arguments of one held call and a button that rejects it."""
     try:
         for budget in (HELD_BUDGET, HELD_BUDGET // 2, HELD_BUDGET // 4, 0):
-            view = ApprovalView(build_held_call(batch, request, now=now, budget=budget, offers=offers))
+            card = build_held_call(batch, request, now=now, budget=budget, page=page, offers=offers)
+            view = ApprovalView(card)
             if not view.overflow():
                 return view
     except CardFailed as error:
         log.info("the held call %s is not shown: %s", request.id, error)
     tool = quoting.code(clip(request.call.tool, TOOL_BUDGET)[0])
-    return Panel([f"### {tool}\n{NOT_SHOWN}"], held_actions(batch, request, 0))
+    return Panel([f"### {tool}\n{NOT_SHOWN}"], held_actions(batch, request, page))
 
 
 def remember(batch: Batch, request: ApprovalRequest, offers: Offers, page: int, now: float) -> Panel:

@@ -145,17 +145,16 @@ def held_actions(batch: Batch, request: ApprovalRequest, page: int) -> list[Acti
 
 
 def look_actions(batch: Batch, page: int) -> list[Action]:
-    """Return one button for each open held call. It leads to the call's arguments."""
+    """Return one numbered button for each open held call. It leads to the call's arguments."""
     return [
-        Action(Verb.MORE, r.id, plain(r.call.tool, TOOL_BUDGET), Style.PLAIN, batch.revision, page)
-        for r in batch.held
-        if r.state is RequestState.PENDING
+        Action(Verb.MORE, r.id, f"{number}. {plain(r.call.tool, TOOL_BUDGET)}", Style.PLAIN, batch.revision, page)
+        for number, r in enumerate(batch.open_held, start=1)
     ]
 
 
 def _for_held(batch: Batch, page: int) -> list[Action]:
     """Return the button that leads to the open held calls."""
-    if batch.settled or not look_actions(batch, page):
+    if not batch.open_held:
         return []
     return [Action(Verb.MORE, batch.id, "More…", Style.PLAIN, batch.revision, page)]
 

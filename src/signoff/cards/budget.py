@@ -55,13 +55,9 @@ class Sizes:
         return 1 if self.tight else NAMED_APPROVERS
 
     @property
-    def already_ran(self) -> int:
+    def named_tools(self) -> int:
+        """The number of tools that a line names."""
         return 2 if self.tight else 8 if self.calls <= 2 else 5
-
-    @property
-    def held(self) -> int:
-        """The number of held calls that a line names."""
-        return self.already_ran
 
     @property
     def reason(self) -> int:

@@ -79,12 +79,15 @@ def fit_card(
 
 
 def build_held_call(
-    batch: Batch, request: ApprovalRequest, *, now: float, budget: int = BUDGET, offers: Offers
+    batch: Batch, request: ApprovalRequest, *, now: float, budget: int = BUDGET, page: int, offers: Offers
 ) -> Card:
-    """Build a card for one held call alone: its arguments and a Reject button. No file is attached."""
+    """Build a card for one held call alone: its arguments and a Reject button. No file is attached.
+
+    `page`: the page that the batch's own card shows. It stays there after the Reject button is pressed.
+    """
     alone = replace(batch, requests=(replace(request, held=False),), model_text="", already_ran=())
     card = build_card(alone, now=now, budget=budget, can_attach=False, offers=offers)
-    return replace(card, title=HELD_TITLE, lead=(HELD_LEAD,), actions=tuple(held_actions(batch, request, 0)))
+    return replace(card, title=HELD_TITLE, lead=(HELD_LEAD,), actions=tuple(held_actions(batch, request, page)))
 
 
 def _as_shown(batch: Batch, offers: Offers) -> Batch:

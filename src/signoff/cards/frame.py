@@ -40,8 +40,8 @@ def write_title(batch: Batch) -> str:
 def write_lead(batch: Batch, page: Page, now: float, *, all_shown: bool, actions: Sequence[Action]) -> list[Line]:
     lead: list[Line] = [("Asked by ", person(batch.asker)), may_decide_line(batch)]
     if batch.already_ran:
-        lead.append((f"Already ran: {list_tools(batch.already_ran, page.sizes.already_ran)}",))
-    lead += held_lines(batch, page.sizes.held)
+        lead.append((f"Already ran: {list_tools(batch.already_ran, page.sizes.named_tools)}",))
+    lead += held_lines(batch, page.sizes.named_tools)
     if not batch.settled:
         kinds = {r.kind for r in batch.open_questions}
         verb = " or ".join(word for kind, word in _EXPIRED.items() if kind in kinds)

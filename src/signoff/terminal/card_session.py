@@ -132,16 +132,16 @@ class CardSession:
             files=tuple(files.values()),
             remember=remember_actions(batch, request, self.offers, card.page),
             covered=covered_lines(batch, request, self.offers, self.now()),
-            held=[self._held_call(batch, r) for r in batch.held if r in batch.pending],
+            held=[self._held_call(batch, r, card.page) for r in batch.open_held],
             seen=seen,
         )
 
-    def _held_call(self, batch: Batch, request: ApprovalRequest) -> HeldCall:
+    def _held_call(self, batch: Batch, request: ApprovalRequest, page: int) -> HeldCall:
         tool = one_line(request.call.tool)
         try:
-            card = build_held_call(batch, request, now=self.now(), budget=CARD_SPACE, offers=self.offers)
+            card = build_held_call(batch, request, now=self.now(), budget=CARD_SPACE, page=page, offers=self.offers)
         except CardFailed as error:
-            return HeldCall(tool, Text(one_line(str(error))), held_actions(batch, request, 0))
+            return HeldCall(tool, Text(one_line(str(error))), held_actions(batch, request, page))
         return HeldCall(tool, draw_card(card, self.now()), card.actions)
 
     async def _take(self, batch: Batch, request: ApprovalRequest, chosen: Chosen) -> None:

@@ -63,8 +63,7 @@ class TerminalFrontEnd:
         if not self._is_first(batch.id):
             return
         now, offers = self._now(), self._offers
-        count = build_card(batch, now=now, budget=CARD_SPACE, offers=offers).pages
-        pages = [build_card(batch, now=now, budget=CARD_SPACE, offers=offers, page=n) for n in range(count)]
+        pages = [build_card(batch, now=now, budget=CARD_SPACE, offers=offers, page=n) for n in range(batch.pages)]
         self._screen.show(*(draw_ending(page, now) for page in pages))
 
     async def remind(self, batch: Batch) -> None:
