@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -128,6 +130,62 @@ async def test_an_operand_that_changes_during_a_pause_is_asked_about_again(bench
 
 
 # Stop
+
+
+@dataclass
+class Rulings:
+    """A policy that allows everything but `denied`, and does something when a call is about to start."""
+
+    at_start: dict[str, Callable[[], Awaitable[None]]]
+    """Tool -> what happens when the gate rules on it for the second time: the first time is when it is validated."""
+    denied: set[str] = field(default_factory=set[str])
+    ruled: Counter[str] = field(default_factory=Counter[str])
+
+    async def decide(self, call: ToolCall, declaration: Declaration, context: Context) -> Ruling:
+        self.ruled[call.tool] += 1
+        if self.ruled[call.tool] == 2 and call.tool in self.at_start:
+            await self.at_start[call.tool]()
+        return Ruling(Verdict.DENY, "no longer") if call.tool in self.denied else ALLOWED
+
+
+async def test_a_rule_made_during_a_pause_holds_for_a_call_that_waited_for_its_turn(bench: Bench) -> None:
+    slots, release, about_to_wait = ToolSlots(), asyncio.Event(), asyncio.Event()
+
+    async def first() -> None:
+        await release.wait()
+
+    async def second() -> None:
+        about_to_wait.set()
+
+    policy = Rulings({"first": first, "second": second})
+    tools = [bench.box.tool("first"), bench.box.tool("second")]
+    wanted = calls(("first", {}), ("second", {}))
+    running = asyncio.ensure_future(bench.start([wanted, "done"], tools, policy=policy, slots=slots))
+    await about_to_wait.wait()
+    await asyncio.sleep(0.05)
+    slots.pause(SERVER)
+    policy.denied.add("second")
+    slots.resume(SERVER)
+    release.set()
+    assert isinstance(await running, Finished)
+    assert [name for name, *_ in bench.box.ran] == ["first"]
+    assert "no longer" in bench.script.results["call_1"]
+
+
+async def test_a_pause_that_is_longer_than_the_time_limit_fails_no_call(bench: Bench) -> None:
+    slots = ToolSlots(0.3)
+
+    async def second() -> None:
+        slots.pause(SERVER)
+
+    tools = [bench.box.tool("first"), bench.box.tool("second")]
+    wanted, policy = calls(("first", {}), ("second", {})), Rulings({"second": second})
+    running = asyncio.ensure_future(bench.start([wanted, "done"], tools, policy=policy, slots=slots))
+    await asyncio.sleep(1)
+    assert bench.box.ran == []
+    slots.resume(SERVER)
+    assert isinstance(await running, Finished)
+    assert [name for name, *_ in bench.box.ran] == ["first", "second"]
 
 
 async def test_stop_ends_the_step_that_is_under_way(office: Office) -> None:

@@ -20,21 +20,21 @@ def edited(n: int) -> ApprovalDecision:
 
 
 class Dial:
-    """A tool `turn` that records every number it ran with, and asks once more by itself if `twice` is set."""
+    """A tool `turn` that records every number it ran with, and raises for approval once if `twice` is set."""
 
     def __init__(self, *, twice: bool = False) -> None:
         self.ran: list[int] = []
-        self.asks = twice
+        self.raises = twice
 
-    def tool(self, **options: Any) -> Tool[Any]:
+    def tool(self, metadata: dict[str, Any] | None = None, *, asks: bool = True) -> Tool[Any]:
         def turn(n: int) -> str:
-            if self.asks:
-                self.asks = False
+            if self.raises:
+                self.raises = False
                 raise ApprovalRequired(metadata={"reason": "are you sure?"})
             self.ran.append(n)
             return f"turned to {n}"
 
-        return Tool(turn, **({"requires_approval": True} | options))
+        return Tool(turn, requires_approval=asks, metadata=metadata)
 
 
 def rest() -> str:
@@ -90,7 +90,7 @@ async def test_a_second_edit_still_announces_the_models_own_arguments() -> None:
 
 async def test_a_held_call_runs_beside_a_question_that_no_longer_had_to_ask_once_edited() -> None:
     dial = Dial()
-    tool = dial.tool(requires_approval=False, metadata={"approval": lambda args, context: args["n"] > 5})
+    tool = dial.tool({"approval": lambda args, context: args["n"] > 5}, asks=False)
     agent, script = play(calls(("turn", {"n": 9}), ("rest", {})), "done", tools=[tool, rest])
     await run_with_approval(agent, "go", ui=ScriptedUI([edited(1)]))
     assert dial.ran == [1]
@@ -104,7 +104,7 @@ async def test_a_call_with_a_preview_is_asked_about_once_and_shown_with_it(hook:
 
     dial, ui = Dial(), ScriptedUI([True if hook else edited(1)])
     capabilities = [DefersBeforeTheGate()] if hook else []
-    tool = dial.tool(metadata={"preview": preview})
+    tool = dial.tool({"preview": preview})
     agent, _ = play(calls(("turn", {"n": 9})), "done", tools=[tool], capabilities=capabilities)
     await run_with_approval(agent, "go", ui=ui)
     assert dial.ran == [9 if hook else 1]
@@ -118,7 +118,7 @@ async def test_a_hook_deferred_call_whose_preview_fails_is_refused() -> None:
     dial, ui = Dial(), ScriptedUI([True])
     capabilities = [DefersBeforeTheGate()]
     agent, script = play(
-        calls(("turn", {"n": 9})), "done", tools=[dial.tool(metadata={"preview": preview})], capabilities=capabilities
+        calls(("turn", {"n": 9})), "done", tools=[dial.tool({"preview": preview})], capabilities=capabilities
     )
     await run_with_approval(agent, "go", ui=ui)
     assert dial.ran == []
@@ -153,7 +153,7 @@ async def test_siblings_neither_time_out_nor_are_rejected_while_a_person_is_aske
         return "rested"
 
     response = calls(("turn", {"n": 9}), ("rest", {}), ("final_result", {"response": 7}))
-    tool = dial.tool(metadata={"independent": independent})
+    tool = dial.tool({"independent": independent})
     agent, _ = play(response, tools=[tool, rest], output_type=int, end_strategy="exhaustive")
     result = await run_with_approval(agent, "go", ui=SlowUI(decision), batch=batch)
     assert result.output == 7

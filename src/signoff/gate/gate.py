@@ -191,8 +191,8 @@ class Gate(AbstractCapability[Any]):
             asks = ruling.verdict is Verdict.ASK
             view = await self._preview(tool_def, attempt.ctx, attempt.args) if asks else Preview("")
             call = replace(call, operands=view.operands)
-            if decided or not asks:
-                await self._wait_for_turn(attempt)
+            if (decided or not asks) and await self._wait_for_turn(attempt):
+                continue  # rule again: the server may have been paused, and its rules changed, in the meantime
             match await self.book.enter(call, asks=asks, read_only=is_read_only(tool_def)):
                 case Ask(RequestKind.MAY_HAVE_RUN as kind):
                     ruling = replace(ruling, reason=wording.INTERRUPTED, held=False)
@@ -353,11 +353,18 @@ class Gate(AbstractCapability[Any]):
                 with suppress(ApprovalRequired):
                     await self.slots.in_time(what, answered(validate, replace(ctx, tool_call_approved=True), **args))
 
-    async def _wait_for_turn(self, attempt: Attempt) -> None:
+    async def _wait_for_turn(self, attempt: Attempt) -> bool:
+        """Wait until the calls before this one have started or will not start. Returns whether it had to wait."""
         ids = [call.tool_call_id for call in response_of(attempt.ctx).tool_calls]
         earlier = [self._key(call_id) for call_id in ids[: ids.index(attempt.call.key.call_id)]]
-        if not is_independent(attempt.tool_def):
+        if is_independent(attempt.tool_def) or not self._order.expects_any(earlier):
+            return False
+        try:
             await self.slots.in_time(wording.ORDER, self._order.wait_for(earlier))
+        except ToolFailed:
+            if not self.slots.is_shut(self.place.server):
+                raise  # a pause may last longer than the time limit
+        return True
 
     def _is_held(self, call: ToolCall) -> bool:
         return bool(self._questions(call.key))

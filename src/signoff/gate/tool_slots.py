@@ -101,6 +101,9 @@ class StartOrder:
     def expect(self, key: CallKey) -> None:
         self._ahead.setdefault(key, asyncio.Event())  # others may already wait for it: an edit is validated again
 
+    def expects_any(self, keys: Iterable[CallKey]) -> bool:
+        return any(key in self._ahead for key in keys)
+
     def passed(self, key: CallKey) -> None:
         """Note that the call starts now, or will not start."""
         if event := self._ahead.pop(key, None):
