@@ -36,6 +36,8 @@ FILES = "agent/tools/test_files.py"
 REVISED = "gate/test_revised_calls.py"
 VOTES = "approvals/test_votes.py"
 GRANTS = "approvals/test_grants.py"
+EDITS = "approvals/test_edits.py"
+CLOCK = "test_clock.py"
 SECRETS = "text/secrets/test_masker.py"
 
 ROWS: dict[str, tuple[str, ...]] = {
@@ -228,10 +230,19 @@ ROWS: dict[str, tuple[str, ...]] = {
         f"{SHOWN}::test_the_words_of_a_held_call_are_shown_before_it_runs",
         f"{GATE}::test_a_held_call_whose_tool_asks_is_put_on_a_card_with_the_tools_words",
     ),
+    "42 one person edits and accepts": (
+        f"{EDITS}::test_with_four_eyes_somebody_else_has_to_accept_an_edit",
+        f"{EDITS}::test_with_four_eyes_the_only_approver_cannot_edit_because_nobody_could_accept",
+    ),
+    "45 a clock that is set back": (
+        f"{CLOCK}::test_a_clock_that_is_set_back_moves_no_deadline",
+        f"{CLOCK}::test_a_click_after_the_shown_deadline_is_late_although_the_clock_was_set_back",
+        f"{CLOCK}::test_a_click_is_late_if_the_clock_was_set_back_while_the_bot_was_down",
+    ),
     "52 the order of starts": (f"{SHOWN}::test_accepted_calls_start_in_the_order_of_the_card",),
 }
 
-REQUIRED = {*range(1, 15), *range(16, 23), 27, *range(29, 37), 52}
+REQUIRED = {*range(1, 15), *range(16, 23), 27, *range(29, 37), 42, 45, 52}
 
 
 def numbers() -> set[int]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import os
 import threading
-import time
 from dataclasses import dataclass
 
 from signoff.agent.runner import AgentRunner
@@ -29,11 +28,6 @@ from signoff.turns.driver import QueueLimits
 FAREWELL = 3.0
 """Seconds for the rest of a shutdown, after running tools had their `[limits] shutdown_grace`."""
 UNREADABLE = {"arguments": "not kept: they cannot be masked without becoming ambiguous"}
-
-
-class SystemClock:
-    def now(self) -> float:
-        return time.time()
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,8 @@ from signoff.approvals.server_rules import must_manage
 from signoff.approvals.settling import Ended, Settler
 from signoff.approvals.votes import Unchecked, count, may_remember
 
+CLOCK_SLACK = 2.0
+"""Seconds that the clock may be behind the time at which a batch was opened."""
 EARLY = 500
 """How many ids of deleted messages are kept. A card may be deleted before its message id is in the store."""
 
@@ -156,7 +158,8 @@ class Desk:
             # An older version may have left held calls open although every question was settled.
             batch, settled = self.settler.settle(tx, batch, [], now)
             return Outcome(batch, tuple(settled), late=True)
-        if now >= batch.deadline:
+        # A click from before the card was opened means that the system clock was set back while the bot was down.
+        if now >= batch.deadline or now < batch.opened - CLOCK_SLACK:
             batch, expired = self.settler.end(tx, batch, RequestState.EXPIRED, now)
             return Outcome(batch, tuple(expired), late=True)
         chosen = [r for r in located if r.kind is click.choice.fits]
@@ -165,7 +168,7 @@ class Desk:
             chosen = [r for r in chosen if _is_on_page(r, batch, click.page)]
         if not chosen:
             raise UnknownRequest("Unknown request.")
-        objections = [objection(click.actor, r, batch) for r in chosen]
+        objections = [objection(click.actor, r, batch, accepts=approves) for r in chosen]
         allowed = [r for r, why in zip(chosen, objections, strict=True) if why is None]
         if not allowed:
             raise NotAllowed(batch, next((why for why in objections if why), ""))

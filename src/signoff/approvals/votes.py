@@ -46,7 +46,7 @@ def count(vote: Vote, request: ApprovalRequest, batch: Batch, seen: Mapping[str,
     void: list[Vote] = []
     for v in earlier:
         voter = seen[v.by.id]
-        if voter and may_decide(voter, request, batch):
+        if voter and may_decide(voter, request, batch, accepts=True):
             standing.append(_again(v, voter, batch))
         else:
             void.append(v)
