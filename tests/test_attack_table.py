@@ -38,6 +38,7 @@ VOTES = "approvals/test_votes.py"
 GRANTS = "approvals/test_grants.py"
 EDITS = "approvals/test_edits.py"
 CLOCK = "test_clock.py"
+TOLD = "text/secrets/test_told.py"
 SECRETS = "text/secrets/test_masker.py"
 
 ROWS: dict[str, tuple[str, ...]] = {
@@ -234,6 +235,10 @@ ROWS: dict[str, tuple[str, ...]] = {
         f"{EDITS}::test_with_four_eyes_somebody_else_has_to_accept_an_edit",
         f"{EDITS}::test_with_four_eyes_the_only_approver_cannot_edit_because_nobody_could_accept",
     ),
+    "44 passwords that a command or a sentence names": (
+        f"{TOLD}::test_a_password_in_a_command_a_statement_or_a_sentence_is_masked",
+        f"{TOLD}::test_a_telegram_token_is_masked",
+    ),
     "45 a clock that is set back": (
         f"{CLOCK}::test_a_clock_that_is_set_back_moves_no_deadline",
         f"{CLOCK}::test_a_click_after_the_shown_deadline_is_late_although_the_clock_was_set_back",
@@ -242,7 +247,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     "52 the order of starts": (f"{SHOWN}::test_accepted_calls_start_in_the_order_of_the_card",),
 }
 
-REQUIRED = {*range(1, 15), *range(16, 23), 27, *range(29, 37), 42, 45, 52}
+REQUIRED = {*range(1, 15), *range(16, 23), 27, *range(29, 37), 42, 44, 45, 52}
 
 
 def numbers() -> set[int]:
