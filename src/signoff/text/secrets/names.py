@@ -33,7 +33,10 @@ PHRASES = frozenset({"passphrase", "mnemonic", "phrase"})
 """Names whose value is expected to be several words."""
 
 # Endings that count even if they are joined to the word before, as in PGPASSWORD or accesstoken.
-_TAILS = ("password", "passwort", "kennwort", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "secretkey", "privatekey")
+_TAILS = (
+    *("password", "passwort", "kennwort", "passwd", "passphrase"),
+    *("secret", "token", "apikey", "accesskey", "secretkey", "privatekey"),
+)
 # Words that are too common to count unless the name ends with them: `session` does, `session_timeout` does not.
 _LAST_ONLY = frozenset({"session", "pin", "otp", "cookie", "cookies", "tokens"})
 # After a secret's name, these words name a property of the secret, which people want to read: `password_length`.

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from signoff.text.secrets.told import told_places
 from signoff.text.secrets.tokens import token_places
+from signoff.text.secrets.told import told_places
 
 
 class Span(NamedTuple):

@@ -1,4 +1,4 @@
-"""Finds passwords that a command, a statement or a sentence names: `mysql -pX`, `IDENTIFIED BY 'X'`, "the password is X".
+"""Finds passwords that a command, a statement or a sentence names: `mysql -pX`, "the password is X".
 
 Every expression starts at a fixed mark and reads a limited number of characters after it, so that no text, however
 long, makes it slow. Knows nothing of masks or cards.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+
+from signoff.text.secrets.names import word_set
 
 _VALUE = r"[\"'`]?([^\s\"'`\\‹;|&<>(){}]++)"
 _NEAR = 200
@@ -52,19 +54,20 @@ _SENTENCES = (
     re.compile(rf"[pP](?i:in){_SAYS}(?=[0-9]{{3,8}}\b){_VALUE}"),
 )
 # Words that follow "the password is" in ordinary sentences.
-_PROSE = frozenset(
+_PROSE = word_set(
     "a about all also always an and any as at being blank both but by case changed compromised correct different "
-    "displayed easy empty encrypted entered enough exactly expired fine for from generated given good hard hashed here "
-    "hidden if in incorrect invalid it kept known leaked long longer masked missing more my needed never new no not now "
-    "null of ok old on one only optional or our part printed probably protected random really required reset right safe "
-    "same saved secret secure sent set short shorter shown so still stored strong supposed sure that the their there "
-    "this to too true unchanged undefined unique unknown unset up used valid very visible weak well what when where "
-    "with wrong yes your abgelaufen das der die ein eine erforderlich falsch gesetzt hier leer nicht noch richtig sicher "
-    "zu".split()
+    "displayed easy empty encrypted entered enough exactly expired fine for from generated given good hard hashed "
+    "here hidden if in incorrect invalid it kept known leaked long longer masked missing more my needed never new "
+    "no not now null of ok old on one only optional or our part printed probably protected random really required "
+    "reset right safe same saved secret secure sent set short shorter shown so still stored strong supposed sure "
+    "that the their there this to too true unchanged undefined unique unknown unset up used valid very visible "
+    "weak well what when where with wrong yes your abgelaufen das der die ein eine erforderlich falsch gesetzt "
+    "hier leer nicht noch richtig sicher zu"
 )
 
 _OTHER_SCRIPTS = re.compile(
-    r"(?i:contraseña|lösenord|hasło|пароль|密码|密碼|パスワード|비밀번호)[\"'\]]{0,2}[ \t]{0,8}(?:=|:|：|是|は)[ \t]{0,8}"
+    r"(?i:contraseña|lösenord|hasło|пароль|密码|密碼|パスワード|비밀번호)"
+    + r"[\"'\]]{0,2}[ \t]{0,8}(?:=|:|：|是|は)[ \t]{0,8}"
     + _VALUE
 )
 
