@@ -36,6 +36,7 @@ FILES = "agent/tools/test_files.py"
 REVISED = "gate/test_revised_calls.py"
 VOTES = "approvals/test_votes.py"
 GRANTS = "approvals/test_grants.py"
+TODAY = "approvals/test_todays_rules.py"
 EDITS = "approvals/test_edits.py"
 CLOCK = "test_clock.py"
 TOLD = "text/secrets/test_told.py"
@@ -231,6 +232,12 @@ ROWS: dict[str, tuple[str, ...]] = {
         f"{SHOWN}::test_the_words_of_a_held_call_are_shown_before_it_runs",
         f"{GATE}::test_a_held_call_whose_tool_asks_is_put_on_a_card_with_the_tools_words",
     ),
+    "39 rights that were taken away": (
+        f"{TODAY}::test_a_person_that_todays_rules_do_not_name_cannot_decide_an_older_card",
+        f"{TODAY}::test_a_person_who_is_no_longer_listed_for_direct_messages_decides_nothing",
+        f"{TODAY}::test_a_grant_does_not_outlive_the_rights_of_its_giver",
+        f"{PEOPLE}::test_a_role_that_the_operator_removed_no_longer_decides_cards_that_were_open",
+    ),
     "42 one person edits and accepts": (
         f"{EDITS}::test_with_four_eyes_somebody_else_has_to_accept_an_edit",
         f"{EDITS}::test_with_four_eyes_the_only_approver_cannot_edit_because_nobody_could_accept",
@@ -247,7 +254,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     "52 the order of starts": (f"{SHOWN}::test_accepted_calls_start_in_the_order_of_the_card",),
 }
 
-REQUIRED = {*range(1, 15), *range(16, 23), 27, *range(29, 37), 42, 44, 45, 52}
+REQUIRED = {*range(1, 15), *range(16, 23), 27, *range(29, 37), 39, 42, 44, 45, 52}
 
 
 def numbers() -> set[int]:

@@ -20,6 +20,7 @@ from signoff.approvals.model import JsonObject, Remember
 from signoff.approvals.ports import Clock, Directory
 from signoff.approvals.retention import Retention
 from signoff.approvals.server_rules import Rulebook
+from signoff.approvals.todays_rules import TodaysRules
 from signoff.config.schema import Config
 from signoff.store import Store
 from signoff.text.secrets.masker import DEFAULT, Masker, MaskingFilter
@@ -58,6 +59,7 @@ class Core:
             mask,
             subscribers=[aside(listener) for listener in brain.listeners],
         )
+        desk.todays = TodaysRules(runner, build_terms(config), clock.now())
         editor = Editor(desk, runner, build_terms(config))
         return cls(masker, mask, rulebook, runner, desk, editor, Retention(store, config.audit.keep_text))
 

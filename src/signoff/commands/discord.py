@@ -44,6 +44,7 @@ async def run_discord(settings: Settings, config: Config) -> None:
         clock = SteadyClock()
         client = SignoffClient()
         core = await Core.build(config, brain, store, clock, DiscordDirectory(client))
+        core.desk.direct_users = frozenset(config.access.dm_users)
         offers = Offers(edit=True, grants=core.desk.grants, masker=core.masker)
         front_end = DiscordFrontEnd(client, offers, clock.now)
         driver = Driver(store, core.desk, core.runner, front_end, clock, queue_limits(config), core.retention)
