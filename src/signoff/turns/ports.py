@@ -117,7 +117,10 @@ class FrontEnd(Protocol):
     """
 
     async def post_card(self, batch: Batch) -> str:
-        """Show the card and return its message id. Raises CardFailed with a reason for people to read."""
+        """Show the card and return its message id. Raises CardFailed with a reason for people to read.
+
+        It is CardDelayed if the same call may succeed later.
+        """
         ...
 
     async def refresh_card(self, batch: Batch) -> None:
@@ -138,6 +141,8 @@ class FrontEnd(Protocol):
 
     async def reply(self, turn: Turn, text: str) -> None:
         """Post the end of a turn. Repeating it for the same turn and round posts nothing new.
+
+        Raises Undeliverable if it would be refused every time.
 
         If the turn's state is `done`, the text is the agent's reply. Any other text is plain and shown as it is.
         """
