@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 
 import discord
 import pytest
 
 from discord_sandbox import Person, SandboxClient
 from discord_sandbox.permissions import Permission
+from signoff.approvals.model import Place
 from signoff.bot import sending
 from signoff.bot.refusals import FEWER, FEWEST, WINDOW, Braked, Refusals, Weight
 from signoff.bot.sending import nonce
 from signoff.errors import Undeliverable
-from tests.rigs.bot import Rig, until
+from tests.rigs.bot import Rig, show, until
 from tests.rigs.bot_fakes import make_batch
 
 REFUSED = (401, 403, 429)
@@ -95,6 +97,30 @@ async def test_closed_direct_messages_are_tried_once(rig: Rig, max_: Person) -> 
     paths = await refused(rig.sandbox)
     assert [path for path in paths if str(direct.id) in path] == [paths[-1]]
     assert len(paths) == 2
+
+
+async def test_a_reply_to_closed_direct_messages_and_a_forbidden_change_are_not_sent_again(
+    rig: Rig, max_: Person
+) -> None:
+    direct = str((await max_.dm(rig.sandbox.bot_id)).id)
+    turn = replace(await rig.turn(max_), place=Place("dm", direct, direct))
+    await rig.sandbox.add_person("Max", accepts_dms=False)
+    with pytest.raises(Undeliverable):
+        await rig.front_end.reply(turn, "three")
+    batch, _ = await show(rig, make_batch(await rig.place(), await rig.asker()))
+    await rig.sandbox.fault("PATCH", "/messages/", status=403, code=50001)
+    with pytest.raises(Undeliverable):
+        await rig.front_end.refresh_card(batch)
+
+
+async def test_a_refused_message_closes_the_channel_until_one_is_accepted(rig: Rig) -> None:
+    channel = (await rig.place()).channel
+    await rig.sandbox.fault("POST", "/messages", status=403, code=50013)
+    with pytest.raises(discord.Forbidden):
+        await sending.send(rig.client, channel, "hi", key=nonce("hi"))
+    assert rig.client.refusals.is_closed(channel)
+    await sending.send(rig.client, channel, "hi", key=nonce("hi"))
+    assert not rig.client.refusals.is_closed(channel)
 
 
 async def test_every_refused_response_counts_typing_and_commands_too(rig: Rig, max_: Person) -> None:

@@ -9,14 +9,16 @@ from __future__ import annotations
 import asyncio
 import io
 import logging
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from typing import TypeVar
 
 import discord
 
 from signoff.approvals.model import Batch, Place
-from signoff.bot import panels, quoting, sending
+from signoff.bot import earlier_posts, panels, quoting, sending
 from signoff.bot.card_view import Rendered, render
 from signoff.bot.deletions import DeletedChannels
 from signoff.bot.origins import UNTITLED, origin, title
@@ -47,13 +49,29 @@ class DiscordFrontEnd:
     def __init__(self, client: discord.Client, offers: Offers, now: Callable[[], float]) -> None:
         self._client = client
         self._now = now
+        self._started = now()
         self.offers = offers
         """The actions that cards offer beyond accept and reject."""
         self.deleted = DeletedChannels()
         """Channels and threads that a reply must not open again."""
 
     async def post_card(self, batch: Batch) -> str:
+        if earlier_posts.is_late(batch.opened, self._started, self._now()) and (card := await self._earlier(batch)):
+            return card
         return await self._post(batch, nonce("card", batch.turn, batch.id))
+
+    async def _earlier(self, batch: Batch) -> str | None:
+        """Return the card that an earlier process posted but did not note, if there is one. Close all older ones."""
+        try:
+            *older, newest = await earlier_posts.cards(self._client, batch) or [None]
+        except Failure as error:
+            raise _not_shown(error) from error
+        for card in older:
+            try:
+                await self.retire_card(replace(batch, card_message=card))
+            except NotDelivered as error:
+                log.warning("an older card of %s keeps its buttons, which decide nothing: %s", batch.id, error)
+        return newest
 
     async def repost_card(self, batch: Batch) -> str:
         """Post the card as a new message. Repeating this for the same old message posts nothing new."""
@@ -226,7 +244,8 @@ class DiscordFrontEnd:
             raise sending.not_delivered(error) from error
 
     async def _say(self, turn: Turn, text: str, key: tuple[object, ...], weight: Weight = Weight.ESSENTIAL) -> None:
-        await self._parts(turn.place.channel, text, key, answers=self._answered(turn), weight=weight)
+        since = self._due(turn) if weight is Weight.ESSENTIAL else None
+        await self._parts(turn.place.channel, text, key, answers=self._answered(turn), weight=weight, since=since)
 
     def _answered(self, turn: Turn) -> str | None:
         """The message to reply to, if several conversations share the channel."""
@@ -235,6 +254,11 @@ class DiscordFrontEnd:
             return None
         return turn.message
 
+    def _due(self, turn: Turn) -> float | None:
+        """When the reply was due, if it is late: an earlier process may have posted it already."""
+        due = turn.created if turn.ended is None else turn.ended
+        return due if earlier_posts.is_late(due, self._started, self._now()) else None
+
     async def _parts(
         self,
         channel: str,
@@ -242,7 +266,10 @@ class DiscordFrontEnd:
         key: tuple[object, ...],
         answers: str | None = None,
         weight: Weight = Weight.ESSENTIAL,
+        since: float | None = None,
     ) -> None:
+        """Post a text of any length. With `since`, parts that were posted since then are not posted again."""
+        posted = Counter[str]() if since is None else await earlier_posts.texts(self._client, channel, since)
         whole = sendable(text).strip() or SILENT
         parts = split(whole) if len(whole) <= LIMIT * MAX_PARTS else []
         if not 0 < len(parts) <= MAX_PARTS:
@@ -250,11 +277,16 @@ class DiscordFrontEnd:
             def attached() -> list[discord.File]:
                 return [discord.File(io.BytesIO(whole.encode()), filename="reply.md")]
 
+            if posted[AS_FILE]:
+                return
             await sending.send(
                 self._client, channel, AS_FILE, key=nonce(*key, 0), files=attached, answers=answers, weight=weight
             )
             return
         for number, part in enumerate(parts):
+            if posted[part.strip()]:
+                posted[part.strip()] -= 1
+                continue
             first = answers if number == 0 else None
             await sending.send(self._client, channel, part, key=nonce(*key, number), answers=first, weight=weight)
 
@@ -263,7 +295,8 @@ class DiscordFrontEnd:
             opening = self._client.create_dm(discord.Object(int(turn.asker.id)))
             direct = await sending.while_open(self._client, opening)
             key = ("elsewhere", turn.id, turn.rounds)
-            await self._parts(str(direct.id), f"{ELSEWHERE.format(reason=why)}\n\n{text}", key)
+            said = f"{ELSEWHERE.format(reason=why)}\n\n{text}"
+            await self._parts(str(direct.id), said, key, since=self._due(turn))
         except Failure as error:
             raise (Undeliverable if sending.lasting(error) else NotDelivered)(why) from error
 

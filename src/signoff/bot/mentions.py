@@ -194,6 +194,8 @@ class Mentions:
             if sending.passing(error) or sending.busy(error):
                 log.warning("the thread of %s is not open yet: %s", turn.id, error)
                 return turn.place
+            if getattr(error, "code", 0) in sending.CLOSED:
+                self._refusals.close(here)  # until a message is accepted there
             log.info("no thread for %s, answering in place: %s", turn.id, error)
         place = Place(turn.place.server, here, here)
         await self._driver.relocate(turn.id, place)

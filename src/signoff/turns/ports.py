@@ -34,8 +34,8 @@ class TurnTx(DeskTx, Protocol):
         """Count one more round and remember the batch that the turn waits for."""
         ...
 
-    def finish(self, turn_id: str, reply: str) -> None:
-        """Write the final text; the caller moves the state in the same transaction."""
+    def finish(self, turn_id: str, reply: str, at: float | None = None) -> None:
+        """Write the final text and the time; the caller moves the state in the same transaction."""
         ...
 
     def set_reply_posted(self, turn_id: str) -> None: ...
