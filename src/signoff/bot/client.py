@@ -28,6 +28,7 @@ from signoff.bot.connection import run_client
 from signoff.bot.deletions import DeletedCards, MissingApprovers
 from signoff.bot.front_end import DiscordFrontEnd
 from signoff.bot.mentions import Mentions
+from signoff.bot.refusals import CountingClient
 from signoff.bot.sending import NOBODY
 from signoff.turns.administration import Administration
 from signoff.turns.driver import Driver
@@ -39,7 +40,7 @@ def intents() -> discord.Intents:
     return discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
 
 
-class SignoffClient(discord.Client):
+class SignoffClient(CountingClient):
     """A connection with the least intents, which pings nobody and keeps no messages in memory."""
 
     def __init__(self, **options: Any) -> None:

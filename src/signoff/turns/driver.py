@@ -179,7 +179,7 @@ class Driver:
             if not tx.move(turn.id, TurnState.RUNNING, state):
                 return None
             tx.save_history(turn.place.conversation, history)
-            tx.finish(turn.id, text)
+            tx.finish(turn.id, text, self.clock.now())
             return tx.turn(turn.id)
 
         if ended := await self.store.run(work):
