@@ -44,7 +44,7 @@ def test_without_a_file_everything_is_at_its_default(tmp_path: Path) -> None:
     limits = config.limits
     assert (limits.calls_per_response, limits.turns_per_person, limits.model_requests_per_turn) == (10, 3, 25)
     assert (limits.queue_per_person, limits.queue_per_conversation, limits.tool_seconds) == (5, 5, 120.0)
-    assert limits.shutdown_grace == 15.0
+    assert (limits.tools_per_person, limits.shutdown_grace) == (10, 15.0)
 
 
 def test_a_file_that_was_asked_for_must_be_there(tmp_path: Path) -> None:
@@ -109,6 +109,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         queue_per_person = 3
         queue_per_conversation = 4
         model_requests_per_turn = 5
+        tools_per_person = 6
         tool_seconds = 0.5
         shutdown_grace = "2s"
         """)
@@ -140,6 +141,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         "queue_per_person": 3,
         "queue_per_conversation": 4,
         "model_requests_per_turn": 5,
+        "tools_per_person": 6,
         "tool_seconds": 0.5,
         "shutdown_grace": 2.0,
     }
