@@ -13,13 +13,13 @@ from signoff.store.database import Database, Row, Value
 from signoff.turns.model import MOVES, CallRecord, CallState, HistoryEntry, Turn, TurnState
 
 _TURN = """id, server, channel, conversation, message, asker_seen, text, created, state, prompted, rounds, batch,
-    reply, reply_posted"""
+    reply, reply_posted, asked"""
 _ACTIVE = "state IN ('running', 'waiting')"
 _QUEUED = "state = 'queued'"
 
 TURN_BY_ID = f"SELECT {_TURN} FROM turns WHERE id = ?"
 INSERT_TURN = f"""INSERT INTO turns (seq, asker, {_TURN})
-    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM turns), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM turns), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO NOTHING"""
 MOVE = "UPDATE turns SET state = ? WHERE id = ? AND state = ?"
 MOVE_TO_ACTIVE = f"""{MOVE} AND NOT EXISTS (SELECT 1 FROM turns AS other
@@ -82,6 +82,7 @@ class TurnRows:
             turn.batch,
             turn.reply,
             turn.reply_posted,
+            turn.asked,
         )
         return inserted == 1
 
@@ -182,7 +183,7 @@ def _marks(values: Sequence[str]) -> str:
 
 def _turn(row: Row) -> Turn:
     id, server, channel, conversation, message, asker, text, created, state, *rest = row
-    prompted, rounds, batch, reply, reply_posted = rest
+    prompted, rounds, batch, reply, reply_posted, asked = rest
     return Turn(
         id=id,
         place=Place(server=server, channel=channel, conversation=conversation),
@@ -196,6 +197,7 @@ def _turn(row: Row) -> Turn:
         batch=batch,
         reply=reply,
         reply_posted=bool(reply_posted),
+        asked=asked,
     )
 
 
