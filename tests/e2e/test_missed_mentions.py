@@ -9,39 +9,26 @@ import pytest
 import pytest_asyncio
 
 from discord_sandbox.seen import SeenMessage
-from tests.rigs.live_bot import PATIENCE, Rig, rig
+from tests.rigs.live_bot import Rig, rig
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 LATE = "You asked this <t:"
-CONFIG = """
-[limits]
-queue_per_person = 1
-turns_per_person = 1
-"""
+UNTIL = "SELECT until FROM listening"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
     async with rig(tmp_path_factory.mktemp("missed")) as running:
-        await listens(running)
+        await running.until(lambda: running.rows(UNTIL), "the note that the bot listens")
         yield running
-
-
-async def listens(live: Rig) -> None:
-    """Wait until the bot has looked for missed mentions and noted that it listens."""
-    lines = live.output.count("signed in as")
-    await live.until(lambda: live.output.count("signed in as") >= max(lines, 1), "the start")
-    marks = "SELECT until FROM listening"
-    before = live.rows(marks)
-    await live.until(lambda: live.rows(marks) != before or before, "the note that the bot listens")
 
 
 async def back(live: Rig) -> None:
     """Start the bot again, and wait until it has found what it missed."""
-    before = live.rows("SELECT until FROM listening")
+    before = live.rows(UNTIL)
     await live.start()
-    await live.until(lambda: live.rows("SELECT until FROM listening") != before, "the end of the catching up")
+    await live.until(lambda: live.rows(UNTIL) != before, "the end of the search for missed mentions")
 
 
 async def replies(live: Rig, asked: SeenMessage, word: str) -> list[str]:

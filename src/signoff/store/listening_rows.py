@@ -13,7 +13,8 @@ NOTE = "INSERT INTO heard (mention, at) VALUES (?, ?) ON CONFLICT (mention) DO N
 NOTED = "SELECT 1 FROM heard WHERE mention = ?"
 IS_TURN = "SELECT 1 FROM turns WHERE id = ?"
 FORGET = "DELETE FROM heard WHERE at < ?"
-RECENT = "SELECT id, server, channel FROM turns ORDER BY seq DESC LIMIT ?"
+RECENT = """SELECT id, server, channel FROM turns
+    WHERE seq > (SELECT COALESCE(MAX(seq), 0) FROM turns) - ? ORDER BY seq DESC"""
 
 
 class ListeningRows:
