@@ -26,6 +26,7 @@ from signoff.settings import Settings
 from signoff.store import Store
 from signoff.turns.administration import Administration
 from signoff.turns.driver import Driver
+from signoff.turns.listening import Listening
 from signoff.turns.pausing import Pausing
 
 log = logging.getLogger(__name__)
@@ -58,6 +59,8 @@ async def run_discord(settings: Settings, config: Config) -> None:
             _access(config),
             administration=admin,
             editor=core.editor,
+            listening=Listening(store, clock),
+            catch_up=config.limits.catch_up,
             now=clock.now,
         )
         core.desk.subscribers.append(LogChannels(client, config.audit.log_channels))

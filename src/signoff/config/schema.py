@@ -21,12 +21,14 @@ from signoff.config.types import (
     DURATION_HINT,
     IDS_HINT,
     LONGEST,
+    OFF_HINT,
     PATTERNS_HINT,
     QUORUM_HINT,
     UNITS,
     Approvers,
     Count,
     Duration,
+    DurationOrOff,
     Ids,
     LongDuration,
     Patterns,
@@ -177,6 +179,8 @@ class LimitsConfig(_Section):
     tool_seconds: Duration = Field(default=120.0, description=DURATION_HINT)
     shutdown_grace: Duration = Field(default=15.0, description=DURATION_HINT)
     """How long running tools may continue after the process was told to stop."""
+    catch_up: DurationOrOff = Field(default=3600.0, description=OFF_HINT)
+    """How old a mention may be that was sent while the bot was offline and is answered when it is back; 0: none."""
 
 
 class AuditConfig(_Section):

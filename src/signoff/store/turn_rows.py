@@ -13,13 +13,13 @@ from signoff.store.database import Database, Row, Value
 from signoff.turns.model import MOVES, CallRecord, CallState, HistoryEntry, Turn, TurnState
 
 _TURN = """id, server, channel, conversation, message, asker_seen, text, created, state, prompted, rounds, batch,
-    reply, reply_posted, ended"""
+    reply, reply_posted, ended, asked"""
 _ACTIVE = "state IN ('running', 'waiting')"
 _QUEUED = "state = 'queued'"
 
 TURN_BY_ID = f"SELECT {_TURN} FROM turns WHERE id = ?"
 INSERT_TURN = f"""INSERT INTO turns (seq, asker, {_TURN})
-    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM turns), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM turns), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO NOTHING"""
 MOVE = "UPDATE turns SET state = ? WHERE id = ? AND state = ?"
 MOVE_TO_ACTIVE = f"""{MOVE} AND NOT EXISTS (SELECT 1 FROM turns AS other
@@ -83,6 +83,7 @@ class TurnRows:
             turn.reply,
             turn.reply_posted,
             turn.ended,
+            turn.asked,
         )
         return inserted == 1
 
@@ -183,7 +184,7 @@ def _marks(values: Sequence[str]) -> str:
 
 def _turn(row: Row) -> Turn:
     id, server, channel, conversation, message, asker, text, created, state, *rest = row
-    prompted, rounds, batch, reply, reply_posted, ended = rest
+    prompted, rounds, batch, reply, reply_posted, ended, asked = rest
     return Turn(
         id=id,
         place=Place(server=server, channel=channel, conversation=conversation),
@@ -198,6 +199,7 @@ def _turn(row: Row) -> Turn:
         reply=reply,
         reply_posted=bool(reply_posted),
         ended=ended,
+        asked=asked,
     )
 
 

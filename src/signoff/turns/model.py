@@ -64,6 +64,8 @@ class Turn:
     reply_posted: bool = False
     ended: float | None = None
     """When the final text was stored. None before that, and for turns of earlier versions."""
+    asked: float | None = None
+    """When the asker wrote, if the bot was offline then and found the mention later."""
 
 
 @dataclass(frozen=True, slots=True)
