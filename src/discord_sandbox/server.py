@@ -53,7 +53,7 @@ class SandboxServer:
         self.plan = plan or seed.Plan()
         self.sandbox = Sandbox.around(_world(state, self.plan))
         self.stopped = asyncio.Event()
-        self.guard = Guard(page_token(self.key))
+        self.guard = Guard(page_token(self.key), file=None if state is None else state.with_name("page-sessions"))
         self._page = Page(self.sandbox, self.guard, guide or Guide())
         self._state = state
         self._runner: web.AppRunner | None = None

@@ -189,7 +189,7 @@ async def test_mentions_have_names_and_hostile_text_stays_text(page: Page, bot: 
 async def test_the_page_finds_its_way_back_after_a_lost_connection(world: World, chromium: Browser) -> None:
     server, sandbox, _ = world
     max_ = await sandbox.person("Max")
-    async with opened(chromium, server.page_url, forgive="WebSocket") as page:
+    async with opened(chromium, server.page_url, forgive="WebSocket|Failed to load resource") as page:
         netloc, server.guard.netloc = server.guard.netloc, "somewhere.else:1"
         await page.evaluate("import(document.querySelector('link[href$=\"/stream.js\"]').href).then(m => m.drop())")
         await expect(page.locator("#offline")).to_be_visible()

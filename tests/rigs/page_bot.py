@@ -18,6 +18,13 @@ ANSWERED_WITHIN = 30.0
 COLOURS = ("red", "green", "greenish blue")
 
 
+TOOLS = tuple(f"{letter}-tool" for letter in "abcdefghijklmnop")
+
+
+async def use(interaction: discord.Interaction[Any]) -> None:
+    await interaction.response.send_message("used")
+
+
 class Reason(ui.Modal, title="Why not?"):
     words = ui.TextInput[Any](label="Reason", min_length=3, max_length=100)
 
@@ -120,6 +127,11 @@ class FixtureBot(discord.Client):
         @app_commands.describe(what="What to paint", colour="In which colour")
         async def paint(interaction: discord.Interaction[Any], what: str, colour: str) -> None:
             await interaction.response.send_message(f"painted {what} {colour}")
+
+        tools = app_commands.Group(name="tools", description="Many commands")
+        self.tree.add_command(tools)
+        for name in TOOLS:
+            tools.add_command(app_commands.Command(name=name, description=f"Uses the {name}", callback=use))
 
         @paint.autocomplete("colour")
         async def suggest(interaction: discord.Interaction[Any], typed: str) -> list[app_commands.Choice[str]]:

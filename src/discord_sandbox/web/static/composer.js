@@ -58,6 +58,7 @@ export function clearComposer() {
   repliedTo = null;
   closeCommand();
   drawAbove();
+  fail("");
   grow();
 }
 
@@ -87,7 +88,6 @@ async function send() {
   if (repliedTo) body.message_reference = { message_id: repliedTo.id, channel_id: repliedTo.channel };
   const kept = { value: text.value, files, repliedTo };
   clearComposer();
-  fail("");
   try {
     const sent = await say(app.here, body);
     emit("sent", sent);
