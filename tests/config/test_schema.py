@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from signoff.approvals.model import Verdict
-from signoff.config.schema import BUILTIN_TOOLS, Config, RuleConfig, load_config, parse_config
+from signoff.config.schema import BUILTIN_TOOLS, DEFAULT_TOOLS, Config, RuleConfig, load_config, parse_config
 from signoff.errors import ConfigError
 
 
@@ -30,7 +30,8 @@ def test_without_a_file_everything_is_at_its_default(tmp_path: Path) -> None:
     assert config.agent.model is None
     assert config.agent.import_ is None
     assert config.agent.instructions
-    assert config.tools.enable == BUILTIN_TOOLS
+    assert config.tools.enable == DEFAULT_TOOLS
+    assert set(BUILTIN_TOOLS) - set(DEFAULT_TOOLS) == {"delete_file", "rotate_log"}
     assert config.tools.plugins == ()
     assert config.tools.undeclared == "allow"
     assert config.tools.workspace == "data/workspace"

@@ -41,9 +41,20 @@ from signoff.config.types import (
 from signoff.errors import ConfigError
 
 BuiltinTool = Literal[
-    "test_discord_approval", "post_announcement", "roll_dice", "current_time", "read_file", "write_file"
+    "test_discord_approval",
+    "post_announcement",
+    "roll_dice",
+    "current_time",
+    "read_file",
+    "write_file",
+    "delete_file",
+    "rotate_log",
 ]
 BUILTIN_TOOLS: tuple[BuiltinTool, ...] = get_args(BuiltinTool)
+DEFAULT_TOOLS: tuple[BuiltinTool, ...] = tuple(
+    name for name in BUILTIN_TOOLS if name not in ("delete_file", "rotate_log")
+)
+"""The tools without `[tools] enable`. The tools that clean up are only for those who ask for them by name."""
 WORKSPACE = "data/workspace"
 _FILLED_HINT = 'names and texts, in which ${NAME} is taken from the environment, for example { TOKEN = "${MY_TOKEN}" }'
 
@@ -75,7 +86,7 @@ class ToolsConfig(_Section):
     """`[tools]`: the tools that the agent may use."""
 
     enable: Annotated[tuple[BuiltinTool, ...], Strict(False)] = Field(
-        default=BUILTIN_TOOLS, description=f"a list of some of: {', '.join(BUILTIN_TOOLS)}"
+        default=DEFAULT_TOOLS, description=f"a list of some of: {', '.join(BUILTIN_TOOLS)}"
     )
     plugins: Annotated[tuple[Text, ...], Strict(False)] = Field(
         default=(), description='a list of Python files, relative to this file, for example ["my_tools.py"]'
