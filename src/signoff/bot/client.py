@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import discord
@@ -73,8 +73,10 @@ class Bot:
         administration: Administration | None = None,
         editor: Editor | None = None,
         now: Callable[[], float] = time.time,
+        at_first_ready: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.client = client
+        self._at_first_ready = at_first_ready
         self._driver = driver
         self.clicks = Clicks(desk, front_end.refresh_card, now, front_end.offers, editor=editor)
         self.mentions = Mentions(client, driver, access, now)
@@ -111,6 +113,9 @@ class Bot:
         log.info("signed in as %s, in %d servers", self.client.user, len(self.client.guilds))
         # Discord does not report roles that were deleted while the bot was not connected.
         await self.missing_approvers.look()
+        check, self._at_first_ready = self._at_first_ready, None
+        if check is not None:
+            await check()
 
     async def on_message(self, message: discord.Message) -> None:
         await self.mentions.hear(message)

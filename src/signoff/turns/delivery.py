@@ -16,7 +16,7 @@ from signoff.approvals.errors import Refused
 from signoff.approvals.model import Batch
 from signoff.errors import CardFailed
 from signoff.turns import messages
-from signoff.turns.model import Turn
+from signoff.turns.model import Turn, TurnState
 from signoff.turns.ports import FrontEnd, TurnStore
 
 log = logging.getLogger(__name__)
@@ -98,8 +98,11 @@ class Delivery:
     # Messages
 
     async def reply(self, turn: Turn, text: str) -> None:
+        # A front end takes the markup of a finished turn's reply only: other texts are shown as they are.
+        said = messages.under_mode(text, self.desk.modes.mode, markup=turn.state is TurnState.DONE)
+
         async def work() -> None:
-            await self.front.reply(turn, text)
+            await self.front.reply(turn, said)
             await self.store.run(lambda tx: tx.set_reply_posted(turn.id))
 
         await self._steadily(f"the reply of turn {turn.id} is kept, but not posted", work)
