@@ -36,6 +36,7 @@ FILES = "agent/tools/test_files.py"
 REVISED = "gate/test_revised_calls.py"
 VOTES = "approvals/test_votes.py"
 GRANTS = "approvals/test_grants.py"
+SURVEY = "agent/test_tool_survey.py"
 SECRETS = "text/secrets/test_masker.py"
 
 ROWS: dict[str, tuple[str, ...]] = {
@@ -228,10 +229,15 @@ ROWS: dict[str, tuple[str, ...]] = {
         f"{SHOWN}::test_the_words_of_a_held_call_are_shown_before_it_runs",
         f"{GATE}::test_a_held_call_whose_tool_asks_is_put_on_a_card_with_the_tools_words",
     ),
+    "41 tools of one name": (
+        f"{SURVEY}::test_a_toolset_whose_tool_has_a_taken_name_stops_the_start",
+        f"{SURVEY}::test_an_mcp_tool_with_the_name_of_a_plugins_tool_stops_the_start",
+        "agent/test_plugins.py::test_names_are_unique_across_plugins_and_built_in_tools",
+    ),
     "52 the order of starts": (f"{SHOWN}::test_accepted_calls_start_in_the_order_of_the_card",),
 }
 
-REQUIRED = {*range(1, 15), *range(16, 23), 27, *range(29, 37), 52}
+REQUIRED = {*range(1, 15), *range(16, 23), 27, *range(29, 37), 41, 52}
 
 
 def numbers() -> set[int]:

@@ -113,7 +113,7 @@ class Checkup:
         for place, number in used:
             channel = self._channel(number)
             if channel is None:
-                problem = f"there is no channel {number} in the bot's servers"
+                problem = f"there is no channel {number} that the bot can see"
                 yield error(place, problem, "correct the id (Discord: Developer Mode, Copy Channel ID), or remove it")
             elif lacking := _lacking(channel):
                 problem = f"in #{channel.name} of {channel.guild.name} the bot lacks {_listed(lacking)}"

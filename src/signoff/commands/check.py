@@ -154,9 +154,12 @@ def check_disk(settings: Settings) -> list[Finding]:
     place, remedy = _place("SIGNOFF_DATABASE_URL"), "free some space, or move the database"
     for file in _database_files(settings):
         try:
-            free = shutil.disk_usage(nearest_folder(file.resolve())).free
+            disk = shutil.disk_usage(nearest_folder(file.resolve()))
         except OSError:
             return []
+        if not disk.total:
+            return []  # not a disk
+        free = disk.free
         problem = f"the disk of {file} has {free // MEGABYTE} MB left"
         if free < NO_SPACE:
             return [error(place, f"{problem}, so decisions cannot be stored", remedy)]
@@ -199,9 +202,7 @@ def _counted(tools: Survey) -> str:
 
 def _used(settings: Settings, config: Config, model: str) -> str:
     file = settings.config_path
-    rules = (
-        f"{file}: {_number(len(config.rules), 'rule')}" if file.exists() else f"There is no {file}: the defaults apply"
-    )
+    rules = f"{file}: {_number(len(config.rules), 'rule')}" if file.exists() else f"no {file}, so the defaults apply"
     brain = f"agent {config.agent.import_}" if config.agent.import_ else f"model {model}"
     where = "Discord" if settings.discord_token else "no DISCORD_TOKEN, so it runs in the sandbox"
     return f"{rules}; {brain}; {where}."

@@ -23,9 +23,7 @@ def write_starter(folder: Path) -> list[str]:
         raise ConfigError(f"{error.filename or folder}: {error.strerror}; name a folder that you may write") from None
     inside = folder.resolve() == Path.cwd().resolve()
     before = "" if inside else f"cd {shlex.quote(str(folder))} && "
-    # A command that is typed after `cd` must not depend on the present folder.
-    check = command_line("check") if inside else _from_anywhere(command_line("check"))
-    return [*lines, f"Next: edit them, then run `{before}{check}`."]
+    return [*lines, f"Next: edit them, then run `{before}{command_line('check', folder)}`."]
 
 
 def _written(path: Path, text: str) -> str:
@@ -36,8 +34,3 @@ def _written(path: Path, text: str) -> str:
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
     return f"wrote {path}"
-
-
-def _from_anywhere(command: str) -> str:
-    program, _, words = command.partition(" ")
-    return f"{shlex.quote(os.path.abspath(program))} {words}" if os.sep in program else command
