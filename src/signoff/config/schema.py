@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, Strict, Validati
 
 from signoff.approvals.model import Verdict
 from signoff.config.problems import Hints, describe_problems, describe_syntax
+from signoff.config.toml_lines import TomlLines
 from signoff.config.types import (
     APPROVERS_HINT,
     COUNT_HINT,
@@ -263,6 +264,15 @@ class Config(_Section):
     mcp: Mapping[ServerName, McpConfig] = Field(default_factory=dict[str, McpConfig])
 
     _folder: Path = PrivateAttr(default=Path("."))
+    _name: str = PrivateAttr(default="signoff.toml")
+    _text: str = PrivateAttr(default="")
+
+    def where(self, *path: str | int) -> str:
+        """Return the file and the line of a key, for example `signoff.toml:12` for `("rules", 1, "when")`."""
+        try:
+            return f"{self._name}:{TomlLines(self._text).find(path)}" if self._text else self._name
+        except ValueError:
+            return self._name
 
     @property
     def folder(self) -> Path:
@@ -314,10 +324,12 @@ def parse_config(text: str, name: str = "signoff.toml") -> Config:
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{name}:{describe_syntax(error, text)}") from None
     try:
-        return Config.model_validate(data)
+        config = Config.model_validate(data)
     except ValidationError as error:
         problems = describe_problems(error.errors(include_url=False), text, _hints())
         raise ConfigError("\n".join(f"{name}:{problem}" for problem in problems)) from None
+    config._name, config._text = name, text  # pyright: ignore[reportPrivateUsage]
+    return config
 
 
 def _hints() -> Hints:
