@@ -258,6 +258,7 @@ ROWS: dict[str, tuple[str, ...]] = {
         f"{CLOCK}::test_a_clock_that_is_set_back_moves_no_deadline",
         f"{CLOCK}::test_a_click_after_the_shown_deadline_is_late_although_the_clock_was_set_back",
         f"{CLOCK}::test_a_click_is_late_if_the_clock_was_set_back_while_the_bot_was_down",
+    ),
     "41 tools of one name": (
         f"{SURVEY}::test_a_toolset_whose_tool_has_a_taken_name_stops_the_start",
         f"{SURVEY}::test_an_mcp_tool_with_the_name_of_a_plugins_tool_stops_the_start",
