@@ -38,9 +38,9 @@ REFUSED_SPACE = 800
 
 
 class Refresh(Protocol):
-    """Edits the posted card so that it shows this page of the batch."""
+    """Edits every message that shows the card, except `drawn`, so that it shows this page of the batch."""
 
-    def __call__(self, batch: Batch, page: int = 0) -> Awaitable[None]: ...
+    def __call__(self, batch: Batch, page: int = 0, drawn: str | None = None) -> Awaitable[None]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,24 +160,34 @@ class Responses:
             await show_privately(interaction, view=panel)
 
     async def show(
-        self, interaction: discord.Interaction[Any], visit: Visit, batch: Batch, target: str, page: int
+        self,
+        interaction: discord.Interaction[Any],
+        visit: Visit,
+        batch: Batch,
+        target: str,
+        page: int,
+        *,
+        everywhere: bool = True,
     ) -> None:
-        """Respond to a decision that counted: draw the card again, and close the panel if it came from one."""
+        """Respond to a decision that counted: draw the card and its copies again, and close the panel if there is one.
+
+        Without `everywhere`, as for another page, only the message that was pressed is drawn.
+        """
         if visit.private:
             await self._end_panel(interaction, wording.answer(batch, target))
         drawing = self._drawing.setdefault(batch.id, asyncio.Lock())
         async with drawing:
             latest = await self._latest(visit, batch)
             try:
-                if visit.private:
-                    await self._refresh(latest, page)
-                else:
-                    await self._draw(interaction, latest, page)
+                if not visit.private:
+                    await self._draw(interaction, latest, page, visit.channel)
+                if everywhere:
+                    await self._refresh(latest, page, visit.card)
             except SignoffError as error:
                 # The decision stands. The driver draws a settled card again; the next click redraws an open card.
                 log.warning("the card of %s does not show the latest: %s", batch.id, error)
                 return
-        if latest.settled and not latest.card_final:
+        if latest.settled and not latest.card_final and (everywhere or not latest.copies):
             try:
                 await self._desk.mark_card_final(batch.id)
             except SignoffError:
@@ -191,17 +201,18 @@ class Responses:
             log.warning("the batch %s could not be read again: %s", batch.id, error)
             latest = batch
         # A click may come before the store knows which message shows the card.
-        return replace(latest, card_message=latest.card_message or visit.card)
+        posted = visit.card if visit.channel == batch.place.channel else None
+        return replace(latest, card_message=latest.card_message or posted)
 
-    async def _draw(self, interaction: discord.Interaction[Any], batch: Batch, page: int) -> None:
+    async def _draw(self, interaction: discord.Interaction[Any], batch: Batch, page: int, channel: str) -> None:
         try:
-            await self._edit(interaction, batch, page)
+            await self._edit(interaction, batch, page, channel)
         except (*Failure, CardFailed) as error:
             log.warning("the answer to a click failed, editing the card instead: %s", error)
             await self._refresh(batch, page)
 
-    async def _edit(self, interaction: discord.Interaction[Any], batch: Batch, page: int) -> None:
-        rendered = render(batch, self._now(), page=page, offers=self._offers)
+    async def _edit(self, interaction: discord.Interaction[Any], batch: Batch, page: int, channel: str) -> None:
+        rendered = render(batch, self._now(), page=page, offers=self._offers, shown_in=channel)
         # Send the files again: a component can only show a file of the same response, and files of another page must
         # be removed.
         await redraw(interaction, rendered.view, attachments=rendered.files())

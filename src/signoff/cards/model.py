@@ -106,6 +106,7 @@ class Verb(StrEnum):
     REMEMBER = "remember"
     MORE = "more"
     PAGE = "page"
+    OPEN = "open"
 
     @property
     def choice(self) -> Choice | None:

@@ -141,7 +141,7 @@ def not_allowed(batch: Batch, target: str | None = None, why: str = "") -> Line:
         return (f"You may not decide this: {why}.",)
     # An approver of any question may reject a held call.
     requests = [r for r in _located(batch, target) if not r.held] or batch.questions
-    specs = {(r.approvers, r.missing, r.quorum, r.four_eyes) for r in requests}
+    specs = {(r.current_approvers, r.missing, r.quorum, r.four_eyes) for r in requests}
     if len(specs) != 1:
         return ("You may not decide this. Who may differs by call: see the card.",)
     who = may_decide(requests[0], batch)
