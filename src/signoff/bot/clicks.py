@@ -21,7 +21,7 @@ from signoff.bot import modals, panels
 from signoff.bot.buttons import Locator, parse, parse_form
 from signoff.bot.card_view import render
 from signoff.bot.inbox import Inbox
-from signoff.bot.responses import PATIENCE, Refresh, Responses, Visit, open_form, refusal, tell, visit
+from signoff.bot.responses import PATIENCE, Refresh, Responses, Visit, open_form, redraw, refusal, tell, visit
 from signoff.bot.sending import Failure
 from signoff.cards import wording
 from signoff.cards.actions import Offers, remember_actions
@@ -126,6 +126,8 @@ class Clicks:
             await self._decide(interaction, visit, locator, choice)
         elif locator.verb in (Verb.PAGE, Verb.OPEN):
             await self._turn(interaction, visit, locator)
+        elif locator.verb is Verb.INBOX and visit.private:
+            await redraw(interaction, await self.responses.in_time(interaction, self.inbox.view(visit.actor)))
         elif locator.verb is Verb.EDIT:
             await self._open_edit(interaction, visit, locator)
         else:

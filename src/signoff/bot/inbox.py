@@ -92,7 +92,7 @@ class Inbox:
             return wording.SLOW
         if actor is None:
             return wording.UNKNOWN_REQUEST
-        return replace(visit, actor=actor, channel=batch.place.channel)
+        return replace(visit, actor=actor, channel=batch.place.channel, away=True)
 
     async def of(self, actor: Actor) -> Found:
         """Return the open cards that this person may decide, those with the nearest deadline first."""

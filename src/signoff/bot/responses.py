@@ -23,7 +23,7 @@ from signoff.bot.card_view import render
 from signoff.bot.sending import NOBODY, Failure, while_open
 from signoff.cards import wording
 from signoff.cards.actions import Offers
-from signoff.cards.model import Line
+from signoff.cards.model import Action, Line, Style, Verb
 from signoff.cards.wording import explain_refusal
 from signoff.errors import CardFailed, SignoffError
 
@@ -52,6 +52,8 @@ class Visit:
     card: str | None
     """The card's message; None for a press on a private panel."""
     private: bool = False
+    away: bool = False
+    """Whether the private message is far from the card's conversation, as in somebody's inbox."""
 
 
 class Slow(Exception):
@@ -174,7 +176,7 @@ class Responses:
         Without `everywhere`, as for another page, only the message that was pressed is drawn.
         """
         if visit.private:
-            await self._end_panel(interaction, wording.answer(batch, target))
+            await self._end_panel(interaction, wording.answer(batch, target), batch if visit.away else None)
         drawing = self._drawing.setdefault(batch.id, asyncio.Lock())
         async with drawing:
             latest = await self._latest(visit, batch)
@@ -217,8 +219,10 @@ class Responses:
         # be removed.
         await redraw(interaction, rendered.view, attachments=rendered.files())
 
-    async def _end_panel(self, interaction: discord.Interaction[Any], line: Line) -> None:
+    async def _end_panel(self, interaction: discord.Interaction[Any], line: Line, decided: Batch | None) -> None:
+        """Replace the private message with one line. `decided`: a card that was decided from an inbox."""
+        back = [Action(Verb.INBOX, decided.id, "Inbox", Style.PLAIN)] if decided else []
         try:
-            await redraw(interaction, panels.said(line))
+            await redraw(interaction, panels.said(line, back), attachments=[])
         except Failure as error:
             log.warning("a private panel was not answered: %s", error)

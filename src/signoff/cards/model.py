@@ -107,6 +107,7 @@ class Verb(StrEnum):
     MORE = "more"
     PAGE = "page"
     OPEN = "open"
+    INBOX = "inbox"
 
     @property
     def choice(self) -> Choice | None:
