@@ -59,6 +59,15 @@ def with_escalation(
     return replace(request, escalate_to=to, escalate_at=opened + escalation.after)
 
 
+def narrowed(new: ApprovalRequest, old: ApprovalRequest, todays: tuple[str, ...]) -> ApprovalRequest:
+    """Return the request with an escalation only to people whom today's rules name, before or after an escalation."""
+    if not old.escalate_to:
+        return new
+    after = both((*old.approvers, *old.escalate_to), todays) or ()
+    to = tuple(spec for spec in after if spec not in new.approvers)
+    return replace(new, escalate_to=to, escalate_at=old.escalate_at if to else None)
+
+
 def escalate(tx: DeskTx, settler: Settler, batch: Batch, now: float) -> Batch:
     """Escalate the open requests of this batch that are due, and record each."""
     changed: dict[str, ApprovalRequest] = {}

@@ -17,10 +17,11 @@ from signoff.bot import quoting, sending
 from signoff.bot.front_end import DiscordFrontEnd
 from signoff.bot.linked_cards import link
 from signoff.bot.people import escalated_specs, mentions, pings
-from signoff.bot.sending import ARCHIVED, NOBODY, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Failure, NotDelivered, nonce
+from signoff.bot.refusals import Weight, refusals_of
+from signoff.bot.sending import ARCHIVED, NOBODY, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Failure, nonce
 from signoff.cards import notices
 from signoff.cards.model import Person, RoleRef
-from signoff.errors import CardFailed
+from signoff.errors import CardDelayed, CardFailed
 from signoff.turns.model import Notice
 
 log = logging.getLogger(__name__)
@@ -43,7 +44,8 @@ class DiscordNotifier:
             # The raw call: before the gateway is connected, discord.py knows no server to make a channel object of.
             target = await sending.while_open(self._client, self._client.http.get_channel(int(channel)))
         except Failure as error:
-            raise CardFailed(sending.reason(error)) from error
+            later = sending.passing(error) or sending.busy(error)
+            raise (CardDelayed if later else CardFailed)(sending.reason(error)) from error
         if str(target.get("guild_id")) != batch.place.server:
             raise CardFailed(OTHER_SERVER)
         return await self._front_end.post_copy(batch, channel)
@@ -67,7 +69,7 @@ class DiscordNotifier:
                 if direct in told:
                     continue
                 key = nonce(DM, batch.id, identifier)
-                message = await sending.send(self._client, direct, text, key=key)
+                message = await sending.send(self._client, direct, text, key=key, weight=Weight.NORMAL)
                 sent.append(Notice(batch.id, DM, direct, str(message.id)))
             except Failure as error:
                 log.warning("no direct message to %s about %s: %s", identifier, batch.id, sending.reason(error))
@@ -116,7 +118,9 @@ class DiscordNotifier:
     ) -> Notice | None:
         key = nonce(kind, batch.id, channel)
         try:
-            message = await sending.send(self._client, channel, text, key=key, answers=answers, pings=mentions(whom))
+            message = await sending.send(
+                self._client, channel, text, key=key, answers=answers, pings=mentions(whom), weight=Weight.NORMAL
+            )
         except Failure as error:
             log.warning("the %s about %s was not posted in %s: %s", kind, batch.id, channel, sending.reason(error))
             return None
@@ -134,14 +138,15 @@ class DiscordNotifier:
                 await self._remove(notice, batch)
         except discord.HTTPException as error:
             if error.code not in (UNKNOWN_CHANNEL, UNKNOWN_MESSAGE) and not sending.lasting(error):
-                raise NotDelivered(sending.reason(error)) from error
+                raise sending.not_delivered(error) from error
             log.info("the %s about %s could not be removed: %s", notice.kind, batch.id, sending.reason(error))
         except Failure as error:
-            raise NotDelivered(sending.reason(error)) from error
+            raise sending.not_delivered(error) from error
 
     async def _remove(self, notice: Notice, batch: Batch) -> None:
         channel = self._client.get_partial_messageable(int(notice.channel))
         message = channel.get_partial_message(int(notice.message))
+        refusals_of(self._client).check(Weight.NORMAL)
         if notice.kind == DM:
             text = f"{quoting.line(notices.settled(batch))}.\n{link(batch)}"
             await sending.while_open(self._client, message.edit(content=text, allowed_mentions=NOBODY))

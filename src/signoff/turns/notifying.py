@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 from signoff.approvals.desk import Desk
 from signoff.approvals.model import Batch, CardCopy
 from signoff.approvals.notify import DM, PING, copy_channels
-from signoff.errors import CardFailed
+from signoff.errors import CardDelayed, CardFailed
 from signoff.turns.model import Notice
 from signoff.turns.ports import TurnStore, TurnTx
 
@@ -63,7 +63,10 @@ class Notifying:
     """Batch id -> the lock to hold while telling its approvers."""
 
     async def announce(self, batch: Batch) -> Batch | None:
-        """Tell the approvers what they were not told yet. Returns the batch as it is afterwards."""
+        """Tell the approvers what they were not told yet. Returns the batch as it is afterwards.
+
+        Raises CardDelayed if a copy can be posted only later: call again.
+        """
         if self.notifier is None:
             return None
         async with self._telling.setdefault(batch.id, asyncio.Lock()):
@@ -80,7 +83,7 @@ class Notifying:
     async def _announce(self, batch: Batch, notifier: Notifier) -> None:
         notices = await self.store.run(lambda tx: tx.notices_of(batch.id))
         kinds = {notice.kind for notice in notices}
-        problems = await self._post_copies(batch, notifier)
+        problems, delayed = await self._post_copies(batch, notifier)
         if DM in batch.notify:
             sent, problem = await notifier.send_directly(batch, {n.channel for n in notices if n.kind == DM})
             await self._note(sent)
@@ -94,19 +97,24 @@ class Notifying:
         if escalations and kind not in kinds:
             current = await self._current(batch.id)
             await self._note(await notifier.report_escalation(current or batch, kind))
+        if delayed:
+            raise delayed
 
-    async def _post_copies(self, batch: Batch, notifier: Notifier) -> list[str]:
-        """Post the copies that are not there yet. Returns why some could not be posted."""
+    async def _post_copies(self, batch: Batch, notifier: Notifier) -> tuple[list[str], CardDelayed | None]:
+        """Post the copies that are not there yet. Returns why some cannot be posted, and whether to try again."""
         problems: list[str] = []
+        delayed: CardDelayed | None = None
         for channel in set(copy_channels(batch)) - {copy.channel for copy in batch.copies}:
             try:
                 message = await notifier.post_copy(batch, channel)
+            except CardDelayed as delay:
+                delayed = delay
             except CardFailed as failure:
                 log.warning("the card of %s is not shown in the approvals channel %s: %s", batch.id, channel, failure)
                 problems.append(f"I could not show this card in the approvals channel {channel}: {failure}.")
             else:
                 await self.desk.copy_posted(batch.id, CardCopy(channel, message))
-        return problems
+        return problems, delayed
 
     async def note_reminder(self, batch: Batch, message: str) -> None:
         """Store a reminder's message, and remove it at once if the card was settled meanwhile."""
