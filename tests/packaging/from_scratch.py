@@ -31,8 +31,8 @@ def main() -> None:
         start(clone)
         for command in COMMANDS:
             done = subprocess.run(
-                command, shell=True, cwd=clone, env=newcomer(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                timeout=120,
+                command, shell=True, cwd=clone, env=newcomer(), stdin=subprocess.DEVNULL, capture_output=True,
+                text=True, timeout=120,
             )  # fmt: skip
             if done.returncode:
                 sys.exit(f"{command} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
