@@ -18,11 +18,12 @@ from rich.console import Console
 from signoff.agent.setup import Brain
 from signoff.approvals.model import DIRECT, Batch, Place
 from signoff.cards.actions import Offers
+from signoff.clock import SteadyClock
 from signoff.commands.check import findings_at_start
 from signoff.commands.invocation import command_line
 from signoff.config.findings import Severity, log_findings
 from signoff.config.schema import Config
-from signoff.core import Core, SystemClock, leave_for_certain, queue_limits
+from signoff.core import Core, leave_for_certain, queue_limits
 from signoff.errors import SettingsError, StoreUnavailable
 from signoff.settings import Settings
 from signoff.store import Store
@@ -60,7 +61,7 @@ async def run_chat(settings: Settings, config: Config, *, go_on: bool = False) -
     async with await Store.open(settings.database_url) as store:
         findings = await findings_at_start(settings, config, brain)
         log_findings(findings)
-        clock = SystemClock()
+        clock = SteadyClock()
         core = await Core.build(config, brain, store, clock)
         keyboard = Keyboard(standard_input())
         screen = Screen(Console(markup=False, emoji=False, highlight=False), typed=keyboard.is_terminal)
