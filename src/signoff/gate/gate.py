@@ -41,6 +41,7 @@ from signoff.gate import wording
 from signoff.gate.arguments import Fixed, fix, seal_of
 from signoff.gate.book import Ask, CallBook, Go, Replay, Settled, UnusableResult, passable
 from signoff.gate.declarations import declaration, is_independent, is_read_only
+from signoff.gate.lost_calls import CallLost
 from signoff.gate.pending_call import (
     Attempt,
     CallInfo,
@@ -259,7 +260,7 @@ class Gate(AbstractCapability[Any]):
             await self.book.withdraw(call)
             raise
         except (ModelRetry, ToolFailed) as failure:
-            await self.book.failed(call, failure.message)
+            await self.book.failed(call, failure.message, unknown=isinstance(failure, CallLost))
             raise
         except CallDeferred as raised:
             await self.book.failed(call, wording.NOT_AVAILABLE)
@@ -295,7 +296,7 @@ class Gate(AbstractCapability[Any]):
 
     def _replay(self, call: ToolCall, entry: Replay) -> Any:
         self.ran[call.key] = call.tool
-        if entry.record.state is CallState.FAILED:
+        if entry.record.state in (CallState.FAILED, CallState.UNKNOWN):
             raise ToolFailed(entry.failure)
         return entry.result
 

@@ -16,7 +16,8 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
 from signoff.gate.arguments import origin_of, seal_of
-from signoff.gate.declarations import asking_if_mcp
+from signoff.gate.declarations import asking_if_mcp, is_mcp
+from signoff.gate.lost_calls import lost
 from signoff.gate.pending_call import CallTool
 
 
@@ -112,7 +113,12 @@ class SealedToolset(WrapperToolset[Any]):
         admitted = self.gate.admitted.get(ctx.tool_call_id or "")
         if admitted is None or admitted != seal_of(tool_args):
             raise ToolFailed("Not run: the arguments were changed after the call was let in.")
-        return await super().call_tool(name, tool_args, ctx, self.gate.moved(ctx, tool))
+        try:
+            return await super().call_tool(name, tool_args, ctx, self.gate.moved(ctx, tool))
+        except Exception as error:
+            if is_mcp(origin_of(tool)) and (failure := lost(name, error)):
+                raise failure from error
+            raise
 
 
 def source_of(tool: ToolsetTool[Any]) -> str:
