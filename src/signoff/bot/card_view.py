@@ -8,11 +8,13 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import discord
 from discord import ui
 
+from signoff.approvals.large_values import off_loop_if_large
 from signoff.approvals.model import Batch
 from signoff.bot import quoting
 from signoff.bot.buttons import rows
@@ -70,7 +72,22 @@ def render(
     batch: Batch, now: float, *, can_attach: bool = True, page: int = 0, offers: Offers | None = None
 ) -> Rendered:
     """Render a page of the card within Discord's limits. Nothing is cut here: text that does not fit is in a file."""
-    card = fit_card(batch, now=now, limit=MAX_TEXT, size=_measure, can_attach=can_attach, page=page, offers=offers)
+    return _laid_out(_fit(batch, now, can_attach=can_attach, page=page, offers=offers))
+
+
+async def render_off_loop(
+    batch: Batch, now: float, *, can_attach: bool = True, page: int = 0, offers: Offers | None = None
+) -> Rendered:
+    """Do the same as `render`. A large card is built in a thread, but a view belongs to the event loop."""
+    work = partial(_fit, batch, now, can_attach=can_attach, page=page, offers=offers)
+    return _laid_out(await off_loop_if_large(batch, work))
+
+
+def _fit(batch: Batch, now: float, *, can_attach: bool = True, page: int = 0, offers: Offers | None = None) -> Card:
+    return fit_card(batch, now=now, limit=MAX_TEXT, size=_measure, can_attach=can_attach, page=page, offers=offers)
+
+
+def _laid_out(card: Card) -> Rendered:
     try:
         view = ApprovalView(card)
         problem = view.overflow()

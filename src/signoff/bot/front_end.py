@@ -19,7 +19,7 @@ import discord
 
 from signoff.approvals.model import Batch, Place
 from signoff.bot import earlier_posts, panels, quoting, sending
-from signoff.bot.card_view import Rendered, render
+from signoff.bot.card_view import Rendered, render_off_loop
 from signoff.bot.deletions import DeletedChannels
 from signoff.bot.origins import UNTITLED, origin, title
 from signoff.bot.people import pings
@@ -97,7 +97,7 @@ class DiscordFrontEnd:
             log.warning("no reminder of %s: %s", batch.id, error)
 
     async def _post(self, batch: Batch, key: str) -> str:
-        rendered = render(batch, self._now(), offers=self.offers)
+        rendered = await render_off_loop(batch, self._now(), offers=self.offers)
         try:
             message = await self._post_card(batch, rendered, key)
         except Failure as error:
@@ -105,7 +105,7 @@ class DiscordFrontEnd:
                 raise _not_shown(error) from error
             log.info("card of %s is posted without its files: %s", batch.id, error)
             try:
-                without = render(batch, self._now(), can_attach=False, offers=self.offers)
+                without = await render_off_loop(batch, self._now(), can_attach=False, offers=self.offers)
                 message = await self._post_card(batch, without, key)
             except Failure as again:
                 raise _not_shown(again) from again
@@ -217,13 +217,13 @@ class DiscordFrontEnd:
         await sending.while_open(self._client, editing)
 
     async def _draw(self, batch: Batch, card: str, page: int) -> None:
-        rendered = render(batch, self._now(), page=page, offers=self.offers)
+        rendered = await render_off_loop(batch, self._now(), page=page, offers=self.offers)
         try:
             await self._edit(batch, card, rendered.view, rendered.files())
         except discord.HTTPException as error:
             if not rendered.card.files or not _may_be_about_files(error):
                 raise
-            without = render(batch, self._now(), can_attach=False, page=page, offers=self.offers)
+            without = await render_off_loop(batch, self._now(), can_attach=False, page=page, offers=self.offers)
             await self._edit(batch, card, without.view, [])
 
     async def _change(self, batch: Batch, edit: Callable[[str], Awaitable[None]]) -> None:
