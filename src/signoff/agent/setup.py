@@ -24,7 +24,7 @@ from signoff.config.schema import Config
 from signoff.errors import ConfigError
 from signoff.gate.declarations import declaration
 from signoff.gate.gate import Judge
-from signoff.gate.tool_slots import ToolSlots
+from signoff.gate.tool_slots import ToolShares, ToolSlots
 from signoff.turns.administration import ToolFacts
 from signoff.turns.ports import TurnStore
 
@@ -77,7 +77,7 @@ class Brain:
             build_terms(config),
             config.approvals.batch == "hold",
             Limits(limits.calls_per_response, limits.model_requests_per_turn),
-            ToolSlots(limits.tool_seconds),
+            ToolSlots(limits.tool_seconds, ToolShares(limits.tools_per_person)),
             mask,
         )
 

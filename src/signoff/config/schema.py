@@ -21,12 +21,14 @@ from signoff.config.types import (
     DURATION_HINT,
     IDS_HINT,
     LONGEST,
+    OFF_HINT,
     PATTERNS_HINT,
     QUORUM_HINT,
     UNITS,
     Approvers,
     Count,
     Duration,
+    DurationOrOff,
     Ids,
     LongDuration,
     Patterns,
@@ -183,9 +185,13 @@ class LimitsConfig(_Section):
     queue_per_person: Count = Field(default=5, description=COUNT_HINT)
     queue_per_conversation: Count = Field(default=5, description=COUNT_HINT)
     model_requests_per_turn: Count = Field(default=25, description=COUNT_HINT)
+    tools_per_person: Count = Field(default=10, description=COUNT_HINT)
+    """How many tools of one person run at once. The person's further calls wait, other people's do not."""
     tool_seconds: Duration = Field(default=120.0, description=DURATION_HINT)
     shutdown_grace: Duration = Field(default=15.0, description=DURATION_HINT)
     """How long running tools may continue after the process was told to stop."""
+    catch_up: DurationOrOff = Field(default=3600.0, description=OFF_HINT)
+    """How old a mention may be that was sent while the bot was offline and is answered when it is back; 0: none."""
 
 
 class AuditConfig(_Section):

@@ -25,6 +25,10 @@ def not_asked(why: str) -> str:
     return f"I could not ask for approval: {why}. The calls that needed it were not run."
 
 
+def expired_unseen(why: str) -> str:
+    return f"The request expired before I could post its card: {why}. The calls that needed approval were not run."
+
+
 def missing_approvers_notice(batch: Batch) -> str:
     """Tell the admins which approvers of a batch are missing. Empty if none are."""
     missing = sorted({part for request in batch.questions for part in request.missing})
