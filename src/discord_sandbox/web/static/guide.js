@@ -51,7 +51,7 @@ function about(here) {
       : "Only the two of you can see this.";
   if (!here.guild.has_bot)
     return `${bot} is not in this server, and ${self().name} cannot see the server that it is in. Act as somebody else.`;
-  return app.world.guide.channel || `Mention @${bot} to talk to it.`;
+  return (app.messages.size === 0 && app.world.guide.channel) || `Mention @${bot} to talk to it.`;
 }
 
 function suggestions() {

@@ -59,7 +59,7 @@ list.addEventListener("keydown", (event) => {
 function settle() {
   rove();
   if (!stuck) return;
-  scroller.scrollTop = scroller.scrollHeight;
+  scroller.scrollTop = order.length ? scroller.scrollHeight : 0; // an empty place is read from its welcome on
   toEnd.hidden = true;
 }
 
