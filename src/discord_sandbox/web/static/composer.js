@@ -104,15 +104,19 @@ async function send() {
   }
   const body = { content, files };
   if (repliedTo) body.message_reference = { message_id: repliedTo.id, channel_id: repliedTo.channel };
-  const kept = { value: text.value, files, repliedTo };
+  const kept = { value: text.value, files, repliedTo, here: app.here };
   clearComposer();
   try {
     const sent = await say(app.here, body);
     emit("sent", sent);
     return sent;
   } catch (wrong) {
-    [text.value, files, repliedTo] = [kept.value, kept.files, kept.repliedTo];
-    drawAbove();
+    // Somebody who has gone elsewhere or typed on keeps what is in the box now.
+    if (app.here === kept.here && !text.value && !files.length) {
+      [text.value, files, repliedTo] = [kept.value, kept.files, kept.repliedTo];
+      drawAbove();
+      grow();
+    }
     fail(wrong.message);
     return null;
   }
