@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import discord
@@ -81,8 +81,10 @@ class Bot:
         listening: Listening | None = None,
         catch_up: float = 0.0,
         now: Callable[[], float] = time.time,
+        at_first_ready: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.client = client
+        self._at_first_ready = at_first_ready
         self._driver = driver
         self.clicks = Clicks(desk, front_end.refresh_card, now, front_end.offers, editor=editor)
         self.mentions = Mentions(client, driver, access, now, listening)
@@ -91,7 +93,7 @@ class Bot:
         self.missing_approvers = MissingApprovers(client, desk, front_end.refresh_card)
         self.tree: AdminTree | None = None
         if administration is not None:
-            self.tree = AdminTree(client, administration, front_end.offers.masker, now, access)
+            self.tree = AdminTree(client, administration, front_end.offers.masker, now, access, self.clicks.inbox)
         for handler in (
             self.on_ready,
             self.on_message,
@@ -126,6 +128,9 @@ class Bot:
         await self.missing_approvers.look()
         if self.catch_up is not None:
             await self.catch_up.run()
+        check, self._at_first_ready = self._at_first_ready, None
+        if check is not None:
+            await check()
 
     async def on_message(self, message: discord.Message) -> None:
         await self.mentions.hear(message)
