@@ -43,6 +43,10 @@ EARLIER = "bot/test_earlier_posts.py"
 OUTAGES = "bot/test_outages.py"
 LATE = "turns/test_outages.py"
 CRASH = "e2e/test_crash.py"
+TODAY = "approvals/test_todays_rules.py"
+EDITS = "approvals/test_edits.py"
+CLOCK = "test_clock.py"
+TOLD = "text/secrets/test_told.py"
 SECRETS = "text/secrets/test_masker.py"
 
 ROWS: dict[str, tuple[str, ...]] = {
@@ -235,6 +239,25 @@ ROWS: dict[str, tuple[str, ...]] = {
         f"{SHOWN}::test_the_words_of_a_held_call_are_shown_before_it_runs",
         f"{GATE}::test_a_held_call_whose_tool_asks_is_put_on_a_card_with_the_tools_words",
     ),
+    "39 rights that were taken away": (
+        f"{TODAY}::test_a_person_that_todays_rules_do_not_name_cannot_decide_an_older_card",
+        f"{TODAY}::test_a_person_who_is_no_longer_listed_for_direct_messages_decides_nothing",
+        f"{TODAY}::test_a_grant_does_not_outlive_the_rights_of_its_giver",
+        f"{PEOPLE}::test_a_role_that_the_operator_removed_no_longer_decides_cards_that_were_open",
+    ),
+    "42 one person edits and accepts": (
+        f"{EDITS}::test_with_four_eyes_somebody_else_has_to_accept_an_edit",
+        f"{EDITS}::test_with_four_eyes_the_only_approver_cannot_edit_because_nobody_could_accept",
+    ),
+    "44 passwords that a command or a sentence names": (
+        f"{TOLD}::test_a_password_in_a_command_a_statement_or_a_sentence_is_masked",
+        f"{TOLD}::test_a_telegram_token_is_masked",
+    ),
+    "45 a clock that is set back": (
+        f"{CLOCK}::test_a_clock_that_is_set_back_moves_no_deadline",
+        f"{CLOCK}::test_a_click_after_the_shown_deadline_is_late_although_the_clock_was_set_back",
+        f"{CLOCK}::test_a_click_is_late_if_the_clock_was_set_back_while_the_bot_was_down",
+    ),
     "52 the order of starts": (f"{SHOWN}::test_accepted_calls_start_in_the_order_of_the_card",),
     "53 refused requests that are repeated": (
         f"{REFUSALS}::test_where_the_bot_cannot_reply_the_model_is_not_asked",
@@ -274,7 +297,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     ),
 }
 
-REQUIRED = {*range(1, 15), *range(16, 23), 27, *range(29, 37), *range(52, 57)}
+REQUIRED = {*range(1, 15), *range(16, 23), 27, *range(29, 37), 39, 42, 44, 45, *range(52, 57)}
 
 
 def numbers() -> set[int]:

@@ -18,9 +18,10 @@ from rich.console import Console
 from signoff.agent.setup import Brain
 from signoff.approvals.model import DIRECT, Batch, Place
 from signoff.cards.actions import Offers
+from signoff.clock import SteadyClock
 from signoff.commands.invocation import command_line
 from signoff.config.schema import Config
-from signoff.core import Core, SystemClock, leave_for_certain, queue_limits
+from signoff.core import Core, leave_for_certain, queue_limits
 from signoff.errors import SettingsError, StoreUnavailable
 from signoff.settings import Settings
 from signoff.store import Store
@@ -56,7 +57,7 @@ async def run_chat(settings: Settings, config: Config, *, go_on: bool = False) -
     for line in brain.verdicts:
         log.info("tool %s", line)
     async with await Store.open(settings.database_url) as store:
-        clock = SystemClock()
+        clock = SteadyClock()
         core = await Core.build(config, brain, store, clock)
         keyboard = Keyboard(standard_input())
         screen = Screen(Console(markup=False, emoji=False, highlight=False), typed=keyboard.is_terminal)

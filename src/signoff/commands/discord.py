@@ -17,9 +17,10 @@ from signoff.bot.directory import DiscordDirectory
 from signoff.bot.front_end import DiscordFrontEnd
 from signoff.bot.log_channels import LogChannels
 from signoff.cards.actions import Offers
+from signoff.clock import SteadyClock
 from signoff.commands.invocation import command_line
 from signoff.config.schema import Config
-from signoff.core import Core, SystemClock, leave_for_certain, queue_limits
+from signoff.core import Core, leave_for_certain, queue_limits
 from signoff.errors import SettingsError
 from signoff.settings import Settings
 from signoff.store import Store
@@ -40,9 +41,10 @@ async def run_discord(settings: Settings, config: Config) -> None:
     for line in brain.verdicts:
         log.info("tool %s", line)
     async with await Store.open(settings.database_url) as store:
-        clock = SystemClock()
+        clock = SteadyClock()
         client = SignoffClient()
         core = await Core.build(config, brain, store, clock, DiscordDirectory(client))
+        core.desk.direct_users = frozenset(config.access.dm_users)
         offers = Offers(edit=True, grants=core.desk.grants, masker=core.masker)
         front_end = DiscordFrontEnd(client, offers, clock.now)
         driver = Driver(store, core.desk, core.runner, front_end, clock, queue_limits(config), core.retention)
