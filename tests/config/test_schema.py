@@ -111,6 +111,11 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         model_requests_per_turn = 5
         tool_seconds = 0.5
         shutdown_grace = "2s"
+        attachment_kinds = ["image"]
+        attachments_per_message = 6
+        attachment_text_bytes = 7
+        attachment_image_bytes = 8
+        quoted_characters = 0
         """)
     )
     config = load_config(path, required=True)
@@ -142,6 +147,11 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         "model_requests_per_turn": 5,
         "tool_seconds": 0.5,
         "shutdown_grace": 2.0,
+        "attachment_kinds": ("image",),
+        "attachments_per_message": 6,
+        "attachment_text_bytes": 7,
+        "attachment_image_bytes": 8,
+        "quoted_characters": 0,
     }
 
 

@@ -22,6 +22,7 @@ from signoff.approvals.edits import Editor
 from signoff.bot.access import Access
 from signoff.bot.admin.record import RecordButton
 from signoff.bot.admin.tree import AdminTree
+from signoff.bot.attachments import FileLimits
 from signoff.bot.buttons import CLAIMED, ApprovalButton
 from signoff.bot.clicks import Clicks
 from signoff.bot.connection import run_client
@@ -74,11 +75,12 @@ class Bot:
         administration: Administration | None = None,
         editor: Editor | None = None,
         now: Callable[[], float] = time.time,
+        files: FileLimits = FileLimits(),  # noqa: B008 - it is frozen
     ) -> None:
         self.client = client
         self._driver = driver
         self.clicks = Clicks(desk, front_end.refresh_card, now, front_end.offers, editor=editor)
-        self.mentions = Mentions(client, driver, access, now)
+        self.mentions = Mentions(client, driver, access, now, files)
         self.deleted_cards = DeletedCards(client, desk, front_end.deleted)
         self.missing_approvers = MissingApprovers(client, desk, front_end.refresh_card)
         self.tree: AdminTree | None = None

@@ -11,6 +11,7 @@ from typing import Any
 
 from signoff.agent.setup import Brain
 from signoff.bot.access import Access
+from signoff.bot.attachments import FileLimits
 from signoff.bot.client import Bot, SignoffClient
 from signoff.bot.connection import point_at
 from signoff.bot.directory import DiscordDirectory
@@ -59,6 +60,7 @@ async def run_discord(settings: Settings, config: Config) -> None:
             administration=admin,
             editor=core.editor,
             now=clock.now,
+            files=_file_limits(config),
         )
         core.desk.subscribers.append(LogChannels(client, config.audit.log_channels))
         running = bot.run(settings.discord_token.get_secret_value())
@@ -89,6 +91,17 @@ async def _until_told_to_stop(
     await asyncio.wait({serving})
     if not serving.cancelled():
         serving.result()
+
+
+def _file_limits(config: Config) -> FileLimits:
+    limits = config.limits
+    return FileLimits(
+        frozenset(limits.attachment_kinds),
+        limits.attachments_per_message,
+        limits.attachment_text_bytes,
+        limits.attachment_image_bytes,
+        limits.quoted_characters,
+    )
 
 
 def _access(config: Config) -> Access:
