@@ -36,6 +36,10 @@ FILES = "agent/tools/test_files.py"
 REVISED = "gate/test_revised_calls.py"
 VOTES = "approvals/test_votes.py"
 GRANTS = "approvals/test_grants.py"
+TODAY = "approvals/test_todays_rules.py"
+EDITS = "approvals/test_edits.py"
+CLOCK = "test_clock.py"
+TOLD = "text/secrets/test_told.py"
 REFUSALS = "bot/test_refusals.py"
 WHOLE_REFUSALS = "e2e/test_refusals.py"
 UNKNOWN = "bot/test_servers_not_known_yet.py"
@@ -43,10 +47,7 @@ EARLIER = "bot/test_earlier_posts.py"
 OUTAGES = "bot/test_outages.py"
 LATE = "turns/test_outages.py"
 CRASH = "e2e/test_crash.py"
-TODAY = "approvals/test_todays_rules.py"
-EDITS = "approvals/test_edits.py"
-CLOCK = "test_clock.py"
-TOLD = "text/secrets/test_told.py"
+SURVEY = "agent/test_tool_survey.py"
 SECRETS = "text/secrets/test_masker.py"
 
 ROWS: dict[str, tuple[str, ...]] = {
@@ -258,6 +259,11 @@ ROWS: dict[str, tuple[str, ...]] = {
         f"{CLOCK}::test_a_click_after_the_shown_deadline_is_late_although_the_clock_was_set_back",
         f"{CLOCK}::test_a_click_is_late_if_the_clock_was_set_back_while_the_bot_was_down",
     ),
+    "41 tools of one name": (
+        f"{SURVEY}::test_a_toolset_whose_tool_has_a_taken_name_stops_the_start",
+        f"{SURVEY}::test_an_mcp_tool_with_the_name_of_a_plugins_tool_stops_the_start",
+        "agent/test_plugins.py::test_names_are_unique_across_plugins_and_built_in_tools",
+    ),
     "52 the order of starts": (f"{SHOWN}::test_accepted_calls_start_in_the_order_of_the_card",),
     "53 refused requests that are repeated": (
         f"{REFUSALS}::test_where_the_bot_cannot_reply_the_model_is_not_asked",
@@ -297,7 +303,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     ),
 }
 
-REQUIRED = {*range(1, 15), *range(16, 23), 27, *range(29, 37), 39, 42, 44, 45, *range(52, 57)}
+REQUIRED = {*range(1, 15), *range(16, 23), 27, *range(29, 37), 39, 41, 42, 44, 45, *range(52, 57)}
 
 
 def numbers() -> set[int]:

@@ -42,6 +42,12 @@ def images(part: UserPromptPart) -> list[BinaryContent]:
     return [item for item in part.content if isinstance(item, BinaryContent)]
 
 
+def instructions(messages: list[ModelMessage]) -> str:
+    last = messages[-1]
+    assert isinstance(last, ModelRequest)
+    return last.instructions or ""
+
+
 # The text
 
 
@@ -134,8 +140,8 @@ async def test_the_model_gets_contents_and_note_and_the_stored_history_no_image(
     await ended(store, first, await runner.advance(first))
     (image,) = images(prompt_in(script.asked[0]))
     assert image.data == PNG
-    assert NOTE in (script.asked[0][-1].instructions or "")
-    assert "Be brief." in (script.asked[0][-1].instructions or "")
+    assert NOTE in instructions(script.asked[0])
+    assert "Be brief." in instructions(script.asked[0])
     entries = await store.run(lambda tx: tx.history(first.place.conversation))
     assert sum(len(entry.body) for entry in entries) < len(PNG)
     assert images(prompt_in(load_messages(entries))) == []
@@ -144,14 +150,14 @@ async def test_the_model_gets_contents_and_note_and_the_stored_history_no_image(
     (again,) = images(prompt_in(script.asked[-1]))
     assert again.data == PNG
     assert prompt_in(script.asked[-1], 1).content == "and now?"
-    assert NOTE in (script.asked[-1][-1].instructions or "")
+    assert NOTE in instructions(script.asked[-1])
 
 
 async def test_a_conversation_without_enclosures_gets_no_note(store: Store, clock: HandClock, script: Script) -> None:
     turn = await begun(store, make_turn("hello"))
     await runner_of(store, clock, script).advance(turn)
     assert prompt_in(script.asked[0]).content == "hello"
-    assert script.asked[0][-1].instructions == "Be brief."
+    assert instructions(script.asked[0]) == "Be brief."
 
 
 async def test_after_retention_the_model_reads_that_the_image_is_no_longer_kept(

@@ -42,6 +42,7 @@ TYPING_EVERY = 8.0
 SILENT = "Done. The model gave no reply text."
 AS_FILE = "My reply is too long for messages, so it is attached."
 MOVED: Line = ("This card was posted again below.",)
+LATE = "-# You asked this <t:{asked}:f>, while I was offline."
 ELSEWHERE = "I could not post my reply where you asked: {reason}. Here it is."
 
 
@@ -122,6 +123,8 @@ class DiscordFrontEnd:
         key = ("reply", turn.id, turn.rounds)
         if turn.state in (TurnState.FAILED, TurnState.STOPPED):
             text = sending.inert(text)
+        if turn.asked is not None:
+            text = f"{LATE.format(asked=int(turn.asked))}\n{text.strip() or SILENT}"
         try:
             await self._in_place(turn.place, turn.id, title(turn.text), lambda: self._say(turn, text, key))
         except Failure as error:

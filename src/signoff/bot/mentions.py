@@ -25,6 +25,7 @@ from signoff.bot.refusals import Weight, refusals_of
 from signoff.bot.sending import Failure, nonce, patiently
 from signoff.errors import SignoffError
 from signoff.turns.driver import Driver
+from signoff.turns.listening import Listening
 from signoff.turns.model import Quoted, Turn
 
 log = logging.getLogger(__name__)
@@ -66,9 +67,11 @@ class Mentions:
         driver: Driver,
         access: Access,
         now: Callable[[], float],
+        listening: Listening | None = None,
         files: FileLimits = FileLimits(),  # noqa: B008 - it is frozen
     ) -> None:
         self._client = client
+        self._listening = listening
         self._driver = driver
         self._access = access
         self._now = now
@@ -78,25 +81,35 @@ class Mentions:
         self._refused: OrderedDict[tuple[int, int], float] = OrderedDict()
         """(author id, channel id) -> the monotonic time until which no other refusal is sent."""
 
-    async def hear(self, message: discord.Message) -> None:
-        """Handle a message from the gateway. Never raises, except that a closed client ends the task."""
+    async def hear(self, message: discord.Message, *, late: bool = False) -> None:
+        """Handle a message. Never raises, except that a closed client ends the task.
+
+        `late`: it does not come from the gateway, but was found after the bot was offline.
+        """
         try:
-            await self._hear(message)
+            await self._hear(message, late)
         except Failure as error:
             log.warning("message %s was not answered: %s", message.id, error)
         except Exception:
             log.exception("message %s failed", message.id)
             await self._tell(message, BROKEN)
 
-    async def _hear(self, message: discord.Message) -> None:
+    def is_for_me(self, message: discord.Message) -> bool:
+        """Whether a person wrote the message to the bot: directly, or with a mention of the bot or of its role."""
         me = self._client.user
         if me is None or message.author.bot or message.webhook_id is not None or message.type not in _WRITTEN:
+            return False
+        return isinstance(message.channel, discord.DMChannel) or _mentions(message, me.id) or _by_role(message, me.id)
+
+    async def _hear(self, message: discord.Message, late: bool) -> None:
+        me = self._client.user
+        if me is None or not self.is_for_me(message):
+            return
+        mention = Origin(str(message.channel.id), str(message.id)).turn
+        if self._listening is not None and not self._listening.hear(mention):
             return
         direct = isinstance(message.channel, discord.DMChannel)
-        mentioned = any(user.id == me.id for user in message.mentions)
-        by_role = not mentioned and any(_is_role_of(role, me.id) for role in message.role_mentions)
-        if not (direct or mentioned or by_role):
-            return
+        by_role = not direct and not _mentions(message, me.id)
         if self._refusals.least is Weight.ESSENTIAL:
             log.error("message %s was not taken: Discord refuses too many requests", message.id)
             return
@@ -121,7 +134,7 @@ class Mentions:
             await self._tell(message, HELP)
             return
         turn = Turn(
-            id=Origin(str(message.channel.id), str(message.id)).turn,
+            id=mention,
             place=spot.place,
             message=str(message.id),
             asker=asker,
@@ -129,6 +142,7 @@ class Mentions:
             created=self._now(),
             quoted=quoted,
             files=attachments.announced(message.attachments, self._files),
+            asked=message.created_at.timestamp() if late else None,
         )
         await self._submit(message, turn, spot)
 
@@ -147,9 +161,9 @@ class Mentions:
         try:
             place, unread = await asyncio.gather(self._open(message, turn, spot), self._read_files(message, turn))
             if unread:
-                await self._note(message, place, unread, nonce("unread", message.id))
+                await self._say_about(message, place, unread, nonce("unread", message.id))
             if admission.kind == "queued":
-                await self._note(message, place, admission.text, nonce("queued", message.id))
+                await self._say_about(message, place, admission.text, nonce("queued", message.id))
         except Exception:
             # Start the turn anyway, or it would block its conversation. The reply tries to open the thread again.
             log.exception("turn %s has neither its thread nor another place", turn.id)
@@ -248,7 +262,7 @@ class Mentions:
         cut = text[: self._files.quoted_characters]
         return Quoted(original.author.display_name, cut if cut == text else f"{cut}… (shortened)")
 
-    async def _note(self, message: discord.Message, place: Place, text: str, key: str) -> None:
+    async def _say_about(self, message: discord.Message, place: Place, text: str, key: str) -> None:
         """Say something about a turn that was taken, where its reply will be."""
         answers = str(message.id) if place.channel == str(message.channel.id) else None
         try:
@@ -266,6 +280,7 @@ class Mentions:
         text = CLOSED.format(where=f"<#{message.channel.id}>", missing=" and ".join(missing))
         if not self._is_first(message, CLOSED_EVERY):
             return
+        await self._note(message)
         log.warning("message %s was not taken: I lack %s in channel %s", message.id, missing, message.channel.id)
         try:
             self._refusals.check(Weight.OPTIONAL)
@@ -279,6 +294,8 @@ class Mentions:
         """Whether this person was not refused in this channel for `every` seconds."""
         who, now = (message.author.id, message.channel.id), time.monotonic()
         if now < self._refused.get(who, now):
+            if self._listening is not None:
+                self._listening.ignore(Origin(str(message.channel.id), str(message.id)).turn)
             return False
         self._refused[who] = now + every
         self._refused.move_to_end(who)
@@ -288,15 +305,35 @@ class Mentions:
 
     async def _tell(self, message: discord.Message, text: str) -> None:
         key = nonce("told", message.id)
+        await self._note(message)
         try:
             await sending.send(self._client, str(message.channel.id), text, key=key, answers=str(message.id))
         except Failure as error:
             log.info("could not answer message %s: %s", message.id, error)
 
+    async def _note(self, message: discord.Message) -> None:
+        """Note that this mention was heard, so that no later start answers it."""
+        if self._listening is None:
+            return
+        mention = Origin(str(message.channel.id), str(message.id)).turn
+        try:
+            await self._listening.note(mention)
+        except SignoffError as error:
+            log.warning("mention %s was not noted: %s", mention, error)
+            self._listening.ignore(mention)
+
 
 def request_text(content: str, me: int) -> str:
     """Return the message without our own mention."""
     return re.sub(rf"<@!?{me}>[ \t]?", "", content).strip()
+
+
+def _mentions(message: discord.Message, me: int) -> bool:
+    return any(user.id == me for user in message.mentions)
+
+
+def _by_role(message: discord.Message, me: int) -> bool:
+    return any(_is_role_of(role, me) for role in message.role_mentions)
 
 
 def _is_role_of(role: discord.Role, me: int) -> bool:

@@ -19,7 +19,9 @@ from signoff.agent.setup import Brain
 from signoff.approvals.model import DIRECT, Batch, Place
 from signoff.cards.actions import Offers
 from signoff.clock import SteadyClock
+from signoff.commands.check import findings_at_start
 from signoff.commands.invocation import command_line
+from signoff.config.findings import Severity, log_findings
 from signoff.config.schema import Config
 from signoff.core import Core, leave_for_certain, queue_limits
 from signoff.errors import SettingsError, StoreUnavailable
@@ -57,6 +59,8 @@ async def run_chat(settings: Settings, config: Config, *, go_on: bool = False) -
     for line in brain.verdicts:
         log.info("tool %s", line)
     async with await Store.open(settings.database_url) as store:
+        findings = await findings_at_start(settings, config, brain)
+        log_findings(findings)
         clock = SteadyClock()
         core = await Core.build(config, brain, store, clock)
         keyboard = Keyboard(standard_input())
@@ -71,6 +75,9 @@ async def run_chat(settings: Settings, config: Config, *, go_on: bool = False) -
         place = await _place(store, go_on)
         session = Session(device, front, cards, driver, actor, place, clock.now)
         screen.say(GREETING.format(clip(model, 64)[0]), "dim")
+        for finding in findings:
+            if finding.severity is not Severity.NOTE:
+                screen.say(finding.line)
         left_over = await _take_up(store, driver)
         told = await _until_left(session, driver, device, left_over, config.limits.shutdown_grace)
         kept = await store.run(lambda tx: tx.turns_in(*LIVE))

@@ -17,7 +17,7 @@ from signoff.approvals.errors import Refused
 from signoff.approvals.model import Batch, RequestState
 from signoff.errors import CardDelayed, CardFailed, Undeliverable
 from signoff.turns import messages
-from signoff.turns.model import Turn
+from signoff.turns.model import Turn, TurnState
 from signoff.turns.ports import FrontEnd, TurnStore
 
 log = logging.getLogger(__name__)
@@ -128,9 +128,12 @@ class Delivery:
     # Messages
 
     async def reply(self, turn: Turn, text: str) -> None:
+        # A front end takes the markup of a finished turn's reply only: other texts are shown as they are.
+        said = messages.under_mode(text, self.desk.modes.mode, markup=turn.state is TurnState.DONE)
+
         async def work() -> None:
             try:
-                await self.front.reply(turn, text)
+                await self.front.reply(turn, said)
             except Undeliverable as failure:
                 # A later start must not repeat it either: Discord bans bots that repeat refused requests.
                 log.error("the reply of turn %s is kept, but cannot be posted: %s", turn.id, failure)

@@ -13,6 +13,20 @@ STORE_FAILS = (
 )
 
 
+SILENT = "Done. The model gave no reply text."
+_MODES = {
+    "auto_approve": "Mode auto_approve: calls that ask run without a person.",
+    "auto_deny": "Mode auto_deny: calls that ask are rejected without a person.",
+}
+
+
+def under_mode(text: str, mode: str, *, markup: bool) -> str:
+    """Return a reply with a line about the mode, if people are not asked. With `markup`, Discord shows it small."""
+    if mode not in _MODES:
+        return text
+    return f"{text.strip() or SILENT}\n{'-# ' if markup else ''}{_MODES[mode]}"
+
+
 def broken(error: Exception) -> str:
     return (
         f"Something failed on my side ({type(error).__name__}). Completed calls are kept. Mention me again; "

@@ -84,6 +84,8 @@ class Turn:
     quoted: Quoted | None = None
     files: tuple[TurnFile, ...] = ()
     """Only for `insert_turn`. The store does not load them with the turn; see `TurnTx.files_of`."""
+    asked: float | None = None
+    """When the asker wrote, if the bot was offline then and found the mention later."""
 
 
 @dataclass(frozen=True, slots=True)
