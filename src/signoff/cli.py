@@ -6,7 +6,6 @@ Errors are one line.
 from __future__ import annotations
 
 import asyncio
-import logging
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
@@ -20,6 +19,7 @@ from signoff.config.schema import Config, load_config
 from signoff.errors import StartupError
 from signoff.settings import Settings, load_settings
 from signoff.store.store import sqlite_path
+from signoff.telemetry.logs import set_up_log
 
 CHAT_DATABASE = "sqlite:///data/chat/signoff.db"
 """The chat's own database, so that it can run beside a bot."""
@@ -79,19 +79,8 @@ def main() -> None:
 
 def _settings() -> Settings:
     settings = load_settings()
-    logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("discord.client").addFilter(_on_one_line)
+    set_up_log(settings.log_level, settings.log_format)
     return settings
-
-
-def _on_one_line(record: logging.LogRecord) -> bool:
-    """Log only the cause of a lost connection: discord.py adds a traceback, but reconnects by itself."""
-    if record.exc_info and record.exc_info[1] and "reconnect" in record.getMessage():
-        record.msg = f"{record.getMessage()}: {record.exc_info[1]}"
-        record.args = ()
-        record.exc_info = None
-        record.levelno, record.levelname = logging.WARNING, "WARNING"
-    return True
 
 
 def _serve(settings: Settings) -> None:

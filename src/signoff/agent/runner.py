@@ -14,7 +14,7 @@ from typing import Any
 from pydantic_ai import AgentRunResult, AgentRunResultEvent, DeferredToolRequests
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.messages import ModelMessage, ModelResponse
-from pydantic_ai.usage import UsageLimits
+from pydantic_ai.usage import RunUsage, UsageLimits
 
 from signoff.agent.batches import build_batch
 from signoff.agent.failures import explain
@@ -35,8 +35,10 @@ from signoff.errors import SignoffError, TurnFailed
 from signoff.gate.dry_run import DryRun
 from signoff.gate.gate import Gate, Judge
 from signoff.gate.journal import Journal
+from signoff.gate.observed_book import ObservedBook
 from signoff.gate.tool_slots import ToolSlots
 from signoff.gate.transcript import said, text_of
+from signoff.turns.activity import Activity, ModelUsed
 from signoff.turns.model import Finished, Step, Turn, Waiting
 from signoff.turns.ports import TurnStore, TurnTx
 
@@ -60,6 +62,7 @@ class AgentRunner:
     limits: Limits = field(default_factory=Limits)
     slots: ToolSlots = field(default_factory=ToolSlots)
     mask: Callable[[JsonObject], JsonObject] = lambda args: args
+    activity: Activity = field(default_factory=Activity)
 
     async def quiesce(self, seconds: float) -> None:
         await self.slots.clear(seconds)
@@ -79,7 +82,7 @@ class AgentRunner:
         journal = Journal(self.store, self.clock, turn, self.mask)
         gate = Gate(
             self.policy,
-            journal,
+            ObservedBook(journal, turn, self.activity),
             turn.place,
             turn.asker,
             self.slots,
@@ -103,12 +106,28 @@ class AgentRunner:
         self, turn: Turn, history: list[ModelMessage], gate: Gate, saver: Saver
     ) -> AgentRunResult[str | DeferredToolRequests]:
         requests_left = self.limits.model_requests - (requests_made(history) if turn.prompted else 0)
+        usage = RunUsage()
+        try:
+            return await self._run_to_end(turn, history, gate, saver, requests_left, usage)
+        finally:
+            self.activity.tell(ModelUsed(turn, usage.requests, usage.input_tokens, usage.output_tokens))
+
+    async def _run_to_end(
+        self,
+        turn: Turn,
+        history: list[ModelMessage],
+        gate: Gate,
+        saver: Saver,
+        requests_left: int,
+        usage: RunUsage,
+    ) -> AgentRunResult[str | DeferredToolRequests]:
         async with self.agent.run_stream_events(
             None if turn.prompted else turn.text,
             output_type=[str, DeferredToolRequests],
             message_history=history,
             conversation_id=turn.place.conversation,
             usage_limits=UsageLimits(request_limit=max(requests_left, 0)),
+            usage=usage,
             capabilities=[gate, saver, gate.seal()],
         ) as events:
             async for event in events:

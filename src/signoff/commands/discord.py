@@ -11,6 +11,7 @@ from typing import Any
 
 from signoff.agent.setup import Brain
 from signoff.bot.access import Access
+from signoff.bot.catch_up import is_connected
 from signoff.bot.client import Bot, SignoffClient
 from signoff.bot.connection import point_at
 from signoff.bot.directory import DiscordDirectory
@@ -18,11 +19,13 @@ from signoff.bot.front_end import DiscordFrontEnd
 from signoff.bot.log_channels import LogChannels
 from signoff.cards.actions import Offers
 from signoff.commands.invocation import command_line
+from signoff.commands.telemetry import measured
 from signoff.config.schema import Config
 from signoff.core import Core, SystemClock, leave_for_certain, queue_limits
 from signoff.errors import SettingsError
 from signoff.settings import Settings
 from signoff.store import Store
+from signoff.telemetry.logs import take_over_loggers
 from signoff.turns.administration import Administration
 from signoff.turns.driver import Driver
 from signoff.turns.listening import Listening
@@ -38,6 +41,7 @@ async def run_discord(settings: Settings, config: Config) -> None:
         raise SettingsError(f"DISCORD_TOKEN is not set; {todo}")
     point_at(settings.api_url, settings.gateway_url)
     brain = Brain.build(config, settings.choose_model_name(config.agent.model))
+    take_over_loggers()
     for line in brain.verdicts:
         log.info("tool %s", line)
     async with await Store.open(settings.database_url) as store:
@@ -46,7 +50,9 @@ async def run_discord(settings: Settings, config: Config) -> None:
         core = await Core.build(config, brain, store, clock, DiscordDirectory(client))
         offers = Offers(edit=True, grants=core.desk.grants, masker=core.masker)
         front_end = DiscordFrontEnd(client, offers, clock.now)
-        driver = Driver(store, core.desk, core.runner, front_end, clock, queue_limits(config), core.retention)
+        driver = Driver(
+            store, core.desk, core.runner, front_end, clock, queue_limits(config), core.retention, core.activity
+        )
         pausing = Pausing(store, core.desk, core.runner, driver, clock)
         admin = Administration(lambda: brain.tools, core.rulebook, core.desk, driver, pausing, core.runner, store)
         bot = Bot(
@@ -62,8 +68,9 @@ async def run_discord(settings: Settings, config: Config) -> None:
             now=clock.now,
         )
         core.desk.subscribers.append(LogChannels(client, config.audit.log_channels))
-        running = bot.run(settings.discord_token.get_secret_value())
-        await _until_told_to_stop(running, client, driver, config.limits.shutdown_grace)
+        async with measured(settings, core, store, lambda: is_connected(client)):
+            running = bot.run(settings.discord_token.get_secret_value())
+            await _until_told_to_stop(running, client, driver, config.limits.shutdown_grace)
 
 
 async def _until_told_to_stop(
