@@ -1,6 +1,6 @@
-"""`signoff [discord|sandbox|chat|audit|version]`. Without a command: Discord if a token is set, else the sandbox.
+"""`signoff [discord|sandbox|chat|audit|backup|restore|version]`.
 
-Errors are one line.
+Without a command it serves Discord if a token is set, else the sandbox. Errors are one line.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import typer
 
 from signoff import __version__
 from signoff.commands.audit import audit
+from signoff.commands.backup import backup, restore
 from signoff.config.schema import Config, load_config
 from signoff.errors import StartupError
 from signoff.settings import Settings, load_settings
@@ -26,6 +27,8 @@ CHAT_DATABASE = "sqlite:///data/chat/signoff.db"
 
 commands = typer.Typer(add_completion=False, help="An AI agent for Discord that asks before it acts.")
 commands.add_typer(audit, name="audit")
+commands.command()(backup)
+commands.command()(restore)
 
 
 @commands.callback(invoke_without_command=True)

@@ -84,6 +84,11 @@ async def build_masker(config: Config, store: Store) -> Masker:
     return masker
 
 
+async def build_mask(config: Config, store: Store) -> Mask:
+    """Return the mask for the record, for commands that do not build everything."""
+    return _careful(await build_masker(config, store))
+
+
 def queue_limits(config: Config) -> QueueLimits:
     limits = config.limits
     return QueueLimits(limits.turns_per_person, limits.queue_per_person, limits.queue_per_conversation)

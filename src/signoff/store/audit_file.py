@@ -61,7 +61,7 @@ def open_audit_file(database: Path) -> Generator[AuditFile]:
         anchor = None
     connection: sqlite3.Connection | None = None
     try:
-        connection = sqlite3.connect(_address(path), uri=True, timeout=0, isolation_level=None)
+        connection = sqlite3.connect(readable_address(path), uri=True, timeout=0, isolation_level=None)
         connection.text_factory = _decode
         connection.execute("PRAGMA query_only = ON")
         connection.execute("PRAGMA cache_size = -32000")  # 32 MB: texts are spread all over the file
@@ -76,7 +76,8 @@ def open_audit_file(database: Path) -> Generator[AuditFile]:
             connection.close()
 
 
-def _address(path: Path) -> str:
+def readable_address(path: Path) -> str:
+    """Return the address under which SQLite reads the file and changes nothing, whether or not a bot uses it."""
     wal = path.with_name(path.name + "-wal")
     try:
         closed = not wal.stat().st_size
@@ -84,7 +85,7 @@ def _address(path: Path) -> str:
         closed = True
     # A closed database is complete without its side files. SQLite would create them even for a reader, unless
     # the file is opened as immutable.
-    return path.as_uri() + "?mode=ro" + ("&immutable=1" if closed else "")
+    return path.resolve().as_uri() + "?mode=ro" + ("&immutable=1" if closed else "")
 
 
 def _decode(raw: bytes) -> Any:
