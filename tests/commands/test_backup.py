@@ -19,7 +19,7 @@ from signoff.approvals.desk import Click, Desk
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Choice, Remember, RequestState
 from signoff.cli import commands
-from signoff.core import SystemClock
+from signoff.clock import SteadyClock
 from signoff.store import Store
 from signoff.store.backup import back_up
 from signoff.turns.model import TurnState
@@ -137,7 +137,7 @@ async def test_texts_that_retention_removed_are_not_in_the_copy(database: Path, 
 
 async def unfinished(database: Path) -> tuple[str, str]:
     """Write a turn with an open request and one whose request was approved but has not run. Return their ids."""
-    clock = SystemClock()
+    clock = SteadyClock()
     async with await Store.open(f"sqlite:///{database}") as store:
         desk = Desk(store, clock, grants=GrantTerms(Remember.SESSION))
         ids: list[str] = []

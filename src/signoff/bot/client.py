@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import discord
@@ -29,6 +29,7 @@ from signoff.bot.connection import run_client
 from signoff.bot.deletions import DeletedCards, MissingApprovers
 from signoff.bot.front_end import DiscordFrontEnd
 from signoff.bot.mentions import Mentions
+from signoff.bot.refusals import CountingClient
 from signoff.bot.sending import NOBODY
 from signoff.turns.administration import Administration
 from signoff.turns.driver import Driver
@@ -41,7 +42,7 @@ def intents() -> discord.Intents:
     return discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
 
 
-class SignoffClient(discord.Client):
+class SignoffClient(CountingClient):
     """A connection with the least intents, which pings nobody and keeps no messages in memory."""
 
     def __init__(self, **options: Any) -> None:
@@ -80,8 +81,10 @@ class Bot:
         listening: Listening | None = None,
         catch_up: float = 0.0,
         now: Callable[[], float] = time.time,
+        at_first_ready: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.client = client
+        self._at_first_ready = at_first_ready
         self._driver = driver
         self.clicks = Clicks(desk, front_end.refresh_card, now, front_end.offers, editor=editor)
         self.mentions = Mentions(client, driver, access, now, listening)
@@ -90,7 +93,7 @@ class Bot:
         self.missing_approvers = MissingApprovers(client, desk, front_end.refresh_card)
         self.tree: AdminTree | None = None
         if administration is not None:
-            self.tree = AdminTree(client, administration, front_end.offers.masker, now, access)
+            self.tree = AdminTree(client, administration, front_end.offers.masker, now, access, self.clicks.inbox)
         for handler in (
             self.on_ready,
             self.on_message,
@@ -125,6 +128,9 @@ class Bot:
         await self.missing_approvers.look()
         if self.catch_up is not None:
             await self.catch_up.run()
+        check, self._at_first_ready = self._at_first_ready, None
+        if check is not None:
+            await check()
 
     async def on_message(self, message: discord.Message) -> None:
         await self.mentions.hear(message)

@@ -55,10 +55,11 @@ def restore(
 
 async def _end_open_work(database: Path, config: Config) -> Restored:
     # Imported here because it loads the agent, which would delay every other command by seconds.
-    from signoff.core import SystemClock, build_mask
+    from signoff.clock import SteadyClock
+    from signoff.core import build_mask
 
     async with await Store.open(f"sqlite:///{database}") as store:
-        clock = SystemClock()
+        clock = SteadyClock()
         desk = Desk(store, clock, mask=await build_mask(config, store))
         now = clock.now()
         return await store.run(lambda tx: end_open_work(tx, desk, now, revoke_all_grants(tx, now)))

@@ -17,7 +17,7 @@ from pathlib import Path
 from signoff.approvals.audit import Report
 from signoff.errors import StoreUnavailable
 from signoff.store.anchor import anchor_path, read_anchor, write_anchor
-from signoff.store.audit_file import open_audit_file, readable_address
+from signoff.store.audit_file import open_audit_file, read_only_address
 from signoff.store.lock import ProcessLock
 from signoff.store.migrate import shipped
 from signoff.store.sqlite import explain
@@ -65,7 +65,7 @@ def back_up(database: Path, target: Path) -> Copy:
 def check(path: Path) -> Report:
     """Read the whole file and verify its record. Raises StoreUnavailable if it is damaged or not one of ours."""
     try:
-        connection = sqlite3.connect(readable_address(path), uri=True, timeout=0)
+        connection = sqlite3.connect(read_only_address(path), uri=True, timeout=0)
         try:
             problems = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(3)")]
             if problems != ["ok"]:
@@ -114,7 +114,7 @@ def replacing(database: Path, backup: Path, *, suffix: str | None) -> Generator[
 
 def _copy(source: Path, target: Path) -> None:
     try:
-        connection = sqlite3.connect(readable_address(source), uri=True, timeout=5, isolation_level=None)
+        connection = sqlite3.connect(read_only_address(source), uri=True, timeout=5, isolation_level=None)
         try:
             # One read transaction, which stops no writer. Unlike a copy of the pages, it leaves deleted texts behind.
             connection.execute("VACUUM INTO ?", (str(target),))
