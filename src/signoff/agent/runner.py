@@ -14,7 +14,7 @@ from typing import Any
 from pydantic_ai import AgentRunResult, AgentRunResultEvent, DeferredToolRequests
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.messages import ModelMessage, ModelResponse
-from pydantic_ai.usage import UsageLimits
+from pydantic_ai.usage import RunUsage, UsageLimits
 
 from signoff.agent.batches import build_batch
 from signoff.agent.failures import explain
@@ -36,8 +36,10 @@ from signoff.errors import SignoffError, TurnFailed
 from signoff.gate.dry_run import DryRun
 from signoff.gate.gate import Gate, Judge
 from signoff.gate.journal import Journal
+from signoff.gate.observed_book import ObservedBook
 from signoff.gate.tool_slots import ToolSlots
 from signoff.gate.transcript import said, text_of
+from signoff.turns.activity import Activity, ModelUsed
 from signoff.turns.model import Finished, Step, Turn, Waiting
 from signoff.turns.ports import TurnStore, TurnTx
 
@@ -61,6 +63,7 @@ class AgentRunner:
     limits: Limits = field(default_factory=Limits)
     slots: ToolSlots = field(default_factory=ToolSlots)
     mask: Callable[[JsonObject], JsonObject] = lambda args: args
+    activity: Activity = field(default_factory=Activity)
 
     async def quiesce(self, seconds: float) -> None:
         await self.slots.clear(seconds)
@@ -80,7 +83,7 @@ class AgentRunner:
         journal = Journal(self.store, self.clock, turn, self.mask)
         gate = Gate(
             self.policy,
-            journal,
+            ObservedBook(journal, turn, self.activity),
             turn.place,
             turn.asker,
             self.slots,
@@ -106,18 +109,23 @@ class AgentRunner:
     ) -> AgentRunResult[str | DeferredToolRequests]:
         marked = has_enclosures(history) or not isinstance(prompt, str | None)
         requests_left = self.limits.model_requests - (requests_made(history) if turn.prompted else 0)
-        async with self.agent.run_stream_events(
-            prompt,
-            output_type=[str, DeferredToolRequests],
-            message_history=history,
-            conversation_id=turn.place.conversation,
-            instructions=NOTE if marked else None,
-            usage_limits=UsageLimits(request_limit=max(requests_left, 0)),
-            capabilities=[gate, saver, gate.seal()],
-        ) as events:
-            async for event in events:
-                if isinstance(event, AgentRunResultEvent):
-                    return event.result
+        usage = RunUsage()
+        try:
+            async with self.agent.run_stream_events(
+                prompt,
+                output_type=[str, DeferredToolRequests],
+                message_history=history,
+                conversation_id=turn.place.conversation,
+                instructions=NOTE if marked else None,
+                usage_limits=UsageLimits(request_limit=max(requests_left, 0)),
+                usage=usage,
+                capabilities=[gate, saver, gate.seal()],
+            ) as events:
+                async for event in events:
+                    if isinstance(event, AgentRunResultEvent):
+                        return event.result
+        finally:
+            self.activity.tell(ModelUsed(turn, usage.requests, usage.input_tokens, usage.output_tokens))
         raise TurnFailed("The run ended without a result. Nothing further was run.")
 
     async def revise(self, batch: Batch, request: ApprovalRequest, args: JsonObject) -> Revised:
