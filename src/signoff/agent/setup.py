@@ -21,6 +21,7 @@ from signoff.agent.plugins import OURSELVES, Listener, PluginTool, load_plugins
 from signoff.agent.runner import AgentRunner, Limits
 from signoff.agent.tools import builtin_tools
 from signoff.approvals.model import JsonObject, Ruling, Terms, Verdict
+from signoff.approvals.notify import ways_of_card
 from signoff.approvals.policy import Policy, Rule
 from signoff.approvals.ports import Clock
 from signoff.config.schema import Config
@@ -105,19 +106,35 @@ def _attempt(problems: list[Problem] | None, path: tuple[str | int, ...], build:
 
 
 def build_policy(config: Config) -> Policy:
-    rules = tuple(Rule(**{name: getattr(rule, name) for name in type(rule).model_fields}) for rule in config.rules)
+    rules = tuple(
+        Rule(
+            **{name: getattr(rule, name) for name in type(rule).model_fields if name != "escalate"},
+            escalate=rule.escalate and rule.escalate.terms,
+        )
+        for rule in config.rules
+    )
     asking, written = config.approvals, config.approvals.model_fields_set
     return Policy(
         rules,
         Verdict(config.tools.undeclared),
         asking.approvers if "approvers" in written else None,
         asking.timeout if "timeout" in written else None,
+        asking.escalate and asking.escalate.terms,
     )
 
 
 def build_terms(config: Config) -> Terms:
     asking = config.approvals
-    return Terms(asking.approvers, asking.timeout, asking.quorum, asking.four_eyes, asking.reminder, asking.ping)
+    return Terms(
+        asking.approvers,
+        asking.timeout,
+        asking.quorum,
+        asking.four_eyes,
+        asking.reminder,
+        asking.ping,
+        ways_of_card([(asking.notify,)]) or None,
+        asking.escalate and asking.escalate.terms,
+    )
 
 
 def facts(agent: AbstractAgent[Any, Any], policy: Policy) -> list[ToolFacts]:

@@ -116,6 +116,17 @@ class CallRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Notice:
+    """A message that tells people about an open card. It is removed or changed when the card is settled."""
+
+    batch: str
+    kind: str
+    """`ping`, `dm`, `reminder`, or `escalation` and a number."""
+    channel: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """The run ended with a reply."""
 
