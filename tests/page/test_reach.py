@@ -44,7 +44,7 @@ def place(page: Page, name: str) -> Locator:
 
 
 def card(page: Page) -> Locator:
-    return page.locator(".box", has_text="for all to see").last
+    return page.locator(".message:not(.private) .box", has_text="for all to see").last
 
 
 async def picture(page: Page, name: str) -> None:
