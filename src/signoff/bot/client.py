@@ -29,6 +29,8 @@ from signoff.bot.deletions import DeletedCards, MissingApprovers
 from signoff.bot.front_end import DiscordFrontEnd
 from signoff.bot.mentions import Mentions
 from signoff.bot.sending import NOBODY
+from signoff.bot.status import StopButton, stopped_by
+from signoff.bot.stopping import Stopping
 from signoff.turns.administration import Administration
 from signoff.turns.driver import Driver
 
@@ -76,7 +78,8 @@ class Bot:
     ) -> None:
         self.client = client
         self._driver = driver
-        self.clicks = Clicks(desk, front_end.refresh_card, now, front_end.offers, editor=editor)
+        self.clicks = Clicks(desk, front_end.draw_card, now, front_end.offers, editor=editor, drawing=front_end.drawing)
+        self.stopping = Stopping(administration)
         self.mentions = Mentions(client, driver, access, now)
         self.deleted_cards = DeletedCards(client, desk, front_end.deleted)
         self.missing_approvers = MissingApprovers(client, desk, front_end.refresh_card)
@@ -101,7 +104,7 @@ class Bot:
 
     async def _prepare(self) -> None:
         """Register the buttons before the first click, and recover stored work. Runs between login and connection."""
-        self.client.add_dynamic_items(ApprovalButton)
+        self.client.add_dynamic_items(ApprovalButton, StopButton)
         if self.tree is not None:
             self.client.add_dynamic_items(RecordButton)
             self.tree.register()
@@ -122,6 +125,8 @@ class Bot:
             await self.clicks.click(interaction, button.locator)
         elif isinstance(button, RecordButton) and self.tree is not None:
             await self.tree.record.turn(interaction, button.spot)
+        elif (turn := stopped_by((interaction.data or {}).get("custom_id"))) is not None:
+            await self.stopping.press(interaction, turn)
         else:
             await self.clicks.unclaimed(interaction)
 

@@ -17,10 +17,12 @@ import discord
 
 from signoff.approvals.model import Batch, Place
 from signoff.bot import panels, quoting, sending
+from signoff.bot import status as statuses
 from signoff.bot.card_view import Rendered, render
 from signoff.bot.deletions import DeletedChannels
 from signoff.bot.origins import UNTITLED, origin, title
 from signoff.bot.people import pings
+from signoff.bot.responses import Drawing
 from signoff.bot.sending import ARCHIVED, NOBODY, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Failure, NotDelivered, nonce
 from signoff.bot.split import LIMIT, MAX_PARTS, sendable, split
 from signoff.cards.actions import Offers
@@ -28,6 +30,7 @@ from signoff.cards.model import Line, Person, RoleRef
 from signoff.cards.wording import reminder
 from signoff.errors import CardFailed
 from signoff.turns.model import Turn, TurnState
+from signoff.turns.progress import RunStatus
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +53,7 @@ class DiscordFrontEnd:
         """The actions that cards offer beyond accept and reject."""
         self.deleted = DeletedChannels()
         """Channels and threads that a reply must not open again."""
+        self.drawing = Drawing()
 
     async def post_card(self, batch: Batch) -> str:
         return await self._post(batch, nonce("card", batch.turn, batch.id))
@@ -92,6 +96,11 @@ class DiscordFrontEnd:
         return str(message.id)
 
     async def refresh_card(self, batch: Batch, page: int = 0) -> None:
+        async with self.drawing.of(batch):
+            await self.draw_card(batch, page)
+
+    async def draw_card(self, batch: Batch, page: int = 0) -> None:
+        """Draw the card. The caller holds the lock of `drawing`."""
         await self._change(batch, lambda card: self._draw(batch, card, page))
 
     async def retire_card(self, batch: Batch) -> None:
@@ -104,7 +113,7 @@ class DiscordFrontEnd:
         if turn.state in (TurnState.FAILED, TurnState.STOPPED):
             text = sending.inert(text)
         try:
-            await self._in_place(turn.place, turn.id, title(turn.text), lambda: self._say(turn, text, key))
+            await self._in_place(turn.place, turn.id, title(turn.text), lambda: self._say(turn, text, key, ends=True))
         except Failure as error:
             log.warning("reply to %s was not posted in %s: %s", turn.id, turn.place.channel, error)
             if not sending.lasting(error) or turn.place.is_direct:
@@ -118,6 +127,20 @@ class DiscordFrontEnd:
             await self._in_place(turn.place, turn.id, title(turn.text), lambda: self._say(turn, said, key))
         except Failure as error:
             log.warning("notice about %s was not posted: %s", turn.id, error)
+
+    async def show_status(self, turn: Turn, status: RunStatus) -> str:
+        if turn.status_message:
+            await statuses.edit(self._client, turn, status)
+            return turn.status_message
+        return await self._in_place(
+            turn.place,
+            turn.id,
+            title(turn.text),
+            lambda: statuses.post(self._client, turn, status, self._answered(turn)),
+        )
+
+    async def remove_status(self, turn: Turn) -> None:
+        await statuses.delete(self._client, turn)
 
     def working(self, turn: Turn) -> AbstractAsyncContextManager[None]:
         return self._typing(turn)
@@ -207,8 +230,9 @@ class DiscordFrontEnd:
         except Failure as error:
             raise NotDelivered(sending.reason(error)) from error
 
-    async def _say(self, turn: Turn, text: str, key: tuple[object, ...]) -> None:
-        await self._parts(turn.place.channel, text, key, answers=self._answered(turn))
+    async def _say(self, turn: Turn, text: str, key: tuple[object, ...], *, ends: bool = False) -> None:
+        """Post a text. With `ends` it is the end of the turn, and takes the place of the status message."""
+        await self._parts(turn.place.channel, text, key, self._answered(turn), turn if ends else None)
 
     def _answered(self, turn: Turn) -> str | None:
         """The message to reply to, if several conversations share the channel."""
@@ -217,7 +241,10 @@ class DiscordFrontEnd:
             return None
         return turn.message
 
-    async def _parts(self, channel: str, text: str, key: tuple[object, ...], answers: str | None = None) -> None:
+    async def _parts(
+        self, channel: str, text: str, key: tuple[object, ...], answers: str | None = None, ended: Turn | None = None
+    ) -> None:
+        """Post a text in parts, or as a file. The first part takes the place of the status message of `ended`."""
         whole = sendable(text).strip() or SILENT
         parts = split(whole) if len(whole) <= LIMIT * MAX_PARTS else []
         if not 0 < len(parts) <= MAX_PARTS:
@@ -225,9 +252,13 @@ class DiscordFrontEnd:
             def attached() -> list[discord.File]:
                 return [discord.File(io.BytesIO(whole.encode()), filename="reply.md")]
 
+            if ended and await statuses.become(self._client, ended, AS_FILE, attached()[0]):
+                return
             await sending.send(self._client, channel, AS_FILE, key=nonce(*key, 0), files=attached, answers=answers)
             return
         for number, part in enumerate(parts):
+            if number == 0 and ended and await statuses.become(self._client, ended, part):
+                continue
             first = answers if number == 0 else None
             await sending.send(self._client, channel, part, key=nonce(*key, number), answers=first)
 

@@ -19,6 +19,7 @@ from signoff.cards.frame import add_endings, quote_model_text, write_footer, wri
 from signoff.cards.layout import Quoted, cost, quote_values, share
 from signoff.cards.masking import mask_batch
 from signoff.cards.model import Card, CardCall, CardFile, Line, Tone
+from signoff.cards.progress import progress_lines
 from signoff.cards.warnings import fit_warnings
 from signoff.cards.wording import HELD_LEAD, HELD_TITLE, edit_lines, status, void_line, votes_line
 from signoff.errors import CardFailed
@@ -102,7 +103,7 @@ def _as_shown(batch: Batch, offers: Offers) -> Batch:
 
 
 def _as_asked(request: ApprovalRequest) -> ApprovalRequest:
-    return replace(request, state=RequestState.PENDING, settlement=None, votes=(), void=())
+    return replace(request, state=RequestState.PENDING, settlement=None, votes=(), void=(), run=None)
 
 
 def _fitting(batch: Batch, page: Page, now: float, budget: int, limit: int, size: Callable[[Card], int]) -> int:
@@ -184,7 +185,8 @@ def _facts(request: ApprovalRequest, sizes: Sizes) -> list[Line]:
         facts.append((clip(f"Note: {request.message}", sizes.message)[0],))
     # The outcome of an approved call names the voters.
     votes = (votes_line(request), void_line(request)) if request.state is not RequestState.APPROVED else ()
-    return [*facts, *(line for line in (missing_line(request), *edit_lines(request), *votes) if line)]
+    lines = (missing_line(request), *edit_lines(request), *votes, *progress_lines(request))
+    return [*facts, *(line for line in lines if line)]
 
 
 def _left_out(file: CardFile | None, parts: Quoted, values: int, sizes: Sizes) -> str:

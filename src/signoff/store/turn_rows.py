@@ -13,13 +13,13 @@ from signoff.store.database import Database, Row, Value
 from signoff.turns.model import MOVES, CallRecord, CallState, HistoryEntry, Turn, TurnState
 
 _TURN = """id, server, channel, conversation, message, asker_seen, text, created, state, prompted, rounds, batch,
-    reply, reply_posted"""
+    reply, reply_posted, status"""
 _ACTIVE = "state IN ('running', 'waiting')"
 _QUEUED = "state = 'queued'"
 
 TURN_BY_ID = f"SELECT {_TURN} FROM turns WHERE id = ?"
 INSERT_TURN = f"""INSERT INTO turns (seq, asker, {_TURN})
-    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM turns), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM turns), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO NOTHING"""
 MOVE = "UPDATE turns SET state = ? WHERE id = ? AND state = ?"
 MOVE_TO_ACTIVE = f"""{MOVE} AND NOT EXISTS (SELECT 1 FROM turns AS other
@@ -27,6 +27,9 @@ MOVE_TO_ACTIVE = f"""{MOVE} AND NOT EXISTS (SELECT 1 FROM turns AS other
 RELOCATE = f"UPDATE turns SET server = ?, channel = ?, conversation = ? WHERE id = ? AND {_QUEUED}"
 AWAIT_BATCH = "UPDATE turns SET rounds = rounds + 1, batch = ? WHERE id = ?"
 FINISH = "UPDATE turns SET reply = ? WHERE id = ?"
+SET_STATUS = "UPDATE turns SET status = ? WHERE id = ?"
+CLEAR_STATUS = "UPDATE turns SET status = NULL WHERE id = ? AND status = ?"
+LEFT_STATUS = f"SELECT {_TURN} FROM turns WHERE state = 'waiting' AND status IS NOT NULL ORDER BY created, seq"
 SET_REPLY_POSTED = "UPDATE turns SET reply_posted = TRUE WHERE id = ?"
 SET_PROMPTED = "UPDATE turns SET prompted = TRUE WHERE id = ?"
 TURNS_IN = f"SELECT {_TURN} FROM turns WHERE state IN ({{states}}) ORDER BY created, seq"
@@ -46,12 +49,12 @@ SAVE_MESSAGE = """INSERT INTO messages (conversation, position, body) VALUES (?,
 DROP_MESSAGES = "DELETE FROM messages WHERE conversation = ? AND position > ?"
 
 _KEY = "conversation = ? AND position = ? AND call_id = ?"
-CALL = f"SELECT conversation, position, call_id, tool, digest, state, result, request FROM calls WHERE {_KEY}"
-PUT_CALL = """INSERT INTO calls (conversation, position, call_id, tool, digest, state, result, request, turn, at)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+_CALL = "conversation, position, call_id, tool, digest, state, result, request, started, line"
+CALL = f"SELECT {_CALL} FROM calls WHERE {_KEY}"
+PUT_CALL = f"""INSERT INTO calls ({_CALL}, turn, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (conversation, position, call_id) DO UPDATE SET tool = excluded.tool, digest = excluded.digest,
-    state = excluded.state, result = excluded.result, request = excluded.request, turn = excluded.turn,
-    at = excluded.at"""
+    state = excluded.state, result = excluded.result, request = excluded.request, started = excluded.started,
+    line = excluded.line, turn = excluded.turn, at = excluded.at"""
 DROP_CALL = f"DELETE FROM calls WHERE {_KEY}"
 
 
@@ -82,6 +85,7 @@ class TurnRows:
             turn.batch,
             turn.reply,
             turn.reply_posted,
+            turn.status_message,
         )
         return inserted == 1
 
@@ -104,6 +108,15 @@ class TurnRows:
 
     def set_reply_posted(self, turn_id: str) -> None:
         self._change_turn(SET_REPLY_POSTED, turn_id)
+
+    def set_status(self, turn_id: str, message: str | None) -> None:
+        self._change_turn(SET_STATUS, message, turn_id)
+
+    def clear_status(self, turn_id: str, message: str) -> None:
+        self.db.change(CLEAR_STATUS, turn_id, message)
+
+    def left_statuses(self) -> Sequence[Turn]:
+        return [_turn(row) for row in self.db.all(LEFT_STATUS)]
 
     def set_prompted(self, turn_id: str) -> None:
         self._change_turn(SET_PROMPTED, turn_id)
@@ -156,6 +169,8 @@ class TurnRows:
             record.state,
             record.result,
             record.request,
+            record.started,
+            record.line,
             turn_id,
             at,
         )
@@ -170,7 +185,7 @@ class TurnRows:
         row = self.db.one(COUNT.format(where=where), *narrowed.values())
         return row[0] if row else 0
 
-    def _change_turn(self, sql: str, *params: str) -> None:
+    def _change_turn(self, sql: str, *params: str | None) -> None:
         if not self.db.change(sql, *params):
             raise LookupError(f"there is no turn {params[-1]}")
 
@@ -182,7 +197,7 @@ def _marks(values: Sequence[str]) -> str:
 
 def _turn(row: Row) -> Turn:
     id, server, channel, conversation, message, asker, text, created, state, *rest = row
-    prompted, rounds, batch, reply, reply_posted = rest
+    prompted, rounds, batch, reply, reply_posted, status = rest
     return Turn(
         id=id,
         place=Place(server=server, channel=channel, conversation=conversation),
@@ -196,11 +211,12 @@ def _turn(row: Row) -> Turn:
         batch=batch,
         reply=reply,
         reply_posted=bool(reply_posted),
+        status_message=status,
     )
 
 
 def _call(row: Row) -> CallRecord:
-    conversation, position, call_id, tool, digest, state, result, request = row
+    conversation, position, call_id, tool, digest, state, result, request, started, line = row
     return CallRecord(
         key=CallKey(conversation=conversation, position=position, call_id=call_id),
         tool=tool,
@@ -208,4 +224,6 @@ def _call(row: Row) -> CallRecord:
         state=CallState(state),
         result=None if result is None else bytes(result),
         request=request,
+        started=started,
+        line=line or "",
     )

@@ -9,20 +9,23 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from signoff.approvals.desk import Desk
 from signoff.approvals.errors import Refused
-from signoff.approvals.model import Batch
+from signoff.approvals.model import Batch, RequestState
 from signoff.errors import CardFailed
 from signoff.turns import messages
 from signoff.turns.model import Turn
 from signoff.turns.ports import FrontEnd, TurnStore
+from signoff.turns.progress import EVERY, Changes
 
 log = logging.getLogger(__name__)
 
 CLICK_GRACE = 4.0
 """Seconds that the settling click has to update its card. After that, `finish_card` updates it."""
+MOMENT = 1.0
+"""Seconds after an accept before the card shows how the calls are doing. Most calls have ended by then."""
 DELAYS = (0.0, 1.0, 5.0, 60.0, 600.0, 3600.0)
 """Seconds before each attempt, more than an hour in all. After that, the next start of the program tries again."""
 
@@ -32,6 +35,7 @@ class Delivery:
     store: TurnStore
     desk: Desk
     front: FrontEnd
+    changes: Changes = field(default_factory=Changes)
 
     # Cards
 
@@ -83,17 +87,49 @@ class Delivery:
         await self._steadily(f"the request {batch.id}, which nobody sees, is not cancelled", work)
 
     async def finish_card(self, batch: Batch) -> None:
-        """Show the settled state on the card, unless the settling click has done so."""
+        """Show the settled state on the card, unless the settling click has done so, and how the approved calls do.
+
+        It edits the card only if something has changed, at most every `EVERY` seconds, until nothing more can change.
+        """
+        shown: Batch | None = None
+        finished = False
 
         async def work() -> None:
+            nonlocal shown, finished
             current = await self.store.run(lambda tx: tx.batch(batch.id))
-            if current and current.card_message and not current.card_final:
+            finished = current is None or current.card_message is None or current.card_final
+            if current is None or finished:
+                return
+            if current != shown:
                 await self.front.refresh_card(current)
+                shown = current
+            if current.ended:
                 await self.desk.mark_card_final(batch.id)
+                finished = True
 
         if any(r.settlement and r.settlement.by for r in batch.requests):
+            await self._leave_to_click(batch)
+        while not finished:
+            changed = self.changes.next(batch.turn)
+            if not await self._steadily(f"the card of {batch.id} does not show its end", work):
+                return
+            if not finished:
+                await asyncio.sleep(EVERY)
+                await changed.wait()
+
+    async def _leave_to_click(self, batch: Batch) -> None:
+        """Wait while the settling click updates the card. If calls run meanwhile, wait only for a moment."""
+        changed = self.changes.next(batch.turn)
+        if not any(r.state is RequestState.APPROVED for r in batch.requests):
             await asyncio.sleep(CLICK_GRACE)
-        await self._steadily(f"the card of {batch.id} does not show its end", work)
+            return
+        await asyncio.sleep(MOMENT)
+        current = await self.store.run(lambda tx: tx.batch(batch.id))
+        if current and not current.card_final and not any(r.run for r in current.requests):
+            try:
+                await asyncio.wait_for(changed.wait(), max(CLICK_GRACE - MOMENT, 0.0))
+            except TimeoutError:
+                pass
 
     # Messages
 
@@ -103,6 +139,17 @@ class Delivery:
             await self.store.run(lambda tx: tx.set_reply_posted(turn.id))
 
         await self._steadily(f"the reply of turn {turn.id} is kept, but not posted", work)
+
+    async def remove_status(self, turn: Turn) -> None:
+        """Delete the turn's status message. Without an id, nobody knows whether it was posted: only forget it."""
+
+        async def work() -> None:
+            message = turn.status_message or ""
+            if message:
+                await self.front.remove_status(turn)
+            await self.store.run(lambda tx: tx.clear_status(turn.id, message))
+
+        await self._steadily(f"the status message of turn {turn.id} is not removed", work)
 
     async def remind(self, batch: Batch) -> None:
         """Try once: nothing depends on a reminder."""
@@ -118,8 +165,11 @@ class Delivery:
         except Exception:
             log.exception("could not say to %s: %s", turn.place.channel, text)
 
-    async def _steadily(self, what: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Run `work` and retry it later if it fails. Repeating is safe: store and front end do each thing only once."""
+    async def _steadily(self, what: str, work: Callable[[], Awaitable[None]]) -> bool:
+        """Run `work` and retry it later if it fails. Repeating is safe: store and front end do each thing only once.
+
+        Returns False if every attempt failed.
+        """
         failure: Exception | None = None
         for delay in DELAYS:
             await asyncio.sleep(delay)
@@ -129,5 +179,6 @@ class Delivery:
                 log.info("%s: %s", what, error)
                 failure = error
             else:
-                return
+                return True
         log.error("%s, until the next start", what, exc_info=failure)
+        return False

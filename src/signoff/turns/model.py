@@ -62,6 +62,8 @@ class Turn:
     reply: str | None = None
     """The final text, stored with the end of the turn: the agent's reply if the turn is done, else a plain notice."""
     reply_posted: bool = False
+    status_message: str | None = None
+    """The id of the message that shows how the run is going; empty while it is posted for the first time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,9 @@ class CallRecord:
     result: bytes | None = None
     request: str = ""
     """The id of the approved request that this start used up; empty if it needed none."""
+    started: float | None = None
+    line: str = ""
+    """The beginning of the result or of the failure, with its secrets masked, for people."""
 
     @property
     def ended(self) -> bool:

@@ -16,7 +16,7 @@ from discord import app_commands
 
 from signoff.approvals.errors import DeskError
 from signoff.bot.access import Access
-from signoff.bot.admin.authority import owner_of
+from signoff.bot.admin.authority import member_of, owner_of
 from signoff.bot.admin.autocomplete import Suggestions
 from signoff.bot.admin.listing import Mask
 from signoff.bot.admin.record import Record, add_record_command
@@ -29,6 +29,8 @@ from signoff.turns.administration import Administration
 
 log = logging.getLogger(__name__)
 
+FOR_EVERYBODY = frozenset({"stop"})
+"""Commands that people without Manage Server may use. Each decides itself what they may do with it."""
 FAILED = "The command failed, and it may or may not have taken effect. The reason is in the bot's log."
 STRANGE = "I don't recognize this command in this form. Discord may show an old list: restart Discord and try again."
 
@@ -36,8 +38,9 @@ STRANGE = "I don't recognize this command in this form. Discord may show an old 
 def signoff_group(
     admin: Administration, record: Record, mask: Mask, now: Callable[[], float], access: Access
 ) -> app_commands.Group:
-    """Build the `/signoff` group. Discord shows the whole group or nothing.
+    """Build the `/signoff` group. Discord shows the whole group or nothing, so it shows it to everybody.
 
+    Most commands respond to people without Manage Server only that they need it; `FOR_EVERYBODY` names the others.
     If people may use it in direct messages for their grants, the other commands say there that they work only in a
     server.
     """
@@ -48,7 +51,7 @@ def signoff_group(
         guild_only=not direct,
         allowed_contexts=app_commands.AppCommandContext(guild=True, dm_channel=direct, private_channel=False),
         allowed_installs=app_commands.AppInstallationType(guild=True, user=False),
-        default_permissions=discord.Permissions(manage_guild=True),
+        default_permissions=None,
     )
     suggestions = Suggestions(admin, mask, access)
     add_rule_commands(group, admin, suggestions)
@@ -88,8 +91,10 @@ class AdminTree(app_commands.CommandTree[discord.Client]):
 
     async def interaction_check(self, interaction: discord.Interaction[discord.Client], /) -> bool:
         """Runs before every command and suggestion; most of them then also require an admin."""
+        command = interaction.command
+        check = member_of if command is not None and command.name in FOR_EVERYBODY else owner_of
         try:
-            owner_of(interaction, self._access)
+            check(interaction, self._access)
         except DeskError as refusal:
             await _refuse(interaction, str(refusal))
             return False
