@@ -94,6 +94,12 @@ WORKS = {
     "call": lambda tx: tx.call(KEY),
     "put_call": lambda tx: tx.put_call(RECORD, "t1", 1.0),
     "drop_call": lambda tx: tx.drop_call(KEY),
+    "set_listened_until": lambda tx: tx.set_listened_until(1.0),
+    "listened_until": lambda tx: tx.listened_until(),
+    "note_heard": lambda tx: tx.note_heard(["m1"], 1.0),
+    "was_heard": lambda tx: (tx.was_heard("m1"), tx.was_heard("t1")),
+    "forget_heard": lambda tx: tx.forget_heard(0.5),
+    "recent_turns": lambda tx: tx.recent_turns(5),
 }
 
 
@@ -112,6 +118,7 @@ def an_old_round(tx: Tx, n: int) -> None:
     tx.insert_grant(replace(GRANT, id=name, key=name, server=name))
     tx.insert_rule(replace(RULE, id=name, server=name))
     tx.set_pause(Pause(name, ADA, 1.0))
+    tx.note_heard([name], 1.0)
 
 
 def somebody_else_waiting(tx: Tx, n: int) -> None:

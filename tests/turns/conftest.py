@@ -14,5 +14,6 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delivery_module, "MOMENT", 0.005)
     monkeypatch.setattr(delivery_module, "EVERY", 0.01)
     monkeypatch.setattr(delivery_module, "DELAYS", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(delivery_module, "CARD_DELAYS", (0.0, 0.01))
     monkeypatch.setattr(driver_module, "STEP_DELAYS", (0.0, 0.0, 0.0, 0.0))
     monkeypatch.setattr(driver_module, "END_EVERY", 0.01)

@@ -14,6 +14,7 @@ from signoff.approvals.model import Actor, ApprovalRequest, Batch, Place
 MANAGE_SERVER = "manage_server"
 ASKER = "asker"
 FOUR_EYES = "the asker may not decide (four eyes)"
+EDITED = "you edited this call, so somebody else has to accept it (four eyes)"
 
 
 def effective(approvers: tuple[str, ...], place: Place) -> tuple[str, ...]:
@@ -36,12 +37,17 @@ def parts(spec: str) -> list[str]:
     return spec.split("&")
 
 
-def objection(actor: Actor, request: ApprovalRequest, batch: Batch) -> str | None:
-    """Return None if this person may decide, else the reason, which is empty if they are simply not an approver."""
+def objection(actor: Actor, request: ApprovalRequest, batch: Batch, *, accepts: bool = False) -> str | None:
+    """Return None if this person may decide, else the reason, which is empty if they are simply not an approver.
+
+    `accepts`: the decision would let the call run. With four eyes, a person who edited the call may not accept it.
+    """
     if request.held:
         # Nobody is asked about a held call. An approver of one of its batch's questions may still reject it.
         reasons = [_objection(actor, one, batch) for one in (request, *batch.questions)]
         return None if None in reasons else next((why for why in reasons if why), "")
+    if accepts and request.four_eyes and request.edit and actor.id in request.edit.editors:
+        return EDITED
     return _objection(actor, request, batch)
 
 
@@ -53,8 +59,8 @@ def _objection(actor: Actor, request: ApprovalRequest, batch: Batch) -> str | No
     return FOUR_EYES if request.four_eyes and actor.id == batch.asker.id else None
 
 
-def may_decide(actor: Actor, request: ApprovalRequest, batch: Batch) -> bool:
-    return objection(actor, request, batch) is None
+def may_decide(actor: Actor, request: ApprovalRequest, batch: Batch, *, accepts: bool = False) -> bool:
+    return objection(actor, request, batch, accepts=accepts) is None
 
 
 def named(requests: Iterable[ApprovalRequest]) -> set[str]:
@@ -73,7 +79,7 @@ def remaining_specs(request: ApprovalRequest) -> tuple[str, ...]:
 
 
 def can_be_met(request: ApprovalRequest, batch: Batch) -> bool:
-    """Whether enough different people could decide. A role counts as enough people, since its size is not known."""
+    """Whether enough different people could accept. A role counts as enough people, since its size is not known."""
     people: set[str] = set()
     for spec in remaining_specs(request):
         those = {batch.asker.id if part == ASKER else part.partition(":")[2] for part in parts(spec) if _is_one(part)}
@@ -82,7 +88,7 @@ def can_be_met(request: ApprovalRequest, batch: Batch) -> bool:
         if len(those) == 1:
             people |= those
     if request.four_eyes:
-        people.discard(batch.asker.id)
+        people -= {batch.asker.id, *(request.edit.editors if request.edit else ())}
     return len(people) >= request.quorum
 
 

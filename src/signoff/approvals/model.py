@@ -186,6 +186,12 @@ class Edit:
     at: float
     voided: tuple[Actor, ...] = ()
     """People whose votes this edit voided."""
+    earlier: tuple[str, ...] = ()
+    """The ids of the people who edited the call before."""
+
+    @property
+    def editors(self) -> frozenset[str]:
+        return frozenset((*self.earlier, self.by.id))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ If Discord sent less about a person than usual, they get less authority, never m
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import discord
 
@@ -19,13 +20,23 @@ MOST_PINGS = 20
 
 
 def asker(message: discord.Message, server: str) -> Actor:
-    """Return the author of a message. Without member data, the author has no roles and no rights."""
+    """Return the author of a message, with the roles that Discord sent along with it.
+
+    The rights of these roles are known only once the server's data have arrived; see `knows_rights`.
+    """
     author = message.author
     is_bot = author.bot or message.webhook_id is not None
-    # In a server that is not cached yet, the author is a Member without a guild, although the type rules that out.
-    if server == DIRECT or message.guild is None or not isinstance(author, discord.Member):
-        return Actor(id=str(author.id), name=author.display_name, server=server, is_bot=is_bot)
+    plain = Actor(id=str(author.id), name=author.display_name, server=server, is_bot=is_bot)
+    if server == DIRECT or not isinstance(author, discord.Member):
+        return plain
+    if not knows_rights(message):
+        return replace(plain, roles=_roles(author))
     return replace(member(author), server=server, is_bot=is_bot)
+
+
+def knows_rights(message: discord.Message) -> bool:
+    """Whether the data of the message's server have arrived, so that the rights of its author are known."""
+    return message.guild is not None and not message.guild.unavailable
 
 
 def member(user: discord.Member) -> Actor:
@@ -60,7 +71,10 @@ def clicker(interaction: discord.Interaction[Any]) -> Actor | None:
 
 def _roles(member: discord.Member) -> frozenset[str]:
     # @everyone is left out: its id is the server's, and naming it as an approver must not mean everybody.
-    return frozenset(str(role.id) for role in member.roles if not role.is_default())
+    # `member.roles` has only roles of servers whose data have arrived; the ids come with every event about a member.
+    ids: Iterable[int] = member._roles  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType, reportUnknownVariableType]
+    server = cast("discord.Guild | None", member.guild)
+    return frozenset(str(role) for role in ids if server is None or role != server.id)
 
 
 def pings(batch: Batch) -> tuple[Person | RoleRef, ...]:

@@ -15,7 +15,8 @@ from discord import ui
 
 from signoff.bot import quoting, sending
 from signoff.bot.buttons import CLAIMED
-from signoff.bot.sending import ARCHIVED, NOBODY, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Failure, NotDelivered, nonce
+from signoff.bot.refusals import Weight, refusals_of
+from signoff.bot.sending import ARCHIVED, NOBODY, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Failure, nonce
 from signoff.cards.progress import status_line
 from signoff.turns.model import Turn
 from signoff.turns.progress import RunStatus
@@ -62,18 +63,19 @@ async def post(client: discord.Client, turn: Turn, status: RunStatus, answers: s
 
 
 async def edit(client: discord.Client, turn: Turn, status: RunStatus) -> None:
-    await _change(client, turn, content=text_of(status), view=_buttons(turn))
+    await _change(client, turn, Weight.OPTIONAL, content=text_of(status), view=_buttons(turn))
 
 
 async def delete(client: discord.Client, turn: Turn) -> None:
-    """Delete the message. Raises NotDelivered if that has to be tried again."""
+    """Delete the message. Raises NotDelivered if that fails."""
     try:
+        refusals_of(client).check(Weight.NORMAL)
         await sending.while_open(client, _message(client, turn).delete())
     except discord.HTTPException as error:
         if error.code not in (UNKNOWN_CHANNEL, UNKNOWN_MESSAGE):
-            raise NotDelivered(sending.reason(error)) from error
+            raise sending.not_delivered(error) from error
     except Failure as error:
-        raise NotDelivered(sending.reason(error)) from error
+        raise sending.not_delivered(error) from error
 
 
 async def become(client: discord.Client, turn: Turn, text: str, file: discord.File | None = None) -> bool:
@@ -81,7 +83,8 @@ async def become(client: discord.Client, turn: Turn, text: str, file: discord.Fi
     if not turn.status_message:
         return False
     try:
-        await _change(client, turn, content=text, view=None, attachments=[file] if file else [])
+        attachments = [file] if file else []
+        await _change(client, turn, Weight.ESSENTIAL, content=text, view=None, attachments=attachments)
     except discord.HTTPException as error:
         if error.code != UNKNOWN_MESSAGE:
             raise
@@ -90,8 +93,10 @@ async def become(client: discord.Client, turn: Turn, text: str, file: discord.Fi
     return True
 
 
-async def _change(client: discord.Client, turn: Turn, **what: Any) -> None:
+async def _change(client: discord.Client, turn: Turn, weight: Weight, **what: Any) -> None:
     """Edit the message, even in an archived thread."""
+
+    refusals_of(client).check(weight)
 
     async def change() -> None:
         await sending.while_open(client, _message(client, turn).edit(allowed_mentions=NOBODY, **what))

@@ -15,18 +15,21 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, Strict, Validati
 
 from signoff.approvals.model import Verdict
 from signoff.config.problems import Hints, describe_problems, describe_syntax
+from signoff.config.toml_lines import TomlLines
 from signoff.config.types import (
     APPROVERS_HINT,
     COUNT_HINT,
     DURATION_HINT,
     IDS_HINT,
     LONGEST,
+    OFF_HINT,
     PATTERNS_HINT,
     QUORUM_HINT,
     UNITS,
     Approvers,
     Count,
     Duration,
+    DurationOrOff,
     Ids,
     LongDuration,
     Patterns,
@@ -39,9 +42,20 @@ from signoff.config.types import (
 from signoff.errors import ConfigError
 
 BuiltinTool = Literal[
-    "test_discord_approval", "post_announcement", "roll_dice", "current_time", "read_file", "write_file"
+    "test_discord_approval",
+    "post_announcement",
+    "roll_dice",
+    "current_time",
+    "read_file",
+    "write_file",
+    "delete_file",
+    "rotate_log",
 ]
 BUILTIN_TOOLS: tuple[BuiltinTool, ...] = get_args(BuiltinTool)
+DEFAULT_TOOLS: tuple[BuiltinTool, ...] = tuple(
+    name for name in BUILTIN_TOOLS if name not in ("delete_file", "rotate_log")
+)
+"""The tools without `[tools] enable`. The tools that clean up are only for those who ask for them by name."""
 WORKSPACE = "data/workspace"
 _FILLED_HINT = 'names and texts, in which ${NAME} is taken from the environment, for example { TOKEN = "${MY_TOKEN}" }'
 
@@ -73,7 +87,7 @@ class ToolsConfig(_Section):
     """`[tools]`: the tools that the agent may use."""
 
     enable: Annotated[tuple[BuiltinTool, ...], Strict(False)] = Field(
-        default=BUILTIN_TOOLS, description=f"a list of some of: {', '.join(BUILTIN_TOOLS)}"
+        default=DEFAULT_TOOLS, description=f"a list of some of: {', '.join(BUILTIN_TOOLS)}"
     )
     plugins: Annotated[tuple[Text, ...], Strict(False)] = Field(
         default=(), description='a list of Python files, relative to this file, for example ["my_tools.py"]'
@@ -172,9 +186,13 @@ class LimitsConfig(_Section):
     queue_per_person: Count = Field(default=5, description=COUNT_HINT)
     queue_per_conversation: Count = Field(default=5, description=COUNT_HINT)
     model_requests_per_turn: Count = Field(default=25, description=COUNT_HINT)
+    tools_per_person: Count = Field(default=10, description=COUNT_HINT)
+    """How many tools of one person run at once. The person's further calls wait, other people's do not."""
     tool_seconds: Duration = Field(default=120.0, description=DURATION_HINT)
     shutdown_grace: Duration = Field(default=15.0, description=DURATION_HINT)
     """How long running tools may continue after the process was told to stop."""
+    catch_up: DurationOrOff = Field(default=3600.0, description=OFF_HINT)
+    """How old a mention may be that was sent while the bot was offline and is answered when it is back; 0: none."""
 
 
 class AuditConfig(_Section):
@@ -246,6 +264,15 @@ class Config(_Section):
     mcp: Mapping[ServerName, McpConfig] = Field(default_factory=dict[str, McpConfig])
 
     _folder: Path = PrivateAttr(default=Path("."))
+    _name: str = PrivateAttr(default="signoff.toml")
+    _text: str = PrivateAttr(default="")
+
+    def where(self, *path: str | int) -> str:
+        """Return the file and the line of a key, for example `signoff.toml:12` for `("rules", 1, "when")`."""
+        try:
+            return f"{self._name}:{TomlLines(self._text).find(path)}" if self._text else self._name
+        except ValueError:
+            return self._name
 
     @property
     def folder(self) -> Path:
@@ -297,10 +324,12 @@ def parse_config(text: str, name: str = "signoff.toml") -> Config:
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{name}:{describe_syntax(error, text)}") from None
     try:
-        return Config.model_validate(data)
+        config = Config.model_validate(data)
     except ValidationError as error:
         problems = describe_problems(error.errors(include_url=False), text, _hints())
         raise ConfigError("\n".join(f"{name}:{problem}" for problem in problems)) from None
+    config._name, config._text = name, text  # pyright: ignore[reportPrivateUsage]
+    return config
 
 
 def _hints() -> Hints:

@@ -13,20 +13,20 @@ from signoff.store.database import Database, Row, Value
 from signoff.turns.model import MOVES, CallRecord, CallState, HistoryEntry, Turn, TurnState
 
 _TURN = """id, server, channel, conversation, message, asker_seen, text, created, state, prompted, rounds, batch,
-    reply, reply_posted, status"""
+    reply, reply_posted, ended, asked, status"""
 _ACTIVE = "state IN ('running', 'waiting')"
 _QUEUED = "state = 'queued'"
 
 TURN_BY_ID = f"SELECT {_TURN} FROM turns WHERE id = ?"
 INSERT_TURN = f"""INSERT INTO turns (seq, asker, {_TURN})
-    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM turns), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM turns), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO NOTHING"""
 MOVE = "UPDATE turns SET state = ? WHERE id = ? AND state = ?"
 MOVE_TO_ACTIVE = f"""{MOVE} AND NOT EXISTS (SELECT 1 FROM turns AS other
     WHERE other.conversation = turns.conversation AND other.{_ACTIVE} AND other.id <> turns.id)"""
 RELOCATE = f"UPDATE turns SET server = ?, channel = ?, conversation = ? WHERE id = ? AND {_QUEUED}"
 AWAIT_BATCH = "UPDATE turns SET rounds = rounds + 1, batch = ? WHERE id = ?"
-FINISH = "UPDATE turns SET reply = ? WHERE id = ?"
+FINISH = "UPDATE turns SET reply = ?, ended = ? WHERE id = ?"
 SET_STATUS = "UPDATE turns SET status = ? WHERE id = ?"
 CLEAR_STATUS = "UPDATE turns SET status = NULL WHERE id = ? AND status = ?"
 LEFT_STATUS = f"SELECT {_TURN} FROM turns WHERE state = 'waiting' AND status IS NOT NULL ORDER BY created, seq"
@@ -85,6 +85,8 @@ class TurnRows:
             turn.batch,
             turn.reply,
             turn.reply_posted,
+            turn.ended,
+            turn.asked,
             turn.status_message,
         )
         return inserted == 1
@@ -103,8 +105,8 @@ class TurnRows:
     def await_batch(self, turn_id: str, batch_id: str) -> None:
         self._change_turn(AWAIT_BATCH, batch_id, turn_id)
 
-    def finish(self, turn_id: str, reply: str) -> None:
-        self._change_turn(FINISH, reply, turn_id)
+    def finish(self, turn_id: str, reply: str, at: float | None = None) -> None:
+        self._change_turn(FINISH, reply, at, turn_id)
 
     def set_reply_posted(self, turn_id: str) -> None:
         self._change_turn(SET_REPLY_POSTED, turn_id)
@@ -185,7 +187,7 @@ class TurnRows:
         row = self.db.one(COUNT.format(where=where), *narrowed.values())
         return row[0] if row else 0
 
-    def _change_turn(self, sql: str, *params: str | None) -> None:
+    def _change_turn(self, sql: str, *params: Value) -> None:
         if not self.db.change(sql, *params):
             raise LookupError(f"there is no turn {params[-1]}")
 
@@ -197,7 +199,7 @@ def _marks(values: Sequence[str]) -> str:
 
 def _turn(row: Row) -> Turn:
     id, server, channel, conversation, message, asker, text, created, state, *rest = row
-    prompted, rounds, batch, reply, reply_posted, status = rest
+    prompted, rounds, batch, reply, reply_posted, ended, asked, status = rest
     return Turn(
         id=id,
         place=Place(server=server, channel=channel, conversation=conversation),
@@ -211,6 +213,8 @@ def _turn(row: Row) -> Turn:
         batch=batch,
         reply=reply,
         reply_posted=bool(reply_posted),
+        ended=ended,
+        asked=asked,
         status_message=status,
     )
 

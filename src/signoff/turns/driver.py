@@ -14,9 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from signoff.approvals.desk import Desk
-from signoff.approvals.model import Batch, Pause, Place
+from signoff.approvals.model import Actor, Batch, Pause, Place
 from signoff.approvals.ports import Clock
 from signoff.approvals.retention import Retention
+from signoff.approvals.votes import Unchecked
 from signoff.errors import StoreError, TurnFailed
 from signoff.turns import messages
 from signoff.turns.delivery import Delivery
@@ -152,16 +153,23 @@ class Driver:
 
     async def _wait_for_people(self, turn: Turn, step: Waiting) -> None:
         asked = await self.desk.look_for_approvers(step.batch)
+        givers: dict[str, Actor | None] = {}
 
         def work(tx: TurnTx) -> Batch | None:
             if not tx.move(turn.id, TurnState.RUNNING, TurnState.WAITING):
                 return None  # it was stopped meanwhile
             pause = tx.pause_of(turn.place.server)
-            batch = self.desk.open(tx, asked, f"paused by {pause.by.name}" if pause else "")
+            batch = self.desk.open(tx, asked, f"paused by {pause.by.name}" if pause else "", givers)
             tx.await_batch(turn.id, batch.id)
             return batch
 
-        batch = await self.store.run(work)
+        while True:
+            try:
+                batch = await self.store.run(work)
+                break
+            except Unchecked as unchecked:
+                # A grant may apply. Find out whether the people who gave it may still decide.
+                givers |= await self.desk.look_up_givers(turn.place.server, unchecked.people)
         if batch is None:
             return
         self._changes.ring(turn.id)
@@ -179,7 +187,7 @@ class Driver:
             if not tx.move(turn.id, TurnState.RUNNING, state):
                 return None
             tx.save_history(turn.place.conversation, history)
-            tx.finish(turn.id, text)
+            tx.finish(turn.id, text, self.clock.now())
             return tx.turn(turn.id)
 
         if ended := await self.store.run(work):

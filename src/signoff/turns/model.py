@@ -62,6 +62,10 @@ class Turn:
     reply: str | None = None
     """The final text, stored with the end of the turn: the agent's reply if the turn is done, else a plain notice."""
     reply_posted: bool = False
+    ended: float | None = None
+    """When the final text was stored. None before that, and for turns of earlier versions."""
+    asked: float | None = None
+    """When the asker wrote, if the bot was offline then and found the mention later."""
     status_message: str | None = None
     """The id of the message that shows how the run is going; empty while it is posted for the first time."""
 

@@ -35,8 +35,8 @@ class TurnTx(DeskTx, Protocol):
         """Count one more round and remember the batch that the turn waits for."""
         ...
 
-    def finish(self, turn_id: str, reply: str) -> None:
-        """Write the final text; the caller moves the state in the same transaction."""
+    def finish(self, turn_id: str, reply: str, at: float | None = None) -> None:
+        """Write the final text and the time; the caller moves the state in the same transaction."""
         ...
 
     def set_reply_posted(self, turn_id: str) -> None: ...
@@ -148,7 +148,10 @@ class FrontEnd(Protocol):
     """
 
     async def post_card(self, batch: Batch) -> str:
-        """Show the card and return its message id. Raises CardFailed with a reason for people to read."""
+        """Show the card and return its message id. Raises CardFailed with a reason for people to read.
+
+        It is CardDelayed if the same call may succeed later.
+        """
         ...
 
     async def refresh_card(self, batch: Batch) -> None:
@@ -171,6 +174,8 @@ class FrontEnd(Protocol):
         """Post the end of a turn, in place of its status message if it has one.
 
         Repeating it for the same turn and round posts nothing new.
+
+        Raises Undeliverable if it would be refused every time.
 
         If the turn's state is `done`, the text is the agent's reply. Any other text is plain and shown as it is.
         """
