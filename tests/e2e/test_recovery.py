@@ -99,7 +99,7 @@ async def test_the_same_card_works_after_the_restart_and_the_tool_runs_once(stor
     await live.ended(story.kept)
     assert live.trace.count("record kept") == 1
     messages = await live.people["Ada"].messages(story.kept.id)
-    assert sum("recorded kept" in m.text for m in messages) == 1
+    assert sum("recorded kept" in m.content for m in messages) == 1
     assert sum(bool(m.components) for m in messages) == 1
 
 
