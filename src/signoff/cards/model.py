@@ -113,6 +113,8 @@ class Verb(StrEnum):
     REMEMBER = "remember"
     MORE = "more"
     PAGE = "page"
+    OPEN = "open"
+    INBOX = "inbox"
 
     @property
     def choice(self) -> Choice | None:

@@ -76,7 +76,7 @@ def _progress(run: CallRun) -> Line:
         case RunState.FAILED:
             return _ended("Failed", "after", run)
         case RunState.MAY_HAVE_RUN:
-            return ("May have run: it was interrupted",)
+            return _ended("May have run", "after", run) if run.line else ("May have run: it was interrupted",)
         case RunState.NOT_RUN:
             return ("Not run",)
 

@@ -77,8 +77,9 @@ class Journal(CallBook):
         await self._end(call, CallState.DONE, kept, result)
         return result
 
-    async def failed(self, call: ToolCall, words: str) -> None:
-        await self._end(call, CallState.FAILED, words.encode(errors="backslashreplace"), words)
+    async def failed(self, call: ToolCall, words: str, *, unknown: bool = False) -> None:
+        state = CallState.UNKNOWN if unknown else CallState.FAILED
+        await self._end(call, state, words.encode(errors="backslashreplace"), words)
 
     async def withdraw(self, call: ToolCall) -> None:
         """Take back the start: the tool asked before it did anything, or the server was paused just now."""
@@ -100,7 +101,8 @@ class Journal(CallBook):
             ended = replace(record, request=started.request, started=started.started, line=line)
             tx.put_call(ended, self.turn.id, now)
             kind = "ran" if state is CallState.DONE else "failed"
-            self._record(tx, kind, call, now, started.request)
+            details = {"outcome": "unknown"} if state is CallState.UNKNOWN else {}
+            self._record(tx, kind, call, now, started.request, **details)
 
         await self.store.run(work)
 

@@ -50,11 +50,11 @@ DROP_MESSAGES = "DELETE FROM messages WHERE conversation = ? AND position > ?"
 
 _KEY = "conversation = ? AND position = ? AND call_id = ?"
 _CALL = "conversation, position, call_id, tool, digest, state, result, request, started, line"
-CALL = f"SELECT {_CALL} FROM calls WHERE {_KEY}"
-PUT_CALL = f"""INSERT INTO calls ({_CALL}, turn, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+CALL = f"SELECT {_CALL}, unknown FROM calls WHERE {_KEY}"
+PUT_CALL = f"""INSERT INTO calls ({_CALL}, turn, at, unknown) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (conversation, position, call_id) DO UPDATE SET tool = excluded.tool, digest = excluded.digest,
     state = excluded.state, result = excluded.result, request = excluded.request, started = excluded.started,
-    line = excluded.line, turn = excluded.turn, at = excluded.at"""
+    line = excluded.line, turn = excluded.turn, at = excluded.at, unknown = excluded.unknown"""
 DROP_CALL = f"DELETE FROM calls WHERE {_KEY}"
 
 
@@ -168,13 +168,14 @@ class TurnRows:
             key.call_id,
             record.tool,
             record.digest,
-            record.state,
+            CallState.FAILED if record.state is CallState.UNKNOWN else record.state,
             record.result,
             record.request,
             record.started,
             record.line,
             turn_id,
             at,
+            record.state is CallState.UNKNOWN,
         )
 
     def drop_call(self, key: CallKey) -> None:
@@ -220,12 +221,12 @@ def _turn(row: Row) -> Turn:
 
 
 def _call(row: Row) -> CallRecord:
-    conversation, position, call_id, tool, digest, state, result, request, started, line = row
+    conversation, position, call_id, tool, digest, state, result, request, started, line, unknown = row
     return CallRecord(
         key=CallKey(conversation=conversation, position=position, call_id=call_id),
         tool=tool,
         digest=digest,
-        state=CallState(state),
+        state=CallState.UNKNOWN if unknown else CallState(state),
         result=None if result is None else bytes(result),
         request=request,
         started=started,
