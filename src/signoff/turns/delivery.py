@@ -100,8 +100,18 @@ class Delivery:
             except Exception:
                 log.exception("the old card of %s could not be emptied", batch_id)
         if current and current.settled:
-            await self.finish_card(current)
+            await self._show_again(current)
         return True
+
+    async def _show_again(self, batch: Batch) -> None:
+        """Draw a card that was settled while it was posted again. `finish_card` follows its calls if they still run."""
+        try:
+            await self.front.refresh_card(batch)
+            if batch.ended:
+                await self.desk.mark_card_final(batch.id)
+        except Exception:
+            log.exception("the new card of %s does not show its end", batch.id)
+        self.changes.ring(batch.turn)
 
     async def _posted(self, batch_id: str, card: str) -> None:
         current = await self.desk.card_posted(batch_id, card)
