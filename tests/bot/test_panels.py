@@ -12,7 +12,7 @@ from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Choice, Place, Remember, RequestState
 from signoff.cards.actions import Offers
 from tests.rigs.bot import Rig, show, until
-from tests.rigs.bot_answers import MASKER, drawn, private, states
+from tests.rigs.bot_answers import MASKER, drawn, further, private, states
 from tests.rigs.bot_fakes import make_batch, make_request
 
 
@@ -21,18 +21,21 @@ def labels(message: SeenMessage | None) -> list[str]:
     return [button.label for button in message.buttons]
 
 
-async def opened(rig: Rig, person: Person, card: SeenMessage, button: str) -> SeenMessage:
-    """Press a button of the card and return the panel that opens."""
-    answer = await person.click(card, button)
+async def opened(rig: Rig, person: Person, card: SeenMessage, *labels: str) -> SeenMessage:
+    """Press the card's "More…", then these buttons of the panel, and return the panel as it is then."""
+    answer = await person.click(card, "More…")
     private(answer)
     assert answer.reply is not None
-    return answer.reply
+    panel = answer.reply
+    for label in labels:
+        panel = drawn(await person.click(panel, label))
+    return panel
 
 
 async def test_more_offers_the_other_choices_privately(full: Rig, ada: Person) -> None:
     requests = [make_request({"n": "one"}), make_request({"n": "two"})]
     batch, card = await show(full, make_batch(await full.place(), await full.asker(), *requests))
-    panel = await opened(full, ada, card, f"signoff:more:{requests[1].id}:0:0")
+    panel = await opened(full, ada, card, "2. delete_file")
     assert labels(panel) == ["Reject with a reason…", "Edit…", "Remember…"]
     reason = await ada.click(panel, "Reject with a reason…")
     ended = drawn(await ada.submit(reason, {"reason": "no"}))
@@ -49,7 +52,7 @@ async def test_an_edit_from_a_panel_changes_the_card(full: Rig, ada: Person) -> 
     requests = [make_request({"n": str(n)}) for n in range(6)]
     batch, card = await show(full, make_batch(await full.place(), await full.asker(), *requests))
     second = drawn(await ada.click(card, "▶"))
-    panel = await opened(full, ada, second, f"signoff:more:{requests[5].id}:0:1")
+    panel = await opened(full, ada, second, "6. delete_file")
     ended = drawn(await ada.submit(await ada.click(panel, "Edit…"), {"arguments-0": "fifty"}))
     assert "Changed" in ended.text
     public = await ada.wait_for_change(card, lambda m: "fifty" in m.text)
@@ -60,7 +63,6 @@ async def test_an_edit_from_a_panel_changes_the_card(full: Rig, ada: Person) -> 
 async def test_remember_says_what_it_covers_and_covers_that(full: Rig, ada: Person) -> None:
     request = make_request({"path": "a`b", "to": "@everyone"})
     batch, card = await show(full, make_batch(await full.place(), await full.asker(), request))
-    assert "Remember covers exactly this tool with exactly these arguments" in card.text
     panel = await opened(full, ada, card, "Remember…")
     for part in ("`delete_file`", '"path": "a`b"', "in this conversation", "every conversation of this server"):
         assert part in panel.text
@@ -118,7 +120,7 @@ async def test_a_panel_for_arguments_that_were_edited_is_out_of_date(full: Rig, 
     """Only what the panel said is remembered."""
     batch, card = await show(full, make_batch(await full.place(), await full.asker(), make_request({"path": "a"})))
     panel = await opened(full, ada, card, "Remember…")
-    await ada.submit(await ada.click(card, "Edit…"), {"arguments-0": "b"})
+    await ada.submit(await further(ada, card, "Edit…"), {"arguments-0": "b"})
     assert "was edited after you opened this" in private(await ada.click(panel, label))
     assert full.desk.memory.grants == []
     assert states(full, batch.id) == [RequestState.PENDING]
@@ -156,7 +158,7 @@ async def test_what_touches_something_is_not_remembered(full: Rig, ada: Person) 
     request = make_request({"path": "a"})
     request = replace(request, call=replace(request.call, operands={"a": "digest"}))
     _, card = await show(full, make_batch(await full.place(), await full.asker(), request))
-    assert "Remember…" not in labels(card)
+    assert "Remember…" not in labels(await opened(full, ada, card))
     forged = await ada.click(card, f"signoff:remember:{request.id}:0:0", forged=True)
     assert "can't be remembered" in private(forged)
 
@@ -205,8 +207,8 @@ async def test_a_held_call_is_chosen_looked_at_and_rejected(full: Rig, ada: Pers
     held = [make_request({"n": str(n)}, tool=tool, held=True) for n, tool in enumerate(("roll_dice", "current_time"))]
     batch, card = await show(full, make_batch(await full.place(), await full.asker(), asking, *held))
     assert "With these, needing no approval: roll\\_dice, current\\_time" in card.text
-    panel = await opened(full, ada, card, f"signoff:more:{batch.id}:0:0")
-    assert labels(panel) == ["1. roll_dice", "2. current_time"]
+    panel = await opened(full, ada, card)
+    assert labels(panel) == ["Reject with a reason…", "Edit…", "Remember…", "1. roll_dice", "2. current_time"]
     one = drawn(await ada.click(panel, "1. roll_dice"))
     assert one.id == panel.id
     assert labels(one) == ["Reject"]
@@ -221,9 +223,9 @@ async def test_a_held_call_is_chosen_looked_at_and_rejected(full: Rig, ada: Pers
 async def test_rejecting_a_held_call_leaves_the_card_on_its_page(full: Rig, ada: Person) -> None:
     questions = [make_request({"n": str(n)}) for n in range(6)]
     held = [make_request({"n": "1"}, tool=tool, held=True) for tool in ("roll_dice", "current_time")]
-    batch, card = await show(full, make_batch(await full.place(), await full.asker(), *questions, *held))
+    _, card = await show(full, make_batch(await full.place(), await full.asker(), *questions, *held))
     second = drawn(await ada.click(card, "▶"))
-    panel = await opened(full, ada, second, f"signoff:more:{batch.id}:0:1")
+    panel = await opened(full, ada, second)
     one = drawn(await ada.click(panel, f"signoff:more:{held[0].id}:0:1"))
     await ada.click(one, "Reject")
     public = await ada.wait_for_change(card, lambda m: "Rejected by" in m.text)
@@ -233,8 +235,8 @@ async def test_rejecting_a_held_call_leaves_the_card_on_its_page(full: Rig, ada:
 async def test_held_calls_of_one_tool_are_told_apart(full: Rig, ada: Person) -> None:
     held = [make_request({"n": value}, tool="roll_dice", held=True) for value in ("one", "two")]
     batch, card = await show(full, make_batch(await full.place(), await full.asker(), make_request({}), *held))
-    panel = await opened(full, ada, card, "More…")
-    assert labels(panel) == ["1. roll_dice", "2. roll_dice"]
+    panel = await opened(full, ada, card)
+    assert labels(panel)[-2:] == ["1. roll_dice", "2. roll_dice"]
     assert "are listed here" not in panel.text
     one = drawn(await ada.click(panel, "2. roll_dice"))
     assert "two" in one.text
@@ -245,7 +247,7 @@ async def test_held_calls_of_one_tool_are_told_apart(full: Rig, ada: Person) -> 
 async def test_the_list_of_held_calls_says_that_it_is_not_complete(full: Rig, ada: Person) -> None:
     held = [make_request({"n": str(n)}, tool="roll_dice", held=True) for n in range(27)]
     _, card = await show(full, make_batch(await full.place(), await full.asker(), make_request({}), *held))
-    panel = await opened(full, ada, card, "More…")
+    panel = await opened(full, ada, card)
     assert labels(panel)[-1] == "25. roll_dice"
     assert "Only the first 25 of 27 calls are listed here." in panel.text
 
@@ -255,8 +257,9 @@ async def test_only_an_approver_looks_at_held_calls(full: Rig, ada: Person) -> N
     asking, held = make_request({"path": "a.txt"}), make_request({"n": "1"}, tool="roll_dice", held=True)
     _, card = await show(full, make_batch(await full.place(), await full.asker(), asking, held))
     assert "You may not decide this" in private(await olga.click(card, "More…"))
-    panel = await opened(full, ada, card, "More…")
-    assert labels(panel) == ["Reject"], "the only held call is shown at once"
+    panel = await opened(full, ada, card)
+    assert labels(panel)[-1] == "1. roll_dice"
+    assert labels(drawn(await ada.click(panel, "1. roll_dice"))) == ["Reject"]
 
 
 async def test_old_buttons_of_a_held_call_still_work(full: Rig, ada: Person) -> None:

@@ -109,7 +109,8 @@ async def test_two_approvers_decide_a_write_that_one_of_them_edits(live: Launche
 
         # The second approver edits instead. The first vote was for other arguments, so it is void.
         await act_as(page, "Nina")
-        await card.get_by_role("button", name="Edit…").click()
+        await card.get_by_role("button", name="More…").click()
+        await page.locator(".message.private").get_by_role("button", name="Edit…").click()
         form = page.get_by_role("dialog", name="Edit write_file")
         await expect(form.get_by_label("content")).to_have_value("PORT=8080")
         await form.get_by_label("content").fill("PORT=9090")

@@ -23,7 +23,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from signoff.approvals.digest import fingerprint
 from signoff.config.schema import Config, McpConfig
 from signoff.errors import ConfigError
-from signoff.gate.declarations import MCP_ASKS, MCP_READS, WHY, only_reads, saying
+from signoff.gate.declarations import MCP_ASKS, MCP_READS, TRUSTED, WHY, only_reads, saying
 
 if TYPE_CHECKING:
     from pydantic_ai.mcp import MCPToolset
@@ -139,7 +139,7 @@ class McpServer(WrapperToolset[Any]):
     def _declared(self, tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
         reads = self.server.trusted and only_reads(tool.tool_def)
         words = ("never_require", MCP_READS) if reads else ("always_require", MCP_ASKS)
-        return saying(tool, *words, read_only=reads)
+        return saying(tool, *words, read_only=reads, **{TRUSTED: self.server.trusted})
 
     def _warn(self, error: Exception) -> None:
         log.warning("the MCP server %s does not answer: %s: %s", self.name, type(error).__name__, error)

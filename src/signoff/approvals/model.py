@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal
 
+from signoff.approvals.tool_description import ToolDescription
+
 JsonObject = Mapping[str, Any]
 PAGE = 4
 """Questions on one page of a card."""
@@ -231,6 +233,10 @@ class ApprovalRequest:
     void: tuple[Vote, ...] = ()
     """Votes that no longer count: a later check found that these people may no longer decide."""
     edit: Edit | None = None
+    description: ToolDescription = field(default_factory=ToolDescription)
+    """What the tool says about itself: untrusted, for the card only."""
+    diff_of: str = ""
+    """The argument that `preview` shows as a diff; empty if none. Only Signoff's own tools set it: see decision 013."""
     by_server: bool = False
     """Whether a server rule made it ask. Used when the batch is opened, and not stored."""
 
@@ -247,6 +253,12 @@ class ApprovalRequest:
         """The tool's preview, followed by the diff or preview of its `ApprovalRequired` if that text differs."""
         raised = str(self.metadata.get("diff") or self.metadata.get("preview") or "")
         return "\n\n".join(dict.fromkeys(text for text in (self.preview, raised) if text))
+
+    @property
+    def diffed(self) -> str:
+        """The argument that the card shows only as a diff; empty if it shows every argument itself."""
+        is_whole = self.preview and self.shown_preview == self.preview and self.edit is None
+        return self.diff_of if is_whole and isinstance(self.call.args.get(self.diff_of), str) else ""
 
     @property
     def called(self) -> str:

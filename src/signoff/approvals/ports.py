@@ -162,6 +162,8 @@ class Revised:
     call: ToolCall
     ruling: Ruling
     preview: str = ""
+    diff_of: str = ""
+    """The argument that the preview shows as a diff; empty if none."""
 
 
 class Reviser(Protocol):

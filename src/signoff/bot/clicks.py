@@ -23,7 +23,7 @@ from signoff.bot.card_view import render
 from signoff.bot.responses import PATIENCE, Refresh, Responses, Visit, open_form, refusal, tell, visit
 from signoff.bot.sending import Failure
 from signoff.cards import wording
-from signoff.cards.actions import Offers, remember_actions
+from signoff.cards.actions import Offers, optional_calls, remember_actions
 from signoff.cards.forms import form_for
 from signoff.cards.model import Line, Verb
 
@@ -159,6 +159,9 @@ class Clicks:
         """Open a panel or the form for a reason. Only approvers get one, so that nobody fills it in for nothing."""
         try:
             batch = await self.responses.at_once(self._look(visit, locator))
+            if locator.verb is Verb.MORE and locator.target == batch.id:
+                await self._choose(interaction, visit, batch, locator)
+                return
             request = _decidable(batch, locator)
         except Exception as error:
             await tell(interaction, refusal(error, visit, locator.target))
@@ -171,7 +174,8 @@ class Clicks:
         elif locator.verb is Verb.REASON:
             await open_form(interaction, modals.reason_form(request, locator.page))
         elif locator.verb is Verb.MORE and request.held:
-            await self.responses.panel(interaction, visit, self._held_panel(batch, request, locator))
+            held = panels.held_call(batch, request, self._offers, locator.page, self._now())
+            await self.responses.panel(interaction, visit, held)
         elif locator.verb is Verb.MORE:
             await self.responses.panel(interaction, visit, panels.more(batch, request, self._offers, locator.page))
         elif not self._offers.may_remember(request):
@@ -180,11 +184,19 @@ class Clicks:
             panel = panels.remember(batch, request, self._offers, locator.page, self._now())
             await self.responses.panel(interaction, visit, panel)
 
-    def _held_panel(self, batch: Batch, request: ApprovalRequest, locator: Locator) -> panels.AnyPanel:
-        """Return the list of held calls to choose from, or the panel of the only one or the chosen one."""
-        if locator.target == batch.id and len(batch.open_held) > 1:
-            return panels.held_calls(batch, locator.page)
-        return panels.held_call(batch, request, self._offers, locator.page, self._now())
+    async def _choose(
+        self, interaction: discord.Interaction[Any], visit: Visit, batch: Batch, locator: Locator
+    ) -> None:
+        """Open the panel behind the card's own "More…", with the calls that this person may decide."""
+        requests = optional_calls(batch, locator.page, self._offers)
+        objections = [objection(visit.actor, request, batch) for request in requests]
+        allowed = [request for request, why in zip(requests, objections, strict=True) if why is None]
+        if not requests:
+            await tell(interaction, wording.already_settled(batch))
+        elif not allowed:
+            await tell(interaction, wording.not_allowed(batch, None, next((why for why in objections if why), "")))
+        else:
+            await self.responses.panel(interaction, visit, panels.choose(batch, allowed, self._offers, locator.page))
 
     async def _open_edit(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
         if self._editor is None:
@@ -207,10 +219,8 @@ class Clicks:
 
 
 def _decidable(batch: Batch, locator: Locator) -> ApprovalRequest:
-    """Return the request that a button is about. For the card's own "More…" it is the first open held call."""
+    """Return the request that a button is about."""
     located = tuple(r for r in batch.requests if r.id == locator.target)
-    if locator.verb is Verb.MORE and locator.target == batch.id:
-        located = batch.open_held or batch.held
     if not located:
         raise UnknownRequest("Unknown request.")
     return located[0]

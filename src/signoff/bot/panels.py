@@ -13,7 +13,8 @@ from discord import ui
 
 from signoff.approvals.model import ApprovalRequest, Batch
 from signoff.bot import quoting
-from signoff.bot.card_view import MAX_TEXT, ApprovalView, rows
+from signoff.bot.buttons import rows
+from signoff.bot.card_view import MAX_TEXT, ApprovalView
 from signoff.bot.split import size
 from signoff.cards.actions import TOOL_BUDGET, Offers, further_actions, held_actions, look_actions, remember_actions
 from signoff.cards.build import build_held_call
@@ -26,8 +27,8 @@ log = logging.getLogger(__name__)
 
 TOO_LONG: Line = ("A decision can't be remembered: the arguments are too long to show here. Nothing was decided.",)
 
-MOST_HELD = 25
-"""Buttons in one panel: five rows of five."""
+MOST_CALLS = 25
+"""Calls in one panel: five rows of five buttons."""
 NOT_SHOWN = "The arguments cannot be shown here. The call needs no approval; you can reject it."
 HELD_BUDGET = 3000
 """Characters of quoted text in the panel of one held call, before markup."""
@@ -43,6 +44,13 @@ class Panel(ui.LayoutView):
         for row in rows(actions):
             self.add_item(row)
 
+    def extended(self, text: str, actions: Sequence[Action]) -> Panel:
+        """Return this panel with one more text, and buttons below it."""
+        self.add_item(ui.TextDisplay[Any](text))
+        for row in rows(actions):
+            self.add_item(row)
+        return self
+
 
 AnyPanel = Panel | ApprovalView
 
@@ -50,6 +58,26 @@ AnyPanel = Panel | ApprovalView
 def said(line: Line) -> Panel:
     """Build a panel with one line and no buttons, which replaces a panel that is done."""
     return Panel([quoting.line(line)])
+
+
+def choose(batch: Batch, requests: Sequence[ApprovalRequest], offers: Offers, page: int) -> Panel:
+    """Build the panel behind the card's own "More…": the options of the only question, and other calls to choose from.
+
+    `requests`: the calls that this person may decide.
+    """
+    questions = [r for r in requests if not r.held]
+    only = questions[0] if len(questions) == 1 else None
+    panel = more(batch, only, offers, page) if only else Panel([])
+    others = [r for r in requests if r is not only]
+    if not others:
+        return panel
+    lines = ["### More options for one call", "Choose a call."]
+    if all(r.held for r in others):
+        lines = ["### Calls that need no approval", "Choose one to see its arguments or to reject it."]
+    actions = look_actions(batch, others, page)
+    if len(actions) > MOST_CALLS:
+        lines.append(f"-# Only the first {MOST_CALLS} of {len(actions)} calls are listed here.")
+    return panel.extended("\n".join(lines), actions[:MOST_CALLS])
 
 
 def more(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> Panel:
@@ -61,15 +89,6 @@ def more(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> P
             "-# A decision can't be remembered: the operator or this kind of call does not allow it, or it is too long."
         )
     return Panel(["\n".join(lines)], further_actions(batch, request, offers, page))
-
-
-def held_calls(batch: Batch, page: int) -> Panel:
-    """Build a panel with a button for each held call of the card that is still open."""
-    lines = ["### Calls that need no approval", "Choose one to see its arguments or to reject it."]
-    actions = look_actions(batch, page)
-    if len(actions) > MOST_HELD:
-        lines.append(f"-# Only the first {MOST_HELD} of {len(actions)} calls are listed here.")
-    return Panel(["\n".join(lines)], actions[:MOST_HELD])
 
 
 def held_call(batch: Batch, request: ApprovalRequest, offers: Offers, page: int, now: float) -> AnyPanel:

@@ -10,17 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from signoff.approvals.model import ApprovalRequest, Batch, RequestState
+from signoff.approvals.model import ApprovalRequest, Batch, RequestKind, RequestState
 from signoff.cards.actions import Offers, card_actions, held_actions, turning
 from signoff.cards.approver_names import differ_by_call, may_decide, missing_line
 from signoff.cards.budget import BUDGET, Sizes, reserve
 from signoff.cards.contents import PREVIEW, CallContents, Page, read_calls, read_page
-from signoff.cards.frame import add_endings, quote_model_text, write_footer, write_lead, write_title
+from signoff.cards.frame import (
+    add_endings,
+    describing_sentence,
+    hints_line,
+    quote_model_text,
+    write_about,
+    write_footer,
+    write_title,
+)
 from signoff.cards.layout import Quoted, cost, quote_values, share
 from signoff.cards.masking import mask_batch
 from signoff.cards.model import Card, CardCall, CardFile, Line, Tone
 from signoff.cards.warnings import fit_warnings
-from signoff.cards.wording import HELD_LEAD, HELD_TITLE, edit_lines, status, void_line, votes_line
+from signoff.cards.wording import HELD_LEAD, HELD_TITLE, edit_lines, outcomes_differ, status, void_line, votes_line
 from signoff.errors import CardFailed
 from signoff.text.visible import clip, visible
 
@@ -87,7 +95,8 @@ def build_held_call(
     """
     alone = replace(batch, requests=(replace(request, held=False),), model_text="", already_ran=())
     card = build_card(alone, now=now, budget=budget, can_attach=False, offers=offers)
-    return replace(card, title=HELD_TITLE, lead=(HELD_LEAD,), actions=tuple(held_actions(batch, request, page)))
+    actions = tuple(held_actions(batch, request, page))
+    return replace(card, title=HELD_TITLE, headline=True, about=(HELD_LEAD,), actions=actions)
 
 
 def _as_shown(batch: Batch, offers: Offers) -> Batch:
@@ -138,11 +147,11 @@ def _compose(batch: Batch, page: Page, now: float, budget: int) -> Card:
     actions, own = (
         ([], {}) if batch.settled or now >= batch.deadline else card_actions(batch, page.number, page.offers, shown)
     )
-    ended = add_endings(batch, page, calls, apart=tone in (Tone.MIXED, Tone.OPEN))
+    ended = add_endings(batch, page, calls, apart=tone is Tone.OPEN or outcomes_differ(batch))
     return Card(
         title=write_title(batch),
         tone=tone,
-        lead=tuple(write_lead(batch, page, now, all_shown=len(shown) == len(calls), actions=actions)),
+        about=tuple(write_about(batch, page, now, all_shown=len(shown) == len(calls))),
         calls=tuple(replace(call, actions=tuple(own.get(call.request, ()))) for call in ended),
         model_text=model_text,
         files=tuple(files) if page.can_attach else (),
@@ -151,6 +160,7 @@ def _compose(batch: Batch, page: Page, now: float, budget: int) -> Card:
         actions=tuple(actions or turning(batch, page.number)),
         page=page.number,
         pages=batch.pages,
+        headline=any(r.kind is RequestKind.MAY_HAVE_RUN for r in batch.questions),
     )
 
 
@@ -169,9 +179,12 @@ def _call(
         warnings = (_left_out(file if page.can_attach else None, parts, len(contents.values), sizes), *warnings)
     why: Line = (reason,)
     if differ_by_call(batch):
-        why = (reason, "; may decide: ", *may_decide(request, batch, named_at_most=sizes.approvers))
+        why = (reason, "; may decide: ", *may_decide(request, batch, named_at_most=sizes.approvers, brief=True))
     quotes = tuple(replace(quote, diff=quote.label == PREVIEW and _is_diff(quote.text)) for quote in parts.quotes)
-    return CardCall(tool, request.id, why, quotes, warnings, facts=tuple(_facts(request, sizes))), file
+    number = batch.questions.index(request) + 1 if len(batch.questions) > 1 else 0
+    says, says_who = describing_sentence(request.description, sizes.says)
+    facts = tuple(_facts(request, sizes))
+    return CardCall(tool, request.id, why, quotes, number, says, says_who, warnings, facts=facts), file
 
 
 def _is_diff(text: str) -> bool:
@@ -184,7 +197,8 @@ def _facts(request: ApprovalRequest, sizes: Sizes) -> list[Line]:
         facts.append((clip(f"Note: {request.message}", sizes.message)[0],))
     # The outcome of an approved call names the voters.
     votes = (votes_line(request), void_line(request)) if request.state is not RequestState.APPROVED else ()
-    return [*facts, *(line for line in (missing_line(request), *edit_lines(request), *votes) if line)]
+    lines = (hints_line(request.description), missing_line(request), *edit_lines(request), *votes)
+    return [*facts, *(line for line in lines if line)]
 
 
 def _left_out(file: CardFile | None, parts: Quoted, values: int, sizes: Sizes) -> str:

@@ -52,8 +52,8 @@ def guide(hurry: int | None) -> dict[str, Any]:
                 "title": "Edit what would be written",
                 "short": "Edit a file write",
                 "text": 'write "PORT=8080" to config/app.env',
-                "then": "The card shows the change as a diff. Press **Edit…**, write another port, then **Accept**: "
-                "the file gets your text. To let two people decide, try `/signoff protect`.",
+                "then": "The card shows the change as a diff. Press **More…** and **Edit…**, write another port, then "
+                "**Accept**: the file gets your text. To let two people decide, try `/signoff protect`.",
             },
             {
                 "id": "timeout",

@@ -21,11 +21,13 @@ from signoff.approvals.model import (
 )
 from signoff.store.codec import (
     dump_actor,
+    dump_described,
     dump_edit,
     dump_object,
     dump_strings,
     dump_votes,
     load_actor,
+    load_described,
     load_edit,
     load_object,
     load_strings,
@@ -37,7 +39,7 @@ _BATCH = """id, turn, server, channel, conversation, asker_seen, opened, deadlin
     card_final, revision, remind_at, ping"""
 _REQUEST = """id, conversation, position, call_id, tool, args, schema, digest, why, approvers, kind, metadata,
     quorum, four_eyes, message, preview, held, missing, operands, votes, edit, state, choice, settled_by, settled_at,
-    note, remember"""
+    note, remember, described"""
 
 BATCHES = f"SELECT {_BATCH} FROM batches WHERE {{where}} ORDER BY {{order}}, id"
 REQUESTS_OF = f"""SELECT batch, {_REQUEST} FROM requests
@@ -60,11 +62,11 @@ INSERT_BATCH = f"""INSERT INTO batches ({_BATCH}, settled)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO NOTHING"""
 INSERT_REQUEST = f"""INSERT INTO requests (seq, batch, {_REQUEST})
-    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM requests), {", ".join("?" * 28)})"""
+    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM requests), {", ".join("?" * 29)})"""
 SETTLE = """UPDATE requests SET votes = ?, state = ?, choice = ?, settled_by = ?, settled_at = ?, note = ?, remember = ?
     WHERE id = ? AND state = 'pending'"""
 REWRITE = """UPDATE requests SET args = ?, digest = ?, why = ?, approvers = ?, quorum = ?, four_eyes = ?, message = ?,
-    preview = ?, held = ?, missing = ?, operands = ?, votes = ?, edit = ?, metadata = ?
+    preview = ?, held = ?, missing = ?, operands = ?, votes = ?, edit = ?, metadata = ?, described = ?
     WHERE id = ? AND state = 'pending'"""
 SET_REVISION = "UPDATE batches SET revision = ? WHERE id = ?"
 SETTLE_BATCH = """UPDATE batches SET settled = TRUE WHERE id = (SELECT batch FROM requests WHERE id = ?)
@@ -140,7 +142,8 @@ class RequestRows:
     def rewrite(self, request: ApprovalRequest) -> bool:
         call, terms = request.call, _terms(request)
         columns = (dump_object(call.args), call.digest, request.why, dump_strings(request.approvers), *terms)
-        return self.db.change(REWRITE, *columns, dump_object(request.metadata), request.id) == 1
+        described = dump_described(request.description, request.diff_of)
+        return self.db.change(REWRITE, *columns, dump_object(request.metadata), described, request.id) == 1
 
     def set_revision(self, batch_id: str, revision: int) -> None:
         self._change_batch(SET_REVISION, revision, batch_id)
@@ -204,6 +207,7 @@ class RequestRows:
             *_terms(request),
             request.state,
             *_settlement_columns(request.settlement),
+            dump_described(request.description, request.diff_of),
         )
 
     def _change_batch(self, sql: str, *params: str | int) -> None:
@@ -239,7 +243,8 @@ def _batch(row: Row, requests: Sequence[ApprovalRequest]) -> Batch:
 def _request(row: Row) -> ApprovalRequest:
     id, conversation, position, call_id, tool, args, schema, digest, *rest = row
     why, approvers, kind, metadata, quorum, four_eyes, message, preview, held, missing, *rest = rest
-    operands, votes, edit, state, *settlement = rest
+    operands, votes, edit, state, *settlement, described = rest
+    description, diff_of = load_described(described)
     standing, void = load_votes(votes)
     return ApprovalRequest(
         id=id,
@@ -266,6 +271,8 @@ def _request(row: Row) -> ApprovalRequest:
         votes=standing,
         void=void,
         edit=load_edit(edit),
+        description=description,
+        diff_of=diff_of,
     )
 
 
