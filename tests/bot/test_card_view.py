@@ -193,6 +193,11 @@ def test_an_id_that_does_not_say_what_was_on_the_card_is_nothing(verb: Verb, tai
         "signoff:accept:٠١٢٣٤٥٦٧:0:0",
         "signoff:accept:'; drop table requests; --",
         "xsignoff:accept:0123456789abcdef:0:0",
+        "signoff:save:0123456789abcdef:0:0",
+        "signoff:save:0123456789abcdef:0:0:accept.week.exact",
+        "signoff:save:0123456789abcdef:0:0:ran.here.exact",
+        "signoff:save:0123456789abcdef:0:0:accept.here.ffff",
+        "signoff:accept:0123456789abcdef:0:0:accept.here.exact",
     ],
 )
 def test_a_malformed_custom_id_is_nothing(custom_id: object) -> None:

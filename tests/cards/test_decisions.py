@@ -158,7 +158,7 @@ def test_a_long_preview_is_attached_and_its_end_is_shown() -> None:
         (
             Settlement(Choice.REJECT, ADMIN, NOW, remember=Remember.ALWAYS),
             (Vote(MAX, NOW), Vote(ASKER, NOW)),
-            "REJECTED by <Person 200>, remembered for always",
+            "REJECTED by <Person 200>, remembered in this server",
         ),
     ],
 )

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from discord_sandbox.modals import inputs
+from discord_sandbox.seen import SeenMessage
 from tests.rigs.live_bot import PATIENCE, CrashingRig, Rig
 from tests.rigs.office import asks, commands_known, further, order, press, protect, shows, staffed, submit
 
@@ -21,6 +23,17 @@ async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Crashi
 
 def calls(*values: str) -> str:
     return "; ".join(f'call record {{"value": "{value}"}}' for value in values)
+
+
+async def plan(live: Rig, card: SeenMessage, who: str = "Ada", **chosen: str | list[str]) -> SeenMessage:
+    """Fill in the form behind "Remember…", and return the panel that says what would be covered."""
+    form = await further(live, card, "Remember…", who)
+    assert form.modal is not None
+    values = {"decision": "accept", "what": "exact", "span": "here"} | chosen
+    known = {name: value for name, value in values.items() if name in inputs(form.modal)}
+    answer = await live.people[who].submit(form, known)
+    assert answer.updated is not None, answer.raw
+    return answer.updated
 
 
 # Decisions
@@ -142,10 +155,11 @@ async def test_an_edit_is_validated_and_put_to_the_policy_again(live: Rig) -> No
 
 async def test_what_is_remembered_here_is_not_asked_again_until_it_is_revoked(live: Rig) -> None:
     asked, card = await asks(live, calls("remembered"))
-    panel = await further(live, card, "Remember…", "Olga")
-    assert panel.updated is not None
-    assert "exactly this tool with exactly these arguments" in panel.updated.text
-    await press(live, panel.updated, "Accept + remember here", "Olga")
+    panel = await plan(live, card, "Olga")
+    assert "without asking if they have exactly these arguments" in panel.text
+    rule = '[[rules]]\ntool = "record"\nwhen = { value = "remembered" }\nverdict = "allow"'
+    assert rule in panel.text
+    await press(live, panel, "Accept and save", "Olga")
     await live.closed(card, "APPROVED by", "remembered in this conversation")
     await live.sees(asked.id, "recorded remembered")
     thread = str(asked.id)
@@ -157,7 +171,7 @@ async def test_what_is_remembered_here_is_not_asked_again_until_it_is_revoked(li
     await live.ended(other)
     listed = await order(live, "grants")
     assert f"accepts `record` in <#{thread}>" in listed.text
-    assert '"remembered"' in listed.text
+    assert rule in listed.text, "the list says the same as the form"
     assert "49 uses left" in listed.text
     ((grant,),) = live.rows("SELECT id FROM grants WHERE conversation = ?", thread)
     assert grant in listed.text
@@ -173,20 +187,32 @@ async def test_what_is_remembered_here_is_not_asked_again_until_it_is_revoked(li
 
 async def test_always_takes_manage_server_and_then_covers_every_conversation(live: Rig) -> None:
     asked, card = await asks(live, calls("always"))
-    panel = await further(live, card, "Remember…", "Olga")
-    assert panel.updated is not None
-    refused = await press(live, panel.updated, "Accept + always", "Olga")
-    assert "needs the Manage Server permission" in refused.text
-    assert live.rows("SELECT 1 FROM grants WHERE args LIKE '%always%'") == []
-    panel = await further(live, card, "Remember…")
-    assert panel.updated is not None
-    assert "in every conversation of this server" in panel.updated.text
-    await press(live, panel.updated, "Accept + always")
+    form = await further(live, card, "Remember…", "Olga")
+    assert form.modal is not None
+    assert list(inputs(form.modal)) == ["decision"], "Olga does not manage the server"
+    panel = await plan(live, card, span="always")
+    assert "In every conversation of this server" in panel.text
+    await press(live, panel, "Accept and save")
     await live.sees(asked.id, "recorded always")
     elsewhere = await live.ask(calls("always"), who="Nina", where="ops")
     await live.until(lambda: live.trace.count("record always") == 2, "the call in another conversation")
     await live.ended(elsewhere)
     ((grant,),) = live.rows("SELECT id FROM grants WHERE args LIKE '%always%'")
+    await order(live, "revoke", grant=grant)
+
+
+async def test_a_tool_with_free_arguments_is_remembered_for_an_hour(live: Rig) -> None:
+    asked, card = await asks(live, 'call slow {"value": "free 1", "seconds": 0}')
+    panel = await plan(live, card, what="some", same=["0"], span="hour")
+    assert "if they have the same seconds; all other arguments (value) are free" in panel.text
+    await press(live, panel, "Accept and save")
+    await live.ended(asked)
+    again = await live.ask('call slow {"value": "free 2", "seconds": 0}', where="ops")
+    await live.ended(again)
+    assert len([line for line in live.trace if "free" in line]) >= 2
+    listed = await order(live, "grants")
+    assert "if they have the same seconds; all other arguments are free" in listed.text
+    ((grant,),) = live.rows("SELECT id FROM grants WHERE tool = 'slow'")
     await order(live, "revoke", grant=grant)
 
 
@@ -417,7 +443,7 @@ async def test_forms_and_votes_outlive_kill_9(live: CrashingRig) -> None:
     voted, card_to_vote = await asks(live, calls("vote late"))
     edit = await further(live, card_to_edit, "Edit…", "Olga")
     reason = await further(live, card_to_reject, "Reject with a reason…", "Nina")
-    panel = await further(live, card_to_edit, "Remember…", "Nina")
+    panel = await plan(live, card_to_edit, "Nina")
     await press(live, card_to_vote, "Accept", "Olga")
 
     await live.kill()
@@ -427,8 +453,7 @@ async def test_forms_and_votes_outlive_kill_9(live: CrashingRig) -> None:
     await live.sees(rejected.id, "Rejected by user Nina", "The bot was away.")
     await submit(live, edit, "Olga", arguments_0="edited late")
     changed = await shows(live, card_to_edit, "Edited by", "edit late", "edited late")
-    assert panel.updated is not None
-    outdated = await press(live, panel.updated, "Accept + remember here", "Nina")
+    outdated = await press(live, panel, "Accept and save", "Nina")
     assert "edited after" in outdated.text
     await press(live, changed, "Accept", "Nina")
     await live.sees(edited.id, "recorded edited late")
@@ -450,9 +475,7 @@ async def test_the_direct_conversation_of_a_listed_person_is_theirs_to_decide(li
     direct = await max_.dm(live.sandbox.bot_id)
     await max_.say(direct, calls("private"))
     card = await max_.wait_for_message(direct, lambda m: m.buttons, timeout=PATIENCE)
-    panel = await further(live, card, "Remember…", "Max")
-    assert panel.updated is not None
-    await press(live, panel.updated, "Accept + remember here", "Max")
+    await press(live, await plan(live, card, "Max"), "Accept and save", "Max")
     await max_.wait_for_message(direct, lambda m: "recorded private" in m.text, timeout=PATIENCE)
     await commands_known(live)
     ((grant,),) = live.rows("SELECT id FROM grants WHERE server = 'dm'")

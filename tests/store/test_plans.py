@@ -50,6 +50,7 @@ WORKS = {
     "take_reminders": lambda tx: tx.take_reminders(1e9),
     "insert_grant": lambda tx: tx.insert_grant(GRANT),
     "grants_under": lambda tx: tx.grants_under(["k1", "k2"]),
+    "grants_naming": lambda tx: tx.grants_naming("s1", "t1"),
     "grants_of": lambda tx: tx.grants_of("s1"),
     "use_grant": lambda tx: tx.use_grant("g1"),
     "revoke_grant": lambda tx: tx.revoke_grant("old1", "old1", 1.0),

@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass, replace
 
 from signoff.approvals.approvers import can_be_met
-from signoff.approvals.grants import may_be_remembered, scopes
+from signoff.approvals.grants import covers, may_be_remembered, scopes
 from signoff.approvals.model import ApprovalRequest, Batch, Choice, Remember, RequestKind, RequestState, Settlement
 from signoff.approvals.ports import DeskTx
 
@@ -85,11 +85,13 @@ def _by_nobody(request: ApprovalRequest, modes: Modes, now: float) -> ApprovalRe
 def _granted(tx: DeskTx, request: ApprovalRequest, batch: Batch, widest: Remember) -> ApprovalRequest | None:
     if not may_be_remembered(request):
         return None
-    found = [one for one in tx.grants_under(scopes(request, batch, widest)) if one.stands(batch.opened)]
-    if not found:
+    exact = tx.grants_under(scopes(request, batch, widest))
+    named = [g for g in tx.grants_naming(batch.place.server, request.call.tool) if covers(g, request, batch, widest)]
+    standing = [grant for grant in (*exact, *named) if grant.stands(batch.opened)]
+    if not standing:
         return None
     # A remembered reject wins over a remembered accept.
-    one = min(found, key=lambda grant: grant.choice is Choice.ACCEPT)
+    one = min(standing, key=lambda grant: grant.choice is Choice.ACCEPT)
     tx.use_grant(one.id)
     note = f"remembered: grant {one.id} of {one.by.name}"
     return replace(request, state=one.choice.state, settlement=Settlement(one.choice, None, batch.opened, note))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from signoff.approvals.approvers import named, objection, parts, with_missing
 from signoff.approvals.automatic import Modes, released, settled_without_people
+from signoff.approvals.coverage import EXACT, Coverage
 from signoff.approvals.errors import AlreadySettled, AlreadyVoted, NotAllowed, Outdated, Refused, UnknownRequest
 from signoff.approvals.events import announce
 from signoff.approvals.grants import Grant, GrantTerms
@@ -55,6 +56,8 @@ class Click:
     """The revision of the batch that the clicked card showed; 0: no edits."""
     page: int | None = None
     """The page that was shown. Accepting the whole batch accepts only the calls of that page."""
+    coverage: Coverage = EXACT
+    """How much a remembered decision covers."""
 
 
 @dataclass
@@ -173,13 +176,13 @@ class Desk:
         binding = approves or click.remember is not Remember.NONE
         if binding and click.revision != batch.revision:
             raise Outdated(batch)
-        self._check_remembering(click, batch)
+        self._check_remembering(click, batch, allowed)
         if click.target != batch.id and chosen[0].held:
             settled, voted = [_held_settled(click, chosen[0], now)], []
         elif approves:
             settled, voted = self._vote(tx, click, batch, allowed, seen, now)
         else:
-            end = Settlement(click.choice, click.actor, now, click.note, click.remember)
+            end = Settlement(click.choice, click.actor, now, click.note, click.remember, click.coverage)
             settled, voted = [replace(r, state=click.choice.state, settlement=end) for r in allowed], []
         batch, settled = self.settler.settle(tx, batch, settled, now)
         changed = {r.id: r for r in voted}
@@ -204,7 +207,7 @@ class Desk:
             earlier = tuple(vote for vote in request.void if vote.by.id != click.actor.id)
             after = replace(request, votes=counted.votes, void=(*earlier, *counted.void))
             if counted.complete:
-                end = Settlement(click.choice, click.actor, now, click.note, counted.remember)
+                end = Settlement(click.choice, click.actor, now, click.note, counted.remember, click.coverage)
                 settled.append(replace(after, state=click.choice.state, settlement=end))
             elif counted.void or click.actor.id not in {vote.by.id for vote in request.votes}:
                 self.settler.record(tx, "vote", batch, request, click.actor, {"who": click.actor.name}, now)
@@ -214,11 +217,17 @@ class Desk:
             raise AlreadyVoted(batch)
         return settled, voted
 
-    def _check_remembering(self, click: Click, batch: Batch) -> None:
+    def _check_remembering(self, click: Click, batch: Batch, requests: Sequence[ApprovalRequest]) -> None:
         if click.remember.reach > self.grants.widest.reach:
             raise Refused("The operator does not allow decisions to be remembered that widely. Nothing was decided.")
         if click.remember is Remember.ALWAYS and not may_remember(click.actor, batch):
             raise Refused('"Always" needs the Manage Server permission. Nothing was decided.')
+        if not click.coverage.is_wide:
+            return
+        if self.grants.widest is not Remember.ALWAYS or not may_remember(click.actor, batch):
+            raise Refused("This needs the Manage Server permission, and the operator's. Nothing was decided.")
+        if click.target == batch.id or any(request.quorum > 1 for request in requests):
+            raise Refused("Several people have to accept, so only exactly this call can be remembered.")
 
     # Deadlines, and cards that were deleted
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal
 
+from signoff.approvals.coverage import EXACT, Coverage
 from signoff.approvals.tool_description import ToolDescription
 
 JsonObject = Mapping[str, Any]
@@ -201,6 +202,8 @@ class Settlement:
     note: str = ""
     remember: Remember = Remember.NONE
     """How far this decision was remembered."""
+    coverage: Coverage = EXACT
+    """What is remembered. Used when the request is settled, and not stored: the grant has it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ def render(
     batch: Batch, now: float, *, can_attach: bool = True, page: int = 0, offers: Offers | None = None
 ) -> Rendered:
     """Render a page of the card within Discord's limits. Nothing is cut here: text that does not fit is in a file."""
-    card = fit_card(batch, now=now, limit=MAX_TEXT, size=_measure, can_attach=can_attach, page=page, offers=offers)
+    card = fit_card(batch, now=now, limit=MAX_TEXT, size=measure, can_attach=can_attach, page=page, offers=offers)
     try:
         view = ApprovalView(card)
         problem = view.overflow()
@@ -84,7 +84,7 @@ def render(
     return Rendered(card, view)
 
 
-def _measure(card: Card) -> int:
+def measure(card: Card) -> int:
     """Measure the card as Discord counts it: the text with all its markup."""
     calls = (_call(call) for call in card.calls)
     return sum(size(text) for text in (_head(card), *calls, _words(card), _tail(card)))

@@ -7,7 +7,7 @@ discord.py would only log it, and the person would see "This interaction failed"
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import discord
@@ -15,10 +15,11 @@ import discord
 from signoff.approvals.approvers import objection
 from signoff.approvals.desk import Click, Desk
 from signoff.approvals.edits import Editor
-from signoff.approvals.errors import UnknownRequest
-from signoff.approvals.model import ApprovalRequest, Batch, Choice, RequestState
+from signoff.approvals.errors import Refused, UnknownRequest
+from signoff.approvals.model import ApprovalRequest, Batch, Choice, Outcome, RequestState
+from signoff.approvals.votes import may_remember
 from signoff.bot import modals, panels
-from signoff.bot.buttons import Locator, parse, parse_form
+from signoff.bot.buttons import Locator, parse, parse_form, read_terms
 from signoff.bot.card_view import render
 from signoff.bot.responses import PATIENCE, Refresh, Responses, Visit, open_form, refusal, tell, visit
 from signoff.bot.sending import Failure
@@ -30,7 +31,7 @@ from signoff.cards.model import Line, Verb
 log = logging.getLogger(__name__)
 
 NO_EDIT = "This call can't be edited: {why}."
-NO_REMEMBER: Line = ("A decision about this call can't be remembered. Nothing was decided.",)
+CLOSED: Line = ("Nothing was decided.",)
 
 
 class Clicks:
@@ -51,7 +52,7 @@ class Clicks:
         self._offers = offers
         self._now = now
         self.responses = Responses(desk, refresh, now, self._offers, patience)
-        self._forms = modals.Forms(desk, editor, self._offers, self.responses)
+        self._forms = modals.Forms(desk, editor, self._offers, self.responses, now)
 
     async def click(self, interaction: discord.Interaction[Any], locator: Locator) -> None:
         try:
@@ -124,6 +125,10 @@ class Clicks:
             await self._turn(interaction, visit, locator)
         elif locator.verb is Verb.EDIT:
             await self._open_edit(interaction, visit, locator)
+        elif locator.verb is Verb.SAVE:
+            await self._settle(interaction, visit, locator, self._saved(visit, locator))
+        elif locator.verb is Verb.CLOSE:
+            await self.responses.panel(interaction, visit, panels.said(CLOSED))
         else:
             await self._open(interaction, visit, locator)
 
@@ -140,12 +145,40 @@ class Clicks:
             revision=locator.revision,
             page=locator.page,
         )
+        await self._settle(interaction, visit, locator, self._desk.decide(click))
+
+    async def _settle(
+        self,
+        interaction: discord.Interaction[Any],
+        visit: Visit,
+        locator: Locator,
+        deciding: Coroutine[Any, Any, Outcome],
+    ) -> None:
         try:
-            outcome = await self.responses.in_time(interaction, self._desk.decide(click))
+            outcome = await self.responses.in_time(interaction, deciding)
         except Exception as error:
             await tell(interaction, refusal(error, visit, locator.target))
         else:
             await self.responses.show(interaction, visit, outcome.batch, locator.target, locator.page)
+
+    async def _saved(self, visit: Visit, locator: Locator) -> Outcome:
+        """Decide and remember, as the panel said. The revision binds the panel to the arguments that it showed."""
+        request = _decidable(await self._look(visit, locator), locator)
+        plan = read_terms(locator.terms, request.call.args)
+        if plan is None or not self._offers.may_remember(request):
+            raise Refused(modals.NO_REMEMBER)
+        click = Click(
+            request.id,
+            plan.choice,
+            visit.actor,
+            visit.channel,
+            visit.card,
+            remember=plan.span.remember,
+            coverage=plan.coverage,
+            revision=locator.revision,
+            page=locator.page,
+        )
+        return await self._desk.decide(click)
 
     async def _turn(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
         try:
@@ -179,10 +212,12 @@ class Clicks:
         elif locator.verb is Verb.MORE:
             await self.responses.panel(interaction, visit, panels.more(batch, request, self._offers, locator.page))
         elif not self._offers.may_remember(request):
-            await tell(interaction, NO_REMEMBER)
+            await tell(interaction, (modals.NO_REMEMBER,))
         else:
-            panel = panels.remember(batch, request, self._offers, locator.page, self._now())
-            await self.responses.panel(interaction, visit, panel)
+            widens = may_remember(visit.actor, batch)
+            await open_form(
+                interaction, modals.remember_form(batch, request, self._offers, locator.page, may_widen=widens)
+            )
 
     async def _choose(
         self, interaction: discord.Interaction[Any], visit: Visit, batch: Batch, locator: Locator

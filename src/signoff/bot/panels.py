@@ -11,15 +11,17 @@ from typing import Any
 
 from discord import ui
 
-from signoff.approvals.model import ApprovalRequest, Batch
+from signoff.approvals.model import ApprovalRequest, Batch, Choice
 from signoff.bot import quoting
-from signoff.bot.buttons import rows
-from signoff.bot.card_view import MAX_TEXT, ApprovalView
+from signoff.bot.buttons import rows, write_terms
+from signoff.bot.card_view import MAX_TEXT, ApprovalView, measure
 from signoff.bot.split import size
-from signoff.cards.actions import TOOL_BUDGET, Offers, further_actions, held_actions, look_actions, remember_actions
-from signoff.cards.build import build_held_call
-from signoff.cards.model import Action, Line
-from signoff.cards.wording import remember_lines
+from signoff.cards.actions import PREVIEW, TOOL_BUDGET, TOOLS_WORDS, Offers, further_actions, held_actions, look_actions
+from signoff.cards.build import fit_held_call
+from signoff.cards.coverage_wording import Plan, plan_lines, rule_text
+from signoff.cards.layout import show
+from signoff.cards.masking import mask_request
+from signoff.cards.model import Action, Line, Style, Verb
 from signoff.errors import CardFailed
 from signoff.text.visible import clip
 
@@ -30,8 +32,8 @@ TOO_LONG: Line = ("A decision can't be remembered: the arguments are too long to
 MOST_CALLS = 25
 """Calls in one panel: five rows of five buttons."""
 NOT_SHOWN = "The arguments cannot be shown here. The call needs no approval; you can reject it."
-HELD_BUDGET = 3000
-"""Characters of quoted text in the panel of one held call, before markup."""
+HELD_MARGIN = 200
+"""Characters that the panel of a held call keeps for its own title and line."""
 
 
 class Panel(ui.LayoutView):
@@ -94,22 +96,40 @@ def more(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> P
 def held_call(batch: Batch, request: ApprovalRequest, offers: Offers, page: int, now: float) -> AnyPanel:
     """Build a panel with the arguments of one held call and a button that rejects it."""
     try:
-        for budget in (HELD_BUDGET, HELD_BUDGET // 2, HELD_BUDGET // 4, 0):
-            card = build_held_call(batch, request, now=now, budget=budget, page=page, offers=offers)
-            view = ApprovalView(card)
-            if not view.overflow():
-                return view
+        limit = MAX_TEXT - HELD_MARGIN
+        card = fit_held_call(batch, request, now=now, limit=limit, size=measure, page=page, offers=offers)
+        view = ApprovalView(card)
+        if not view.overflow():
+            return view
     except CardFailed as error:
         log.info("the held call %s is not shown: %s", request.id, error)
     tool = quoting.code(clip(request.call.tool, TOOL_BUDGET)[0])
     return Panel([f"### {tool}\n{NOT_SHOWN}"], held_actions(batch, request, page))
 
 
-def remember(batch: Batch, request: ApprovalRequest, offers: Offers, page: int, now: float) -> Panel:
-    text, note = quoting.block(offers.quoted(request))
+def confirm(batch: Batch, request: ApprovalRequest, plan: Plan, offers: Offers, page: int, now: float) -> Panel:
+    """Build the panel that says, in words and as a rule, what would be remembered. Nothing is saved before "Save"."""
+    shown = mask_request(request, offers.masker) if offers.masker else request
+    args = plan.coverage.covered(shown.call.args)
+    rule, note = quoting.block(rule_text(shown.call.tool, args, plan.choice), "toml")
     lines = [f"### Remember: {quoting.code(clip(request.call.tool, TOOL_BUDGET)[0])}"]
-    lines += [quoting.line(line) for line in remember_lines(batch, request, offers.grants, now)]
-    texts = ["\n".join(lines), text + (f"\n-# {quoting.trusted(note)}" if note else "")]
+    lines += [quoting.line(line) for line in plan_lines(batch, request, plan, offers.grants, now)]
+    texts = ["\n".join(lines), "\n".join(["As a rule, it would read:", rule, *([f"-# {note}"] if note else [])])]
+    said_by_tool = {TOOLS_WORDS: shown.summary, PREVIEW: shown.shown_preview} if plan.named is None else {}
+    for label, text in said_by_tool.items():
+        if text:
+            block, note = quoting.block(show(text))
+            texts.append("\n".join([f"**{label}**", block, *([f"-# {note}"] if note else [])]))
     if sum(map(size, texts)) > MAX_TEXT:
         return said(TOO_LONG)
-    return Panel(texts, remember_actions(batch, request, offers, page))
+    return Panel(texts, confirm_actions(batch, request, plan, page))
+
+
+def confirm_actions(batch: Batch, request: ApprovalRequest, plan: Plan, page: int) -> list[Action]:
+    accepts = plan.choice is Choice.ACCEPT
+    label, style = ("Accept and save", Style.GOOD) if accepts else ("Reject and save", Style.BAD)
+    terms = write_terms(plan, request.call.args)
+    return [
+        Action(Verb.SAVE, request.id, label, style, batch.revision, page, terms=terms),
+        Action(Verb.CLOSE, request.id, "Cancel", Style.PLAIN, batch.revision, page),
+    ]

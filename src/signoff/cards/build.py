@@ -93,8 +93,31 @@ def build_held_call(
 
     `page`: the page that the batch's own card shows. It stays there after the Reject button is pressed.
     """
-    alone = replace(batch, requests=(replace(request, held=False),), model_text="", already_ran=())
-    card = build_card(alone, now=now, budget=budget, can_attach=False, offers=offers)
+    card = build_card(_alone(batch, request), now=now, budget=budget, can_attach=False, offers=offers)
+    return _as_held(card, batch, request, page)
+
+
+def fit_held_call(
+    batch: Batch,
+    request: ApprovalRequest,
+    *,
+    now: float,
+    limit: int,
+    size: Callable[[Card], int],
+    page: int,
+    offers: Offers,
+) -> Card:
+    """Build the same card with as much quoted text as stays within the front end's `limit`."""
+    alone = _alone(batch, request)
+    card = fit_card(alone, now=now, limit=limit, size=size, can_attach=False, offers=offers)
+    return _as_held(card, batch, request, page)
+
+
+def _alone(batch: Batch, request: ApprovalRequest) -> Batch:
+    return replace(batch, requests=(replace(request, held=False),), model_text="", already_ran=())
+
+
+def _as_held(card: Card, batch: Batch, request: ApprovalRequest, page: int) -> Card:
     actions = tuple(held_actions(batch, request, page))
     return replace(card, title=HELD_TITLE, headline=True, about=(HELD_LEAD,), actions=actions)
 

@@ -128,6 +128,8 @@ class Verb(StrEnum):
     REMEMBER = "remember"
     MORE = "more"
     PAGE = "page"
+    SAVE = "save"
+    CLOSE = "close"
 
     @property
     def choice(self) -> Choice | None:
@@ -154,6 +156,8 @@ class Action:
     page: int = 0
     """The page that this button was drawn on; for the verb `page`, the page to turn to."""
     disabled: bool = False
+    terms: str = ""
+    """For the verb `save`: what is to be remembered, as `buttons` writes it into the id."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ _TONES = {
 
 _REMEMBERED = {
     Remember.SESSION: ", remembered in this conversation",
-    Remember.ALWAYS: ", remembered for always",
+    Remember.ALWAYS: ", remembered in this server",
 }
 
 HELD_TITLE = "This call needs no approval"
