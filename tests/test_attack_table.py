@@ -36,6 +36,18 @@ FILES = "agent/tools/test_files.py"
 REVISED = "gate/test_revised_calls.py"
 VOTES = "approvals/test_votes.py"
 GRANTS = "approvals/test_grants.py"
+TODAY = "approvals/test_todays_rules.py"
+EDITS = "approvals/test_edits.py"
+CLOCK = "test_clock.py"
+TOLD = "text/secrets/test_told.py"
+REFUSALS = "bot/test_refusals.py"
+WHOLE_REFUSALS = "e2e/test_refusals.py"
+UNKNOWN = "bot/test_servers_not_known_yet.py"
+EARLIER = "bot/test_earlier_posts.py"
+OUTAGES = "bot/test_outages.py"
+LATE = "turns/test_outages.py"
+CRASH = "e2e/test_crash.py"
+SURVEY = "agent/test_tool_survey.py"
 SECRETS = "text/secrets/test_masker.py"
 
 ROWS: dict[str, tuple[str, ...]] = {
@@ -228,10 +240,70 @@ ROWS: dict[str, tuple[str, ...]] = {
         f"{SHOWN}::test_the_words_of_a_held_call_are_shown_before_it_runs",
         f"{GATE}::test_a_held_call_whose_tool_asks_is_put_on_a_card_with_the_tools_words",
     ),
+    "39 rights that were taken away": (
+        f"{TODAY}::test_a_person_that_todays_rules_do_not_name_cannot_decide_an_older_card",
+        f"{TODAY}::test_a_person_who_is_no_longer_listed_for_direct_messages_decides_nothing",
+        f"{TODAY}::test_a_grant_does_not_outlive_the_rights_of_its_giver",
+        f"{PEOPLE}::test_a_role_that_the_operator_removed_no_longer_decides_cards_that_were_open",
+    ),
+    "42 one person edits and accepts": (
+        f"{EDITS}::test_with_four_eyes_somebody_else_has_to_accept_an_edit",
+        f"{EDITS}::test_with_four_eyes_the_only_approver_cannot_edit_because_nobody_could_accept",
+    ),
+    "44 passwords that a command or a sentence names": (
+        f"{TOLD}::test_a_password_in_a_command_a_statement_or_a_sentence_is_masked",
+        f"{TOLD}::test_a_telegram_token_is_masked",
+    ),
+    "45 a clock that is set back": (
+        f"{CLOCK}::test_a_clock_that_is_set_back_moves_no_deadline",
+        f"{CLOCK}::test_a_click_after_the_shown_deadline_is_late_although_the_clock_was_set_back",
+        f"{CLOCK}::test_a_click_is_late_if_the_clock_was_set_back_while_the_bot_was_down",
+    ),
+    "41 tools of one name": (
+        f"{SURVEY}::test_a_toolset_whose_tool_has_a_taken_name_stops_the_start",
+        f"{SURVEY}::test_an_mcp_tool_with_the_name_of_a_plugins_tool_stops_the_start",
+        "agent/test_plugins.py::test_names_are_unique_across_plugins_and_built_in_tools",
+    ),
     "52 the order of starts": (f"{SHOWN}::test_accepted_calls_start_in_the_order_of_the_card",),
+    "53 refused requests that are repeated": (
+        f"{REFUSALS}::test_where_the_bot_cannot_reply_the_model_is_not_asked",
+        f"{REFUSALS}::test_two_people_who_mention_it_there_again_and_again_cost_one_refusal_each",
+        f"{REFUSALS}::test_a_refusal_that_the_permissions_do_not_show_is_not_repeated_either",
+        f"{REFUSALS}::test_closed_direct_messages_are_tried_once",
+        f"{REFUSALS}::test_every_refused_response_counts_typing_and_commands_too",
+        f"{REFUSALS}::test_with_many_refusals_only_what_matters_is_sent",
+        f"{REFUSALS}::test_with_very_many_refusals_no_mention_is_taken",
+        f"{LATE}::test_a_reply_that_is_refused_for_good_is_tried_once_also_after_a_restart",
+        f"{LATE}::test_a_settled_card_that_may_not_be_changed_is_tried_once",
+        f"{WHOLE_REFUSALS}::test_a_mention_in_a_closed_channel_costs_one_refusal_and_no_model_request",
+        f"{WHOLE_REFUSALS}::test_a_mention_that_discord_refuses_unexpectedly_costs_three_refusals",
+    ),
+    "54 before the server's data have arrived": (
+        f"{UNKNOWN}::test_a_rightful_approver_is_not_refused",
+        f"{UNKNOWN}::test_an_admin_is_not_refused_and_others_still_are",
+        f"{UNKNOWN}::test_a_mention_counts_with_the_roles_of_its_author",
+        f"{UNKNOWN}::test_the_rights_of_the_author_are_looked_up",
+        f"{UNKNOWN}::test_a_mention_is_taken_even_if_the_author_cannot_be_looked_up",
+    ),
+    "55 killed between posting and noting": (
+        f"{EARLIER}::test_the_card_is_found_again_and_takes_the_decision",
+        f"{EARLIER}::test_of_several_cards_only_the_newest_keeps_its_buttons",
+        f"{EARLIER}::test_a_reply_is_found_again",
+        f"{EARLIER}::test_of_a_long_reply_only_the_missing_parts_are_posted",
+        f"{CRASH}::test_a_post_that_was_not_noted_is_found_again_after_discord_forgot_its_nonce",
+    ),
+    "56 outages": (
+        f"{OUTAGES}::test_one_failure_at_the_opening_of_the_thread_does_not_move_the_conversation",
+        f"{OUTAGES}::test_a_long_outage_does_not_move_it_either_and_the_reply_opens_the_thread",
+        f"{OUTAGES}::test_a_card_that_meets_a_busy_discord_is_delayed_and_not_failed",
+        f"{OUTAGES}::test_an_outage_at_the_login_does_not_end_the_bot",
+        f"{OUTAGES}::test_an_outage_of_the_gateway_at_the_start_does_not_end_the_bot",
+        f"{LATE}::test_a_delayed_card_is_posted_later_and_can_be_decided",
+        f"{LATE}::test_a_card_that_is_delayed_past_its_deadline_expires_and_the_asker_is_told",
+    ),
 }
 
-REQUIRED = {*range(1, 15), *range(16, 23), 27, *range(29, 37), 52}
+REQUIRED = {*range(1, 15), *range(16, 23), 27, *range(29, 37), 39, 41, 42, 44, 45, *range(52, 57)}
 
 
 def numbers() -> set[int]:

@@ -110,8 +110,9 @@ class Administration(Line):
         """Changes the settings that are named. Returns the first five of the names below with their values.
 
         The names are `interaction_deadline`, `token_life`, `clock_shift`, `message_content`, `members`, `presences`,
-        `attachment_limit`, `heartbeat_ms`, `add_token` and `remove_token`. `bot` is the id or name of the bot whose
-        intents and tokens change; without it, the first bot is meant.
+        `attachment_limit`, `heartbeat_ms`, `nonce_seconds`, `hold_servers`, `add_token` and `remove_token`. While
+        `hold_servers` is true, a bot that connects gets no data of its servers; false sends them. `bot` is the id or
+        name of the bot whose intents and tokens change; without it, the first bot is meant.
         """
         return await self.call("POST", "/settings", changes)
 

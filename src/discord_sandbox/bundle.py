@@ -28,6 +28,8 @@ class Sandbox:
     limits: RateLimits
     faults: Faults = field(default_factory=Faults)
     attachment_limit: int = ATTACHMENT_LIMIT
+    nonce_seconds: float = 300.0
+    """How long a nonce is remembered."""
     api_url: str = ""
 
     @classmethod

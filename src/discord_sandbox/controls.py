@@ -112,6 +112,7 @@ def select(part: Json, form: Form, path: Path) -> Json:
         if most > len(done["options"]):
             message = "The max_values must be less than or equal to the number of options"
             form.errors.add((*path, "max_values"), "BASE_TYPE_BAD_VALUE", message)
+        _check_defaults(done, most, form, path)
     return done
 
 
@@ -158,25 +159,65 @@ def text_input(part: Json, form: Form, path: Path, *, labelled: bool) -> Json:
     }
 
 
-def _choice_group(part: Json, form: Form, path: Path) -> Json:
+def _radio_group(part: Json, form: Form, path: Path) -> Json:
     done = form.begin(part, path) | {"custom_id": form.custom_id(part, path)}
-    done["options"] = options(part, form, path, least=2 if part["type"] == RADIO_GROUP else 1, most=10)
-    return done | {key: part[key] for key in ("min_values", "max_values", "required") if part.get(key) is not None}
+    done["options"] = options(part, form, path, least=2, most=10)
+    _check_defaults(done, 1, form, path)
+    return done | _required(part)
 
 
-def _plain(part: Json, form: Form, path: Path) -> Json:
+def _checkbox_group(part: Json, form: Form, path: Path) -> Json:
     done = form.begin(part, path) | {"custom_id": form.custom_id(part, path)}
-    keys = ("min_values", "max_values", "required", "default")
-    return done | {key: part[key] for key in keys if part.get(key) is not None}
+    offered = options(part, form, path, least=1, most=10)
+    least, most = _bounds(part, form, path, most=max(len(offered), 1))
+    done |= {"options": offered, "min_values": least, "max_values": most, **_required(part)}
+    if least == 0 and done["required"]:
+        message = "The min_values of a required component must be greater than 0"
+        form.errors.add((*path, "min_values"), "BASE_TYPE_BAD_VALUE", message)
+    if most > max(len(offered), 1):
+        message = "The max_values must be less than or equal to the number of options"
+        form.errors.add((*path, "max_values"), "BASE_TYPE_BAD_VALUE", message)
+    _check_defaults(done, most, form, path)
+    return done
+
+
+def _checkbox(part: Json, form: Form, path: Path) -> Json:
+    done = form.begin(part, path) | {"custom_id": form.custom_id(part, path)}
+    return done | {"default": bool(part.get("default"))}
+
+
+def _file_upload(part: Json, form: Form, path: Path) -> Json:
+    done = form.begin(part, path) | {"custom_id": form.custom_id(part, path)}
+    least, most = _bounds(part, form, path, most=1)
+    return done | {"min_values": least, "max_values": most} | _required(part)
+
+
+def _bounds(part: Json, form: Form, path: Path, *, most: int) -> tuple[int, int]:
+    """Return `min_values` and `max_values` of a group or an upload. `most` is what Discord fills in for the second."""
+    low = form.number(part, "min_values", 0 if part.get("required") is False else 1, 0, 10, path)
+    high = form.number(part, "max_values", max(most, low), 1, 10, path)
+    if low > high:
+        form.errors.add((*path, "min_values"), "BASE_TYPE_BAD_VALUE", "min_values must not exceed max_values")
+    return low, high
+
+
+def _required(part: Json) -> Json:
+    return {"required": part.get("required") is not False}
+
+
+def _check_defaults(done: Json, most: int, form: Form, path: Path) -> None:
+    if sum(bool(option.get("default")) for option in done["options"]) > most:
+        message = f"Must have at most {most} default option{'s' if most > 1 else ''}"
+        form.errors.add((*path, "options"), "SELECT_COMPONENT_TOO_MANY_DEFAULT_OPTIONS", message)
 
 
 IN_LABEL: dict[int, Callable[[Json, Form, Path], Json]] = {
     TEXT_INPUT: lambda part, form, path: text_input(part, form, path, labelled=False),
     **dict.fromkeys(SELECTS, select),
-    FILE_UPLOAD: _plain,
-    RADIO_GROUP: _choice_group,
-    CHECKBOX_GROUP: _choice_group,
-    CHECKBOX: _plain,
+    FILE_UPLOAD: _file_upload,
+    RADIO_GROUP: _radio_group,
+    CHECKBOX_GROUP: _checkbox_group,
+    CHECKBOX: _checkbox,
 }
 
 

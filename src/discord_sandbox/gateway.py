@@ -40,6 +40,8 @@ class Gateway:
         self.log = log
         self.url = ""
         self.heartbeat_ms = 41_250
+        self.holds_guilds = False
+        """Whether new sessions get no data of their servers, as in the first seconds of a bot with many servers."""
         self._connections: set[Connection] = set()
 
     async def serve(self, request: web.Request) -> web.WebSocketResponse:
@@ -61,6 +63,13 @@ class Gateway:
                 self.sessions.forget(connection.session)
             connection.outbox.put_nowait(Closing(code))
         return len(self._connections)
+
+    def release_guilds(self) -> None:
+        """Send the data of the servers that were held back."""
+        self.holds_guilds = False
+        for connection in self._connections:
+            if connection.session is not None:
+                connection.send_guilds(connection.session)
 
     def tell_all(self, op: int, data: Any) -> int:
         """Send a bare operation (reconnect, invalid session, heartbeat request) to all sockets."""
@@ -183,9 +192,15 @@ class Connection:
         }
         session.send("READY", ready)
         self.gateway.log.add("gateway", "READY", {"session": session.id, "bot": str(app.id)})
-        if session.viewer.intents & GUILDS:
-            for guild in places:
-                session.send("GUILD_CREATE", guilds.guild_create(payloads, guild, app.id, session.viewer.intents))
+        if not self.gateway.holds_guilds:
+            self.send_guilds(session)
+
+    def send_guilds(self, session: Session) -> None:
+        payloads, viewer = self.gateway.payloads, session.viewer
+        if viewer.intents & GUILDS:
+            for guild in payloads.world.guilds_of(viewer.bot_id):
+                if session.hears(guild.id):
+                    session.send("GUILD_CREATE", guilds.guild_create(payloads, guild, viewer.bot_id, viewer.intents))
 
     def _resume(self, app: Application, data: Json) -> None:
         gateway = self.gateway

@@ -9,7 +9,7 @@ import secrets
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from discord_sandbox.model import Json
+from discord_sandbox.model import Attachment, Json
 
 
 class Kind(IntEnum):
@@ -69,6 +69,8 @@ class InteractionBook:
     def __init__(self) -> None:
         self.deadline = 3.0
         self.token_life = 900.0
+        self.files: dict[int, Attachment] = {}
+        """The files that people uploaded in modals: attachment id -> attachment."""
         self._by_id: dict[int, Interaction] = {}
         self._by_token: dict[str, Interaction] = {}
 

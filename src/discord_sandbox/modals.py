@@ -1,21 +1,14 @@
-"""Modals: the form that a bot sends, and the values that a person submits.
+"""Modals: the form that a bot sends, checked against Discord's limits.
 
-This module does not know who opened a modal or who reads the values.
+This module does not know who opened a modal. `modal_values` has the values that a person submits.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
-from discord_sandbox.components import TEXT, walk
-from discord_sandbox.controls import CHECKBOX, IN_LABEL, RADIO_GROUP, TEXT_INPUT, Form, Path, text_input
+from discord_sandbox.components import walk
+from discord_sandbox.controls import IN_LABEL, TEXT_INPUT, Form, Path, text_input
 from discord_sandbox.model import Json
 from discord_sandbox.reading import fields, items
 
 ROW, LABEL = 1, 18
-
-
-class BadValue(Exception):
-    """Discord's own form would not have let the person submit this value."""
 
 
 def check(data: Json) -> Json:
@@ -49,12 +42,15 @@ def _top(part: Json, form: Form, path: Path) -> Json:
             done = form.begin(part, path)
             form.errors.length((*path, "label"), part.get("label"), 1, 45)
             if part.get("description") is not None:
-                form.errors.length((*path, "description"), part["description"], 0, 100)
+                form.errors.length((*path, "description"), part["description"], 1, 100)
             inner_part = fields(part.get("component"))
             checker = IN_LABEL.get(inner_part.get("type", 0))
             if checker is None:
                 form.errors.required((*path, "component"))
                 return part
+            if inner_part.get("disabled"):
+                message = "A component in a modal cannot be disabled"
+                form.errors.add((*path, "component", "disabled"), "BASE_TYPE_BAD_VALUE", message)
             inner_done = checker(inner_part, form, (*path, "component"))
             return done | {
                 "label": part.get("label"),
@@ -73,43 +69,3 @@ def _top(part: Json, form: Form, path: Path) -> Json:
 def inputs(modal: Json) -> dict[str, Json]:
     """Return the inputs of a modal: custom id -> input."""
     return {part["custom_id"]: part for part in walk(modal["components"]) if "custom_id" in part}
-
-
-def fill(modal: Json, values: Mapping[str, Any]) -> list[Json]:
-    """Return the `components` of a submission. Raise `BadValue` for a value that the form would not have accepted."""
-    unknown = set(values) - set(inputs(modal))
-    if unknown:
-        raise BadValue(f"the modal has no field {', '.join(sorted(unknown))}")
-    return [_filled(part, values) for part in modal["components"]]
-
-
-def _filled(part: Json, values: Mapping[str, Any]) -> Json:
-    shell: Json = {"type": part["type"], "id": part["id"]}
-    if part["type"] == ROW:
-        return shell | {"components": [_answer(child, values) for child in part["components"]]}
-    if part["type"] == LABEL:
-        return shell | {"component": _answer(part["component"], values)}
-    assert part["type"] == TEXT
-    return shell
-
-
-def _answer(part: Json, values: Mapping[str, Any]) -> Json:
-    shell: Json = {"type": part["type"], "id": part["id"], "custom_id": part["custom_id"]}
-    name = part["custom_id"]
-    if part["type"] == TEXT_INPUT:
-        text = str(values.get(name, part.get("value") or ""))
-        least = max(part["min_length"], 1 if part["required"] else 0)
-        if (text or part["required"]) and not least <= len(text) <= part["max_length"]:
-            raise BadValue(f"{name}: {len(text)} characters, must be {least} to {part['max_length']}")
-        return shell | {"value": text}
-    if part["type"] == RADIO_GROUP:
-        return shell | {"value": values.get(name)}
-    if part["type"] == CHECKBOX:
-        return shell | {"value": bool(values.get(name, part.get("default")))}
-    chosen = values.get(name)
-    if chosen is None:
-        chosen = [option["value"] for option in part.get("options", []) if option.get("default")]
-    picked = [str(value) for value in ([chosen] if isinstance(chosen, str | int) else chosen)]
-    if part.get("required", True) and not picked:
-        raise BadValue(f"{name}: a choice is required")
-    return shell | {"values": picked}

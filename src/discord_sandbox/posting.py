@@ -22,8 +22,6 @@ from discord_sandbox.permissions import Permission, can, send_permission
 from discord_sandbox.snowflake import moment
 from discord_sandbox.threads import add_members, unarchive
 
-NONCE_SECONDS = 300.0
-
 
 @dataclass(frozen=True)
 class Sender:
@@ -136,7 +134,7 @@ def delete(sb: Sandbox, message: Message) -> None:
 
 
 def _same_nonce(sb: Sandbox, where: Channel, sender: Sender, nonce: str) -> Message | None:
-    horizon = sb.clock.now() - NONCE_SECONDS
+    horizon = sb.clock.now() - sb.nonce_seconds
     for message in sb.world.latest(where.id):
         if moment(message.id) < horizon:
             return None

@@ -5,14 +5,16 @@ skips the checks of Discord's client, for tests that attack the bot; the interac
 """
 
 import asyncio
+import base64
+import mimetypes
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from discord_sandbox import components, modals, people
+from discord_sandbox import components, modal_values, people
 from discord_sandbox.bundle import Sandbox
 from discord_sandbox.controls import BUTTON, CHANNEL_SELECT, ROLE_SELECT, STRING_SELECT, USER_SELECT
 from discord_sandbox.interactions import Interaction, Kind
-from discord_sandbox.model import Channel, ChannelType, Json, Message, User
+from discord_sandbox.model import Attachment, Channel, ChannelType, Json, Message, User
 from discord_sandbox.people import NotPossible
 from discord_sandbox.permissions import in_channel
 
@@ -88,12 +90,23 @@ def submit(
         raise NotPossible(f"interaction {opened_by.id} opened no modal")
     if opened_by.user_id != user.id and not forged:
         raise NotPossible(f"the modal was opened for somebody else, not {user.name}")
+
+    def keep(name: str, data: str) -> Attachment:
+        return Attachment(sb.world.ids.next(), name, base64.b64decode(data), mimetypes.guess_type(name)[0])
+
     try:
-        filled = modals.fill(opened_by.modal, values)
-    except modals.BadValue as wrong:
+        filled = modal_values.fill(opened_by.modal, values, keep, forged=forged)
+    except modal_values.BadValue as wrong:
         raise NotPossible(str(wrong)) from None
     where = sb.world.channels[opened_by.channel_id]
-    data: Json = {"custom_id": opened_by.modal["custom_id"], "components": filled, "resolved": {}}
+    resolved: Json = {}
+    for kind, chosen in filled.picked:
+        for key, objects in resolve(sb, where, kind, chosen).items():
+            resolved.setdefault(key, {}).update(objects)
+    for attachment in filled.files:
+        sb.interactions.files[attachment.id] = attachment
+        resolved.setdefault("attachments", {})[str(attachment.id)] = sb.payloads.attachment(where.id, attachment)
+    data: Json = {"custom_id": opened_by.modal["custom_id"], "components": filled.components, "resolved": resolved}
     message = sb.world.message(where.id, opened_by.message_id) if opened_by.message_id else None
     return start(
         sb, Kind.MODAL_SUBMIT, user, where, opened_by.application_id, data, message, forged=forged, cause=opened_by

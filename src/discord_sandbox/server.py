@@ -53,7 +53,7 @@ class SandboxServer:
         self.plan = plan or seed.Plan()
         self.sandbox = Sandbox.around(_world(state, self.plan))
         self.stopped = asyncio.Event()
-        self.guard = Guard(page_token(self.key))
+        self.guard = Guard(page_token(self.key), file=None if state is None else state.with_name("page-sessions"))
         self._page = Page(self.sandbox, self.guard, guide or Guide())
         self._state = state
         self._runner: web.AppRunner | None = None
@@ -159,15 +159,15 @@ class SandboxServer:
     async def _attachment(self, request: web.Request) -> web.StreamResponse:
         where, wanted = request.match_info["channel"], request.match_info["attachment"]
         stored = self.sandbox.world.messages.get(int(where) if where.isdecimal() else 0, {})
-        for message in stored.values():
-            for attachment in message.attachments:
-                if str(attachment.id) == wanted:
-                    kind = attachment.content_type or "application/octet-stream"
-                    # Everything but a plain picture is a download, so that no file ever runs in the page's origin.
-                    headers = {"Content-Type": kind, "X-Content-Type-Options": "nosniff"}
-                    if kind not in INLINE:
-                        headers["Content-Disposition"] = "attachment"
-                    return web.Response(body=attachment.data, headers=headers)
+        posted = [attachment for message in stored.values() for attachment in message.attachments]
+        for attachment in [*posted, *self.sandbox.interactions.files.values()]:
+            if str(attachment.id) == wanted:
+                kind = attachment.content_type or "application/octet-stream"
+                # Everything but a plain picture is a download, so that no file ever runs in the page's origin.
+                headers = {"Content-Type": kind, "X-Content-Type-Options": "nosniff"}
+                if kind not in INLINE:
+                    headers["Content-Disposition"] = "attachment"
+                return web.Response(body=attachment.data, headers=headers)
         raise web.HTTPNotFound
 
     async def _keep_saving(self, state: Path) -> None:

@@ -1,4 +1,4 @@
-"""`signoff [discord|sandbox|chat|audit|version]`. Without a command: Discord if a token is set, else the sandbox.
+"""`signoff COMMAND`. Without a command: Discord if a token is set, else the sandbox.
 
 Errors are one line.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
@@ -16,7 +17,10 @@ import typer
 
 from signoff import __version__
 from signoff.commands.audit import audit
+from signoff.config.approval_checks import check_approvals
+from signoff.config.findings import log_findings
 from signoff.config.schema import Config, load_config
+from signoff.config.setting_checks import check_settings
 from signoff.errors import StartupError
 from signoff.settings import Settings, load_settings
 from signoff.store.store import sqlite_path
@@ -62,6 +66,28 @@ def chat(
     from signoff.commands.chat import run_chat
 
     _run(run_chat(settings, config, go_on=go_on))
+
+
+@commands.command()
+def init(folder: str = typer.Argument(".", help="where to write them; created if needed")) -> None:
+    """Write a commented signoff.toml, .env and an example plugin. Nothing is overwritten."""
+    from signoff.commands.init import write_starter
+
+    for line in write_starter(Path(folder)):
+        print(line)
+
+
+@commands.command()
+def check(
+    discord: bool = typer.Option(False, "--discord", help="connect, and check servers, channels and roles"),
+) -> None:
+    """Look for mistakes in the set-up. The exit code is 1 if something cannot work."""
+    from signoff.commands.check import run_check
+
+    report = asyncio.run(run_check(discord=discord))
+    for line in report.lines:
+        print(line)
+    raise SystemExit(1 if report.failed else 0)
 
 
 @commands.command()
@@ -112,6 +138,7 @@ def _config(settings: Settings) -> Config:
 def _try_out(settings: Settings, *, fresh: bool) -> None:
     # Check the configuration here, so that its error is one line and not the child process's output.
     config = load_config(settings.config_path, required=settings.config_required)
+    log_findings([*check_settings(os.environ, Path(".env")), *check_approvals(config)])
     # Imported here so that a bot on Discord starts without the sandbox.
     from signoff.commands import sandbox as launch
 

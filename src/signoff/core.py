@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import os
 import threading
-import time
 from dataclasses import dataclass
 
 from signoff.agent.runner import AgentRunner
@@ -21,6 +20,7 @@ from signoff.approvals.model import JsonObject, Remember
 from signoff.approvals.ports import Clock, Directory
 from signoff.approvals.retention import Retention
 from signoff.approvals.server_rules import Rulebook
+from signoff.approvals.todays_rules import TodaysRules
 from signoff.config.schema import Config
 from signoff.store import Store
 from signoff.text.secrets.masker import DEFAULT, Masker, MaskingFilter
@@ -29,11 +29,6 @@ from signoff.turns.driver import QueueLimits
 FAREWELL = 3.0
 """Seconds for the rest of a shutdown, after running tools had their `[limits] shutdown_grace`."""
 UNREADABLE = {"arguments": "not kept: they cannot be masked without becoming ambiguous"}
-
-
-class SystemClock:
-    def now(self) -> float:
-        return time.time()
 
 
 @dataclass(frozen=True)
@@ -64,6 +59,7 @@ class Core:
             mask,
             subscribers=[aside(listener) for listener in brain.listeners],
         )
+        desk.todays = TodaysRules(runner, build_terms(config), clock.now())
         editor = Editor(desk, runner, build_terms(config))
         return cls(masker, mask, rulebook, runner, desk, editor, Retention(store, config.audit.keep_text))
 

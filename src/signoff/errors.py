@@ -9,6 +9,9 @@ SignoffError
 │   └── LoginFailed         Discord refused the token or an intent
 ├── DeskError               a decision was not taken: see `approvals.errors`
 ├── CardFailed              a front end could not show a card; its text says why
+│   └── CardDelayed         the card may be shown later
+├── NotDelivered            a message reached nobody; its text says why
+│   └── Undeliverable       it would be refused again, so it is not sent again
 ├── TurnFailed              a run ended in an error; its text is what the asker reads
 └── StoreError              the store failed while the process was running
 """
@@ -46,6 +49,18 @@ class LoginFailed(StartupError):
 
 class CardFailed(SignoffError):
     """A front end could not show a card."""
+
+
+class CardDelayed(CardFailed):
+    """A front end could not show a card now, but may be able to later."""
+
+
+class NotDelivered(SignoffError):
+    """A message reached nobody. It may be sent again later."""
+
+
+class Undeliverable(NotDelivered):
+    """A message reached nobody and would be refused again, for example for want of a permission."""
 
 
 class TurnFailed(SignoffError):

@@ -8,6 +8,7 @@ from signoff.approvals.desk import Click, Desk
 from signoff.approvals.edits import Editor
 from signoff.approvals.errors import AlreadySettled, NotAllowed, Outdated, Refused, UnknownRequest
 from signoff.approvals.model import (
+    Actor,
     ApprovalRequest,
     Batch,
     Choice,
@@ -19,7 +20,7 @@ from signoff.approvals.model import (
     Verdict,
 )
 from signoff.approvals.ports import Revised
-from tests.conftest import ADA, MAX, OLGA, PLACE, HandClock, make_batch, make_call, make_request
+from tests.conftest import ADA, MAX, OLGA, PLACE, SERVER, HandClock, make_batch, make_call, make_request
 from tests.rigs.desk import opened
 from tests.rigs.people import BY_ROLE, GRACE, HandDirectory, HandReviser
 
@@ -288,3 +289,47 @@ async def test_an_edit_is_on_record_with_both_digests(desk: Desk, editor: Editor
     assert request.call.digest in row.data
     assert outcome.batch.requests[0].call.digest in row.data
     assert await desk.store.run(lambda tx: tx.audit_text(row.text)) == '{"path":"b.txt"}'
+
+
+@pytest.mark.parametrize("after_another_edit", [False, True])
+async def test_with_four_eyes_somebody_else_has_to_accept_an_edit(
+    desk: Desk, editor: Editor, reviser: HandReviser, after_another_edit: bool
+) -> None:
+    reviser.ruling = Ruling(Verdict.ASK, "a rule", approvers=("manage_server", *BY_ROLE), four_eyes=True)
+    request = make_request(approvers=("manage_server", *BY_ROLE), four_eyes=True)
+    batch = make_batch(request)
+    await opened(desk, batch)
+    outcome = await editor.edit(request.id, AFTER, request.call.digest, GRACE, PLACE.channel, None)
+    if after_another_edit:
+        digest = outcome.batch.requests[0].call.digest
+        outcome = await editor.edit(request.id, {"path": "c.txt"}, digest, OLGA, PLACE.channel, None)
+        with pytest.raises(NotAllowed, match="you edited this call"):
+            await desk.decide(Click(batch.id, Choice.ACCEPT, OLGA, PLACE.channel, revision=2))
+    revision = outcome.batch.revision
+    with pytest.raises(NotAllowed, match="you edited this call, so somebody else has to accept it"):
+        await desk.decide(Click(batch.id, Choice.ACCEPT, GRACE, PLACE.channel, revision=revision))
+    other = Actor("100000000000000077", "Paul", SERVER, manages_server=True)
+    outcome = await desk.decide(Click(batch.id, Choice.ACCEPT, other, PLACE.channel, revision=revision))
+    assert outcome.batch.requests[0].state is RequestState.APPROVED
+
+
+async def test_with_four_eyes_an_editor_may_still_reject(desk: Desk, editor: Editor, reviser: HandReviser) -> None:
+    reviser.ruling = Ruling(Verdict.ASK, "a rule", approvers=BY_ROLE, four_eyes=True)
+    request = make_request(approvers=BY_ROLE, four_eyes=True)
+    batch = make_batch(request)
+    await opened(desk, batch)
+    await editor.edit(request.id, AFTER, request.call.digest, GRACE, PLACE.channel, None)
+    outcome = await desk.decide(Click(batch.id, Choice.REJECT, GRACE, PLACE.channel, revision=1))
+    assert outcome.batch.requests[0].state is RequestState.REJECTED
+
+
+async def test_with_four_eyes_the_only_approver_cannot_edit_because_nobody_could_accept(
+    desk: Desk, editor: Editor, reviser: HandReviser
+) -> None:
+    only = (f"user:{GRACE.id}",)
+    reviser.ruling = Ruling(Verdict.ASK, "a rule", approvers=only, four_eyes=True)
+    request = make_request(approvers=only, four_eyes=True)
+    batch = make_batch(request)
+    await opened(desk, batch)
+    with pytest.raises(Refused, match="nobody could decide the call"):
+        await editor.edit(request.id, AFTER, request.call.digest, GRACE, PLACE.channel, None)

@@ -10,7 +10,7 @@ import pytest
 from discord_sandbox import Person
 from discord_sandbox.permissions import Permission
 from signoff.approvals.model import Place
-from signoff.bot.sending import NotDelivered
+from signoff.errors import NotDelivered
 from signoff.turns.model import Turn
 from tests.rigs.bot import Rig, until
 from tests.rigs.bot_fakes import make_batch

@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from signoff.approvals.model import Verdict
-from signoff.config.schema import BUILTIN_TOOLS, Config, RuleConfig, load_config, parse_config
+from signoff.config.schema import BUILTIN_TOOLS, DEFAULT_TOOLS, Config, RuleConfig, load_config, parse_config
 from signoff.errors import ConfigError
 
 
@@ -30,7 +30,8 @@ def test_without_a_file_everything_is_at_its_default(tmp_path: Path) -> None:
     assert config.agent.model is None
     assert config.agent.import_ is None
     assert config.agent.instructions
-    assert config.tools.enable == BUILTIN_TOOLS
+    assert config.tools.enable == DEFAULT_TOOLS
+    assert set(BUILTIN_TOOLS) - set(DEFAULT_TOOLS) == {"delete_file", "rotate_log"}
     assert config.tools.plugins == ()
     assert config.tools.undeclared == "allow"
     assert config.tools.workspace == "data/workspace"
@@ -44,7 +45,8 @@ def test_without_a_file_everything_is_at_its_default(tmp_path: Path) -> None:
     limits = config.limits
     assert (limits.calls_per_response, limits.turns_per_person, limits.model_requests_per_turn) == (10, 3, 25)
     assert (limits.queue_per_person, limits.queue_per_conversation, limits.tool_seconds) == (5, 5, 120.0)
-    assert limits.shutdown_grace == 15.0
+    assert (limits.tools_per_person, limits.shutdown_grace) == (10, 15.0)
+    assert limits.catch_up == 3600.0
 
 
 def test_a_file_that_was_asked_for_must_be_there(tmp_path: Path) -> None:
@@ -109,8 +111,10 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         queue_per_person = 3
         queue_per_conversation = 4
         model_requests_per_turn = 5
+        tools_per_person = 6
         tool_seconds = 0.5
         shutdown_grace = "2s"
+        catch_up = "30m"
         """)
     )
     config = load_config(path, required=True)
@@ -140,8 +144,10 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         "queue_per_person": 3,
         "queue_per_conversation": 4,
         "model_requests_per_turn": 5,
+        "tools_per_person": 6,
         "tool_seconds": 0.5,
         "shutdown_grace": 2.0,
+        "catch_up": 1800.0,
     }
 
 
@@ -324,3 +330,14 @@ def test_the_record_may_keep_texts_for_longer_than_other_durations() -> None:
     for wrong in ('"4000d"', '"5m"', '"for ever"'):
         with pytest.raises(ConfigError, match="from one hour to 3650 days"):
             parse_config(f"[audit]\nkeep_text = {wrong}")
+
+
+@pytest.mark.parametrize(("written", "seconds"), [('"off"', 0.0), ("0", 0.0), ('"45m"', 2700.0), ('"1d"', 86400.0)])
+def test_the_search_for_missed_mentions_can_be_limited_or_turned_off(written: str, seconds: float) -> None:
+    assert parse_config(f"[limits]\ncatch_up = {written}\n").limits.catch_up == seconds
+
+
+@pytest.mark.parametrize("written", ['"2d"', "-1", '"never"', "true"])
+def test_a_wrong_limit_for_missed_mentions_names_what_to_write(written: str) -> None:
+    with pytest.raises(ConfigError, match='"off" or 0 turns it off'):
+        parse_config(f"[limits]\ncatch_up = {written}\n")

@@ -70,3 +70,11 @@ async def test_slow_call_is_only_slow(bot: Bot, sandbox: SandboxClient) -> None:
     await sandbox.fault("POST", "", status=500, times=9)
     await sandbox.clear_faults()
     await text_channel(bot).send("fine")
+
+
+async def test_a_forgotten_nonce_posts_twice(bot: Bot, sandbox: SandboxClient) -> None:
+    await sandbox.settings(nonce_seconds=0)
+    for _ in range(2):
+        await text_channel(bot).send("twice", nonce="n")
+    seen = await (await sandbox.person("Max")).messages("general")
+    assert [message.content for message in seen] == ["twice", "twice"]

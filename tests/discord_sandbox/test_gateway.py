@@ -182,3 +182,20 @@ class TestWithContent:
             deployed, beep = await bot.hears("deployed"), await bot.hears("beep")
             assert (deployed.author.bot, deployed.webhook_id is not None) == (True, True)
             assert (beep.author.bot, beep.webhook_id) == (True, None)
+
+
+async def test_the_data_of_servers_can_be_held_back_and_sent_later(
+    sandbox: SandboxClient, discord_py_pointed: None
+) -> None:
+    await sandbox.settings(hold_servers=True)
+    bot = Bot()
+    task = asyncio.create_task(bot.start(Plan.token))
+    try:
+        await bot.receives("READY")
+        await until(lambda: bot.guilds)
+        assert all(guild.unavailable for guild in bot.guilds)
+        await sandbox.settings(hold_servers=False)
+        await until(lambda: not any(guild.unavailable for guild in bot.guilds))
+    finally:
+        await bot.close()
+        await asyncio.gather(task, return_exceptions=True)

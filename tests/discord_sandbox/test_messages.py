@@ -217,6 +217,7 @@ async def test_history_pages_in_both_directions(bot: Bot) -> None:
     assert [m.content async for m in channel.history(after=sent[2])] == ["3", "4"]
     assert [m.content async for m in channel.history(before=sent[2])] == ["1", "0"]
     assert [m.content async for m in channel.history(around=sent[2], limit=3)] == ["3", "2", "1"]
+    assert [m.content async for m in channel.history(around=sent[2], limit=1)] == ["2"]
 
 
 async def test_person_edits_and_deletes_reach_the_bot(bot: Bot, sandbox: SandboxClient) -> None:

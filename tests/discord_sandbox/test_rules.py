@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from discord_sandbox import components, mentions, modals, seed, state_file
+from discord_sandbox import components, mentions, modal_values, modals, seed, state_file
 from discord_sandbox.apierrors import ApiError
-from discord_sandbox.model import Overwrite
+from discord_sandbox.model import Attachment, Overwrite
 from discord_sandbox.permissions import ALL, BOT_INVITE, Permission, in_channel
 from discord_sandbox.snowflake import Snowflakes, at, moment
 
@@ -111,14 +111,18 @@ def test_bad_modal_is_refused(changes: Part, parts: list[Part]) -> None:
         modals.check({"custom_id": "m", "title": "t", "components": parts} | changes)
 
 
+def no_files(name: str, data: str) -> Attachment:
+    raise AssertionError("this form has no upload")
+
+
 def test_good_modal_takes_what_its_form_allows() -> None:
     modal = modals.check({"custom_id": "m", "title": "t", "components": [labelled("l", field(max_length=3)), text()]})
-    first, second = modals.fill(modal, {"a": "abc"})
+    first, second = modal_values.fill(modal, {"a": "abc"}, no_files).components
     assert first["component"] == {"type": 4, "id": 2, "custom_id": "a", "value": "abc"}
     assert second == {"type": 10, "id": 3}
     for wrong in ({"a": "abcd"}, {"a": ""}, {"b": "x"}):
-        with pytest.raises(modals.BadValue):
-            modals.fill(modal, wrong)
+        with pytest.raises(modal_values.BadValue):
+            modal_values.fill(modal, wrong, no_files)
 
 
 def test_overwrites_apply_in_discords_order() -> None:

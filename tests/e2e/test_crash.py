@@ -165,3 +165,24 @@ async def test_a_card_posted_but_not_noted_whose_deadline_passed_meanwhile_says_
     await live.closed(card, "TIMEOUT - Request expired")
     await check_the_end(live, asked, cards=1)
     assert "brief unnoted" not in live.trace
+
+
+@pytest.mark.parametrize("step", ["card_posted", "reply_posted"])
+async def test_a_post_that_was_not_noted_is_found_again_after_discord_forgot_its_nonce(
+    live: CrashingRig, step: str
+) -> None:
+    """Attack 55: killed between posting and noting. The first card takes the decision, and there is one reply."""
+    await live.sandbox.settings(nonce_seconds=0)
+    try:
+        value = f"forgotten {step}"
+        live.arm(BEFORE_THE_CARD.get(step) or AFTER_THE_CLICK[step])
+        asked = await live.ask(f'call record {{"value": "{value}"}}')
+        if step == "reply_posted":
+            await live.people["Ada"].click(await live.card(asked.id), "Accept")
+        await dies_and_starts_again(live)
+        await decide_until_the_end(live, asked)
+        reply = await check_the_end(live, asked, cards=1)
+        assert f"recorded {value}" in reply.text
+        assert live.trace.count(f"record {value}") == 1
+    finally:
+        await live.sandbox.settings(nonce_seconds=300)

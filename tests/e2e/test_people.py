@@ -485,3 +485,34 @@ async def test_the_direct_conversation_of_a_listed_person_is_theirs_to_decide(li
     asked = await max_.say(direct, calls("private"))
     again = await max_.wait_for_message(direct, lambda m: m.id > asked.id and m.buttons, timeout=PATIENCE)
     await press(live, again, "Reject", "Max")
+
+
+async def test_a_role_that_the_operator_removed_no_longer_decides_cards_that_were_open(live: CrashingRig) -> None:
+    config = live.folder / "signoff.toml"
+    before = config.read_text(encoding="utf-8")
+    role = await live.sandbox.role_id("Approvers")
+    rule = '\n[[rules]]\ntool = "record"\nwhen = { value = "narrow*" }\nverdict = "ask"\napprovers = %s\n'
+    max_ = live.people["Max"]
+    listed = f'[access]\ndm_users = ["{max_.id}"]\n' if "dm_users" not in before else ""
+    try:
+        await live.kill()
+        config.write_text(before + listed + rule % f'["role:{role}", "manage_server"]', encoding="utf-8")
+        await live.start()
+        asked, card = await asks(live, calls("narrowed"))
+        direct = await max_.dm(live.sandbox.bot_id)
+        said = await max_.say(direct, calls("private no more"))
+        private = await max_.wait_for_message(direct, lambda m: m.id > said.id and m.buttons, timeout=PATIENCE)
+        await live.kill()
+        without = before.replace(f'[access]\ndm_users = ["{max_.id}"]\n', "")
+        config.write_text(without + rule % '["manage_server"]', encoding="utf-8")
+        await live.start()
+        assert "may not decide" in (await press(live, card, "Accept", "Olga")).text
+        assert "does not list you" in (await press(live, private, "Accept", "Max")).text
+        await press(live, card, "Accept", "Ada")
+        await live.sees(asked.id, "recorded narrowed")
+        assert live.trace.count("record private no more") == 0
+    finally:
+        await live.kill()
+        config.write_text(before + listed, encoding="utf-8")
+        await live.start()
+    await press(live, private, "Reject", "Max")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from signoff.approvals.desk import Click
-from signoff.approvals.model import Choice, Ruling, ToolCall, Verdict
+from signoff.approvals.model import CallKey, Choice, Ruling, ToolCall, Verdict
 from signoff.approvals.policy import Context, Declaration
 from signoff.gate.journal import Journal
 from signoff.gate.tool_slots import ToolSlots
@@ -28,9 +28,9 @@ ALLOWED = Ruling(Verdict.ALLOW, "nothing against it")
 class WatchedSlots(ToolSlots):
     reached: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def wait_open(self, server: str) -> None:
+    async def wait_open(self, server: str, place: tuple[str, CallKey] | None = None) -> None:
         self.reached.set()
-        await super().wait_open(server)
+        await super().wait_open(server, place)
 
 
 class Changing:

@@ -10,7 +10,7 @@ from pathlib import Path
 import discord
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Locator, Page, Route, expect
+from playwright.async_api import Browser, FilePayload, Locator, Page, Route, expect
 
 from discord_sandbox import SandboxClient, SandboxServer
 from tests.rigs.page_bot import ANSWERED_WITHIN, FixtureBot, fixture_world
@@ -83,6 +83,24 @@ async def test_a_modal_is_opened_left_with_escape_and_submitted(page: Page, bot:
     await form.get_by_label("Reason").fill("it is late")
     await page.keyboard.press("Enter")
     await expect(page.get_by_text("Because: it is late")).to_be_visible()
+    await expect(form).to_have_count(0)
+
+
+async def test_a_form_with_each_kind_of_input(page: Page, bot: FixtureBot) -> None:
+    await (await everything(page, bot)).get_by_role("button", name="All inputs").click()
+    form = page.get_by_role("dialog", name="All inputs")
+    await expect(form.locator("strong", has_text="this")).to_be_visible()
+    await expect(form.get_by_role("radiogroup", name="What")).to_have_accessible_description("How much is covered")
+    await expect(form.get_by_label("This call")).to_be_checked()
+    await form.get_by_label("This tool").check()
+    await form.get_by_role("button", name="Submit").click()
+    await expect(form.get_by_role("alert")).to_contain_text("a choice is required")
+    await form.get_by_label("content").check()
+    await form.get_by_label("I am sure").check()
+    notes = FilePayload(name="notes.txt", mimeType="text/plain", buffer=b"by hand")
+    await form.get_by_label("Notes").set_input_files([notes])
+    await form.get_by_role("button", name="Submit").click()
+    await expect(page.get_by_text("Got tool ['content'] True ['by hand']")).to_be_visible()
     await expect(form).to_have_count(0)
 
 
@@ -171,7 +189,7 @@ async def test_mentions_have_names_and_hostile_text_stays_text(page: Page, bot: 
 async def test_the_page_finds_its_way_back_after_a_lost_connection(world: World, chromium: Browser) -> None:
     server, sandbox, _ = world
     max_ = await sandbox.person("Max")
-    async with opened(chromium, server.page_url, forgive="WebSocket") as page:
+    async with opened(chromium, server.page_url, forgive="WebSocket|Failed to load resource") as page:
         netloc, server.guard.netloc = server.guard.netloc, "somewhere.else:1"
         await page.evaluate("import(document.querySelector('link[href$=\"/stream.js\"]').href).then(m => m.drop())")
         await expect(page.locator("#offline")).to_be_visible()

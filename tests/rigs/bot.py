@@ -18,6 +18,7 @@ from signoff.bot.client import Bot, SignoffClient
 from signoff.bot.directory import DiscordDirectory
 from signoff.bot.front_end import DiscordFrontEnd
 from signoff.cards.actions import Offers
+from signoff.turns.listening import Listening
 from signoff.turns.model import Turn
 from tests.rigs.bot_fakes import EchoReviser, RecordingDesk, RecordingDriver
 
@@ -44,6 +45,9 @@ class Rig:
     reviser: EchoReviser | None = None
     """If set, arguments can be edited."""
     offers: Offers = field(default_factory=Offers)
+    listening: Listening | None = None
+    """If set, mentions that were sent before the bot ran are looked for."""
+    catch_up: float = 3600.0
     client: SignoffClient = field(init=False)
     front_end: DiscordFrontEnd = field(init=False)
     bot: Bot = field(init=False)
@@ -54,7 +58,16 @@ class Rig:
         self.desk.directory = DiscordDirectory(self.client)
         editor = Editor(self.desk, self.reviser) if self.reviser else None
         self.front_end = DiscordFrontEnd(self.client, replace(self.offers, edit=editor is not None), time.time)
-        self.bot = Bot(self.client, self.front_end, self.desk, self.driver, self.access, editor=editor)
+        self.bot = Bot(
+            self.client,
+            self.front_end,
+            self.desk,
+            self.driver,
+            self.access,
+            editor=editor,
+            listening=self.listening,
+            catch_up=self.catch_up,
+        )
         task = asyncio.create_task(self.bot.run(TOKEN))
         try:
             await until(lambda: knows_its_servers(self.client) or task.done())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import discord
 from discord import app_commands, ui
@@ -18,11 +18,51 @@ ANSWERED_WITHIN = 30.0
 COLOURS = ("red", "green", "greenish blue")
 
 
+TOOLS = tuple(f"{letter}-tool" for letter in "abcdefghijklmnop")
+
+
+async def use(interaction: discord.Interaction[Any]) -> None:
+    await interaction.response.send_message("used")
+
+
 class Reason(ui.Modal, title="Why not?"):
     words = ui.TextInput[Any](label="Reason", min_length=3, max_length=100)
 
     async def on_submit(self, interaction: discord.Interaction[Any]) -> None:
         await interaction.response.send_message(f"Because: {self.words.value}")
+
+
+class Inputs(ui.Modal, title="All inputs"):
+    """One form with each kind of input that only forms have."""
+
+    words: ui.TextDisplay[Any] = ui.TextDisplay("Read **this** first.")
+    scope: ui.Label[Any] = ui.Label(
+        text="What",
+        description="How much is covered",
+        component=ui.RadioGroup(
+            options=[
+                discord.RadioGroupOption(label="This call", value="call", default=True),
+                discord.RadioGroupOption(label="This tool", value="tool", description="With the named arguments"),
+            ]
+        ),
+    )
+    names: ui.Label[Any] = ui.Label(
+        text="Arguments",
+        component=ui.CheckboxGroup(
+            options=[discord.CheckboxGroupOption(label=name, value=name) for name in ("path", "content")],
+            required=True,
+            max_values=2,
+        ),
+    )
+    sure: ui.Label[Any] = ui.Label(text="I am sure", component=ui.Checkbox())
+    file: ui.Label[Any] = ui.Label(text="Notes", component=ui.FileUpload(required=False, min_values=0))
+
+    async def on_submit(self, interaction: discord.Interaction[Any]) -> None:
+        scope, names, sure, file = [
+            cast(Any, label.component) for label in (self.scope, self.names, self.sure, self.file)
+        ]
+        files = [(await one.read()).decode() for one in file.values]
+        await interaction.response.send_message(f"Got {scope.value} {names.values} {sure.value} {files}")
 
 
 class Everything(ui.LayoutView):
@@ -54,11 +94,16 @@ class Everything(ui.LayoutView):
         silent.callback = self.silence
         quiet: ui.Button[Any] = ui.Button(label="Whisper", custom_id="whisper")
         quiet.callback = self.whisper
-        box.add_item(ui.ActionRow[Any](silent, quiet, ui.Button(label="Off", custom_id="off", disabled=True)))
+        fields: ui.Button[Any] = ui.Button(label="All inputs", custom_id="inputs")
+        fields.callback = self.inputs
+        box.add_item(ui.ActionRow[Any](silent, quiet, fields, ui.Button(label="Off", custom_id="off", disabled=True)))
         self.add_item(box)
 
     async def form(self, interaction: discord.Interaction[Any]) -> None:
         await interaction.response.send_modal(Reason())
+
+    async def inputs(self, interaction: discord.Interaction[Any]) -> None:
+        await interaction.response.send_modal(Inputs())
 
     async def picked(self, interaction: discord.Interaction[Any]) -> None:
         values = (interaction.data or {}).get("values", [])
@@ -82,6 +127,11 @@ class FixtureBot(discord.Client):
         @app_commands.describe(what="What to paint", colour="In which colour")
         async def paint(interaction: discord.Interaction[Any], what: str, colour: str) -> None:
             await interaction.response.send_message(f"painted {what} {colour}")
+
+        tools = app_commands.Group(name="tools", description="Many commands")
+        self.tree.add_command(tools)
+        for name in TOOLS:
+            tools.add_command(app_commands.Command(name=name, description=f"Uses the {name}", callback=use))
 
         @paint.autocomplete("colour")
         async def suggest(interaction: discord.Interaction[Any], typed: str) -> list[app_commands.Choice[str]]:

@@ -10,19 +10,20 @@ from pathlib import Path
 import pytest
 
 from signoff.approvals.grants import Grant
-from signoff.approvals.model import Actor, CallKey, Choice, Pause, Verdict
+from signoff.approvals.model import Actor, CallKey, CardCopy, Choice, Pause, Verdict
 from signoff.approvals.policy import Rule
 from signoff.approvals.server_rules import ServerRule
 from signoff.store.migrate import migrate, shipped
 from signoff.store.sqlite import SqliteDatabase, open_sqlite
 from signoff.store.store import Tx
-from signoff.turns.model import CallRecord, CallState, HistoryEntry, TurnState
+from signoff.turns.model import CallRecord, CallState, HistoryEntry, Notice, TurnState
 from tests.rigs.store_samples import a_batch, a_place, a_request, a_turn, settled
 
 KEY = CallKey("c1", 3, "call_0")
 RECORD = CallRecord(KEY, "shell", "d", CallState.STARTED)
 ADA = Actor("u1", "Ada", "s1")
 GRANT = Grant("g1", "k1", "s1", "", "shell", "{}", Choice.ACCEPT, ADA, 1.0, 2.0, 3)
+NOTICE = Notice("b1", "ping", "c1", "m7")
 RULE = ServerRule("r1", "s1", Rule("shell", Verdict.ASK), ADA, 1.0)
 
 
@@ -48,6 +49,16 @@ WORKS = {
     "rewrite": lambda tx: tx.rewrite(a_request("b1-q1")),
     "set_revision": lambda tx: tx.set_revision("b1", 1),
     "take_reminders": lambda tx: tx.take_reminders(1e9),
+    "escalations_due": lambda tx: tx.escalations_due(1e9),
+    "add_copy": lambda tx: tx.add_copy("b1", CardCopy("c2", "m9")),
+    "copy_of_a_batch": lambda tx: (tx.add_copy("b3", CardCopy("c2", "m8")), tx.batch("b3")),
+    "drop_copies": lambda tx: (tx.add_copy("b3", CardCopy("c2", "m8")), tx.drop_copies("c2", "m8")),
+    "drop_copies_of_a_channel": lambda tx: (tx.add_copy("b3", CardCopy("c2", "m8")), tx.drop_copies("c2")),
+    "add_notice": lambda tx: tx.add_notice(NOTICE),
+    "notices_of": lambda tx: tx.notices_of("b1"),
+    "drop_notice": lambda tx: (tx.add_notice(NOTICE), tx.drop_notice(NOTICE)),
+    "set_untold": lambda tx: tx.set_untold("b1", True),
+    "untold": lambda tx: (tx.set_untold("b3", True), tx.untold()),
     "insert_grant": lambda tx: tx.insert_grant(GRANT),
     "grants_under": lambda tx: tx.grants_under(["k1", "k2"]),
     "grants_naming": lambda tx: tx.grants_naming("s1", "t1"),
@@ -92,6 +103,12 @@ WORKS = {
     "call": lambda tx: tx.call(KEY),
     "put_call": lambda tx: tx.put_call(RECORD, "t1", 1.0),
     "drop_call": lambda tx: tx.drop_call(KEY),
+    "set_listened_until": lambda tx: tx.set_listened_until(1.0),
+    "listened_until": lambda tx: tx.listened_until(),
+    "note_heard": lambda tx: tx.note_heard(["m1"], 1.0),
+    "was_heard": lambda tx: (tx.was_heard("m1"), tx.was_heard("t1")),
+    "forget_heard": lambda tx: tx.forget_heard(0.5),
+    "recent_turns": lambda tx: tx.recent_turns(5),
 }
 
 
@@ -110,6 +127,7 @@ def an_old_round(tx: Tx, n: int) -> None:
     tx.insert_grant(replace(GRANT, id=name, key=name, server=name))
     tx.insert_rule(replace(RULE, id=name, server=name))
     tx.set_pause(Pause(name, ADA, 1.0))
+    tx.note_heard([name], 1.0)
 
 
 def somebody_else_waiting(tx: Tx, n: int) -> None:
@@ -127,6 +145,7 @@ def filled(path: Path, rounds: int, others: int = 0) -> SqliteDatabase:
     tx.insert_turn(a_turn())
     tx.insert_turn(a_turn("waiting", state=TurnState.WAITING, batch="b1"))
     tx.insert_batch(a_batch(card_message=None))
+    tx.insert_batch(a_batch("b3", a_request("b3-q1"), card_message="m3", notify=("channel:c2",)))
     for n in range(rounds):
         an_old_round(tx, n)
     for n in range(others):
@@ -173,7 +192,8 @@ def steps_of(db: SqliteDatabase, work: Callable[[Tx], object]) -> int:
 
 def test_every_method_of_a_transaction_is_looked_at() -> None:
     public = {name for name in dir(Tx) if not name.startswith("_")} - {"db"}
-    public -= {"pauses"}  # read whole, once at the start: it has one row per paused server
+    # Read whole, once at the start: one row per paused server, and one per message about an open card.
+    public -= {"pauses", "outlived_notices"}
     assert public - set(WORKS) == set()
 
 

@@ -13,8 +13,9 @@ import pytest
 from signoff.agent.setup import Brain
 from signoff.approvals.desk import Click
 from signoff.approvals.model import Actor, Batch, Choice, Place, RequestState
+from signoff.clock import SteadyClock
 from signoff.config.schema import load_config
-from signoff.core import Core, SystemClock, queue_limits
+from signoff.core import Core, queue_limits
 from signoff.store import Store
 from signoff.store.audit_file import open_audit_file
 from signoff.turns.driver import Driver
@@ -64,7 +65,7 @@ class Installation:
         """A new mention by Nina, in a thread of its own or in an old one."""
         message = str(9_000_000_000_000_000_000 + len(self.front.at_work))
         place = Place(LAB, thread or message, thread or message)
-        turn = Turn(f"new-{message}", place, message, NINA, text, SystemClock().now())
+        turn = Turn(f"new-{message}", place, message, NINA, text, SteadyClock().now())
         assert (await self.driver.submit(turn)).kind == "started"
         await self.driver.go(turn.id)
         return turn
@@ -95,7 +96,7 @@ async def old(database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     config = load_config(tmp_path / "signoff.toml", required=True)
     brain = Brain.build(config, "demo")
     async with await Store.open(f"sqlite:///{database}") as store:
-        clock, front = SystemClock(), RecordingFrontEnd()
+        clock, front = SteadyClock(), RecordingFrontEnd()
         core = await Core.build(config, brain, store, clock)
         driver = Driver(store, core.desk, core.runner, front, clock, queue_limits(config), core.retention)
         pausing = Pausing(store, core.desk, core.runner, driver, clock)

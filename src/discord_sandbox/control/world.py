@@ -214,6 +214,11 @@ async def settings(call: ControlRequest) -> Any:
     sb.interactions.token_life = float(given.get("token_life", sb.interactions.token_life))
     sb.clock.shift = float(given.get("clock_shift", sb.clock.shift))
     sb.attachment_limit = int(given.get("attachment_limit", sb.attachment_limit))
+    sb.nonce_seconds = float(given.get("nonce_seconds", sb.nonce_seconds))
+    if "hold_servers" in given:
+        sb.gateway.holds_guilds = bool(given["hold_servers"])
+        if not sb.gateway.holds_guilds:
+            sb.gateway.release_guilds()
     sb.gateway.heartbeat_ms = int(given.get("heartbeat_ms", sb.gateway.heartbeat_ms))
     app = _application(call)
     for name in ("message_content", "members", "presences"):

@@ -75,7 +75,8 @@ async def history(call: Call) -> Any:
     messages = [m for m in call.sandbox.world.history(where.id) if m.ephemeral_to is None]
     before, after, around = call.query_id("before"), call.query_id("after"), call.query_id("around")
     if around is not None:
-        earlier = [m for m in messages if m.id < around][-(limit // 2) :]
+        earlier = [m for m in messages if m.id < around]
+        earlier = earlier[len(earlier) - min(limit // 2, len(earlier)) :]
         messages = earlier + [m for m in messages if m.id >= around][: limit - len(earlier)]
     elif after is not None:
         messages = [m for m in messages if m.id > after][:limit]

@@ -53,6 +53,12 @@ async def roles(call: Call) -> Any:
     return [call.sandbox.payloads.role(role) for role in _guild(call).roles.values()]
 
 
+async def role_member_counts(call: Call) -> Any:
+    guild = _guild(call, Permission.MANAGE_ROLES)
+    held = [number for member in guild.members.values() for number in member.roles]
+    return {str(number): held.count(number) for number in guild.roles if number != guild.id}
+
+
 async def role(call: Call) -> Any:
     role = _guild(call).roles.get(call.id("role_id"))
     if role is None:
@@ -145,6 +151,7 @@ ROUTES = [
     Route("POST", _ONE + "/channels", create_channel),
     Route("GET", _ONE + "/roles", roles),
     Route("POST", _ONE + "/roles", create_role),
+    Route("GET", _ONE + "/roles/member-counts", role_member_counts),
     Route("GET", _ONE + "/roles/{role_id}", role),
     Route("DELETE", _ONE + "/roles/{role_id}", delete_role),
     Route("GET", _ONE + "/members/search", search_members),

@@ -7,9 +7,11 @@ for the page, for the control API or for the bot's API. This module knows header
 
 import hashlib
 import hmac
+import os
 import secrets
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
@@ -35,6 +37,11 @@ def page_token(key: str) -> str:
     return hmac.digest(key.encode(), b"discord sandbox page", hashlib.sha256).hex()[:40]
 
 
+def _digest(session: str) -> str:
+    """Return what is kept of a session. Nobody who reads the file can open the page with it."""
+    return hashlib.sha256(session.encode()).hexdigest()
+
+
 def page_policy(netloc: str) -> str:
     return (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -49,7 +56,14 @@ class Guard:
 
     token: str
     netloc: str = ""
+    file: Path | None = None
+    """A file that keeps the digests of the sessions, so that open pages go on working after a restart."""
     _sessions: OrderedDict[str, None] = field(default_factory=OrderedDict[str, None])
+
+    def __post_init__(self) -> None:
+        if self.file is not None and self.file.exists():
+            known = self.file.read_text(encoding="utf-8").split()
+            self._sessions = OrderedDict.fromkeys(known[-OPEN_SESSIONS:])
 
     @property
     def origin(self) -> str:
@@ -65,13 +79,21 @@ class Guard:
         if not hmac.compare_digest(token.encode(), self.token.encode()):
             return None
         session = secrets.token_urlsafe(32)
-        self._sessions[session] = None
+        self._sessions[_digest(session)] = None
         while len(self._sessions) > OPEN_SESSIONS:
             self._sessions.popitem(last=False)
+        self._save()
         return session
 
+    def _save(self) -> None:
+        if self.file is None:
+            return
+        handle = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as output:
+            output.write("\n".join(self._sessions))
+
     def knows(self, request: web.Request) -> bool:
-        return request.cookies.get(self.cookie, "") in self._sessions
+        return _digest(request.cookies.get(self.cookie, "")) in self._sessions
 
     def refusal(self, request: web.Request) -> str | None:
         """Return the reason why this request is refused, or None."""

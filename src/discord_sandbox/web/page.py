@@ -6,6 +6,7 @@ checked the request.
 
 import hashlib
 import mimetypes
+import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -25,6 +26,7 @@ from discord_sandbox.web import stream, view
 from discord_sandbox.web.guard import PAGE, Guard, page_policy, unknown
 from discord_sandbox.web.guide import Guide
 from discord_sandbox.web.markdown import render
+from discord_sandbox.web.unread import Unread
 
 STATIC = Path(__file__).with_name("static")
 VERSION = "VERSION"
@@ -41,8 +43,10 @@ class Page:
         self.sandbox = sandbox
         self.guard = guard
         self.guide = guide
+        self.unread = Unread(sandbox)
         # Files are read once and looked up by name: no path is ever built from a request.
         self._files = {file.name: file.read_bytes() for file in sorted(STATIC.iterdir()) if file.is_file()}
+        self._run = secrets.token_hex(8)
         self._version = hashlib.sha256(b"".join(self._files.values())).hexdigest()[:16]
 
     def routes(self) -> list[web.RouteDef]:
@@ -54,6 +58,7 @@ class Page:
             self._route("POST", "restart", self._restart),
             self._route("GET", who + "messages", self._messages),
             self._route("POST", who + "messages", people_routes.say),
+            self._route("POST", who + "read", self._read),
             self._route("PATCH", who + "messages/{message}", people_routes.edit),
             self._route("DELETE", who + "messages/{message}", people_routes.delete),
             self._route("POST", who + "reactions", people_routes.react),
@@ -93,7 +98,7 @@ class Page:
             after = int(request.query.get("after", "0"))
         except (NotPossible, ValueError) as wrong:
             return _refused(400, str(wrong))
-        return await stream.serve(self.sandbox, user, after, request)
+        return await stream.serve(self.sandbox, user, after, self._run, request)
 
     def _route(self, method: str, path: str, handler: Handler) -> web.RouteDef:
         async def handle(request: web.Request) -> web.StreamResponse:
@@ -133,7 +138,8 @@ class Page:
     async def _state(self, call: ControlRequest) -> Any:
         guide = asdict(self.guide)
         guide["steps"] = [step | {"then": render(step["then"])} for step in self.guide.steps]
-        return view.state(self.sandbox, call.user) | {"guide": guide}
+        run = {"run": self._run, "version": self._version}
+        return view.state(self.sandbox, call.user) | run | {"guide": guide, "unread": self.unread.of(call.user)}
 
     async def _messages(self, call: ControlRequest) -> Any:
         where, user = call.channel, call.user
@@ -144,6 +150,10 @@ class Page:
             "messages": [view.message(self.sandbox, message, user) for message in seen[-limit:]],
             "more": len(seen) > limit,
         }
+
+    async def _read(self, call: ControlRequest) -> Any:
+        people.see(self.sandbox, call.user, call.channel)
+        self.unread.read(call.user, call.channel)
 
     async def _restart(self, call: ControlRequest) -> Any:
         if not self.guide.restarts:

@@ -27,6 +27,7 @@ class Batch:
     user: User
     events: list[Json] = field(default_factory=list[Json])
     _changed: dict[str, str] = field(default_factory=dict[str, str])
+    _created: set[str] = field(default_factory=set[str])
     _places: bool = False
     _bot: bool = False
 
@@ -46,6 +47,11 @@ class Batch:
         data, name = entry.data, entry.name
         if name in ("message.create", "message.update", "reaction"):
             self._changed[data["message_id"]] = data["channel_id"]
+            if name == "message.create":
+                self._created.add(data["message_id"])
+                where = self.sandbox.world.channels.get(int(data["channel_id"]))
+                # A direct conversation is a place of its own from its first message on.
+                self._places = self._places or (where is not None and self.user.id in where.recipients)
         elif name == "message.delete":
             self._changed.pop(data["message_id"], None)
             self.events.append({"type": "gone", "channel": data["channel_id"], "message": data["message_id"]})
@@ -74,13 +80,17 @@ class Batch:
         message = sb.world.message(int(channel_id), int(message_id))
         if where is None or message is None or not view.may_see(sb, self.user, where, message):
             return
-        self.events.append({"type": "message", "message": view.message(sb, message, self.user)})
+        body = view.message(sb, message, self.user)
+        self.events.append({"type": "message", "message": body, "created": message_id in self._created})
 
 
-async def serve(sandbox: Sandbox, user: User, after: int, request: web.Request) -> web.WebSocketResponse:
-    """Send changes until the page is closed. If the number is from an earlier run, the page reloads everything."""
+async def serve(sandbox: Sandbox, user: User, after: int, run: str, request: web.Request) -> web.WebSocketResponse:
+    """Send changes until the page is closed. A page that knows another run of the sandbox reloads everything."""
     socket = web.WebSocketResponse(heartbeat=QUIET_SECONDS)
     await socket.prepare(request)
+    if request.query.get("run", run) != run or after > sandbox.log.head:
+        await socket.send_json({"head": sandbox.log.head, "events": [{"type": "reset"}]})
+        after = sandbox.log.head
     writer = asyncio.create_task(_write(sandbox, user, after, socket))
     try:
         async for _ in socket:  # the page sends nothing, but reading is needed to notice pongs and the end
@@ -92,9 +102,6 @@ async def serve(sandbox: Sandbox, user: User, after: int, request: web.Request) 
 
 
 async def _write(sandbox: Sandbox, user: User, after: int, socket: web.WebSocketResponse) -> None:
-    if after > sandbox.log.head:
-        await socket.send_json({"head": sandbox.log.head, "events": [{"type": "reset"}]})
-        after = sandbox.log.head
     while not socket.closed:
         entries = await sandbox.log.wait(after, None, QUIET_SECONDS)
         if entries:

@@ -123,6 +123,11 @@ def may_see(sb: Sandbox, user: User, where: Channel, message: Message | None = N
     return can(sb.world, where, user.id, Permission.VIEW_CHANNEL, Permission.READ_MESSAGE_HISTORY)
 
 
+def pings(posted: Message, user: User) -> bool:
+    """Whether the message notified this person."""
+    return posted.author_id != user.id and any(str(user.id) in ping["users"] for ping in posted.pings)
+
+
 def message(sb: Sandbox, posted: Message, user: User) -> Json:
     raw = people.as_seen(sb, posted, user.id)
     author = raw["author"]
@@ -148,7 +153,7 @@ def message(sb: Sandbox, posted: Message, user: User) -> Json:
         ],
         "private": posted.ephemeral_to is not None,
         "loading": bool(posted.flags & MessageFlag.LOADING),
-        "pings": posted.author_id != user.id and any(str(user.id) in ping["users"] for ping in posted.pings),
+        "pings": pings(posted, user),
     }
     original = raw.get("referenced_message")
     if original and posted.type == MessageType.THREAD_STARTER:

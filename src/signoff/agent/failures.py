@@ -9,11 +9,13 @@ import logging
 
 from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UnexpectedModelBehavior, UsageLimitExceeded, UserError
 
+from signoff.approvals.containment import described
+
 log = logging.getLogger(__name__)
 
 
 def explain(error: Exception, *, model_requests: int) -> str:
-    log.warning("a run failed: %s: %s", type(error).__name__, error, exc_info=error)
+    log.warning("a run failed: %s", described(error), exc_info=error)
     match error:
         case UsageLimitExceeded():
             return (

@@ -83,6 +83,8 @@ class McpServer(WrapperToolset[Any]):
     connected: bool = False
     known: dict[str, ToolsetTool[Any]] = field(default_factory=dict[str, "ToolsetTool[Any]"])
     """Tool name -> the tool, as of the server's last response. All runs share it."""
+    report: Callable[[str], None] = log.warning
+    """Gets one line each time the server does not answer."""
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractToolset[Any]:
         return replace(self, connected=False)
@@ -94,7 +96,7 @@ class McpServer(WrapperToolset[Any]):
             self.connected = True
         except Exception as error:
             self._warn(error)
-            await self._give_up()
+            await self.end()
         return self
 
     async def __aexit__(self, *args: Any) -> bool | None:
@@ -125,8 +127,8 @@ class McpServer(WrapperToolset[Any]):
         known = [tool.tool_def for tool in self.known.values()] or [_any_tool(trusted=self.server.trusted)]
         return [replace(tool_def, name=f"{self.name}_{tool_def.name}") for tool_def in known]
 
-    async def _give_up(self) -> None:
-        """End a server process that does not respond, so that the next run starts a new one."""
+    async def end(self) -> None:
+        """End the server's process or connection. The next run starts a new one."""
         try:
             async with asyncio.timeout(self.server.start):
                 await self.hang_up()
@@ -142,7 +144,8 @@ class McpServer(WrapperToolset[Any]):
         return saying(tool, *words, read_only=reads, **{TRUSTED: self.server.trusted})
 
     def _warn(self, error: Exception) -> None:
-        log.warning("the MCP server %s does not answer: %s: %s", self.name, type(error).__name__, error)
+        cause = f"{type(error).__name__}: {error}".rstrip(": ")
+        self.report(f"the MCP server {self.name} does not answer: {cause}")
 
 
 def _any_tool(*, trusted: bool) -> ToolDefinition:

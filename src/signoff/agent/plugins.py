@@ -31,13 +31,23 @@ from signoff.gate.declarations import WORDS
 PluginTool = Tool[Any] | AbstractToolset[Any]
 Listener = Callable[[dict[str, Any]], None]
 LISTENER = "on_tool_approval"
+OURSELVES = "Signoff itself"
+"""The owner of the built-in tools, in messages."""
 
 
 def load_plugins(
-    paths: Sequence[str], base: Path, taken: Collection[str] = (), listeners: list[Listener] | None = None
+    paths: Sequence[str],
+    base: Path,
+    taken: Collection[str] = (),
+    listeners: list[Listener] | None = None,
+    owners: dict[str, str] | None = None,
 ) -> list[PluginTool]:
-    """Return the tools of all files, in order. `taken` holds the tool names in use. Raises ConfigError."""
-    owners = dict.fromkeys(taken, "Signoff itself")
+    """Return the tools of all files, in order. `taken` holds the tool names in use. Raises ConfigError.
+
+    `owners`, tool name -> the file that defines it, gets the tools of these files.
+    """
+    owners = {} if owners is None else owners
+    owners |= dict.fromkeys(taken, OURSELVES)
     tools: list[PluginTool] = []
     for path in paths:
         source = _Source(path, (base / path).resolve())

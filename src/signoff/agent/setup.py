@@ -4,31 +4,37 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeVar
 
 from pydantic_ai import Agent, Tool, ToolDefinition
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, PrefixedToolset
 
+from signoff.agent.demo.model import demo_model
 from signoff.agent.mcp import McpServer, build_servers
 from signoff.agent.models import choose_model
-from signoff.agent.plugins import Listener, PluginTool, load_plugins
+from signoff.agent.plugins import OURSELVES, Listener, PluginTool, load_plugins
 from signoff.agent.runner import AgentRunner, Limits
 from signoff.agent.tools import builtin_tools
 from signoff.approvals.model import JsonObject, Ruling, Terms, Verdict
+from signoff.approvals.notify import ways_of_card
 from signoff.approvals.policy import Policy, Rule
 from signoff.approvals.ports import Clock
 from signoff.config.schema import Config
-from signoff.errors import ConfigError
+from signoff.errors import ConfigError, StartupError
 from signoff.gate.declarations import declaration
 from signoff.gate.gate import Judge
-from signoff.gate.tool_slots import ToolSlots
+from signoff.gate.tool_slots import ToolShares, ToolSlots
 from signoff.turns.administration import ToolFacts
 from signoff.turns.ports import TurnStore
 
 Mask = Callable[[JsonObject], JsonObject]
+T = TypeVar("T")
+Problem = tuple[tuple[str | int, ...], StartupError]
+"""The path of a key in signoff.toml, and what is wrong with the part that it names."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,8 @@ class Brain:
     """One line per tool that is known before a run."""
     listeners: tuple[Listener, ...] = ()
     """Functions of plugins that are called with every decision."""
+    owners: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Tool name -> the plugin that defines it, or "Signoff itself"."""
 
     @property
     def tools(self) -> tuple[ToolFacts, ...]:
@@ -48,24 +56,26 @@ class Brain:
         return tuple(facts(self.agent, self.policy))
 
     @classmethod
-    def build(cls, config: Config, model_name: str) -> Brain:
+    def build(cls, config: Config, model_name: str, problems: list[Problem] | None = None) -> Brain:
+        """Build everything. Raises StartupError; if `problems` is given, it gets the parts that were left out."""
         policy = build_policy(config)
         if config.agent.import_:
-            if config.mcp or config.tools.plugins:
-                unused = "[mcp.NAME]" if config.mcp else "[tools] plugins"
-                cause = f"[agent] import brings its own tools, so {unused} would not be used"
-                raise ConfigError(f"{cause}; remove one of them")
-            imported = import_agent(config)
-            return cls(imported, policy, tuple(verdicts(imported.toolsets, policy)))
+            imported = _attempt(problems, ("agent", "import"), lambda: _import_alone(config), None)
+            if imported is not None:
+                return cls(imported, policy, tuple(verdicts(imported.toolsets, policy)))
         listeners: list[Listener] = []
-        tools = [*build_tools(config, listeners), *build_servers(config)]
+        owners: dict[str, str] = {}
+        tools = build_tools(config, listeners, owners, problems)
+        for name in config.mcp:
+            only = config.model_copy(update={"mcp": {name: config.mcp[name]}})
+            tools += _attempt(problems, ("mcp", name), partial(build_servers, only), [])
         agent = Agent(
-            choose_model(model_name),
+            _attempt(problems, ("agent", "model"), partial(choose_model, model_name), demo_model()),
             instructions=config.agent.instructions,
             tools=[tool for tool in tools if isinstance(tool, Tool)],
             toolsets=[toolset for toolset in tools if isinstance(toolset, AbstractToolset)],
         )
-        return cls(agent, policy, tuple(verdicts(tools, policy)), tuple(listeners))
+        return cls(agent, policy, tuple(verdicts(tools, policy)), tuple(listeners), owners)
 
     def runner(self, config: Config, store: TurnStore, clock: Clock, policy: Judge, mask: Mask) -> AgentRunner:
         limits = config.limits
@@ -77,25 +87,52 @@ class Brain:
             build_terms(config),
             config.approvals.batch == "hold",
             Limits(limits.calls_per_response, limits.model_requests_per_turn),
-            ToolSlots(limits.tool_seconds),
+            ToolSlots(limits.tool_seconds, ToolShares(limits.tools_per_person)),
             mask,
         )
 
 
+def _attempt(problems: list[Problem] | None, path: tuple[str | int, ...], build: Callable[[], T], otherwise: T) -> T:
+    """Build a part. If that fails, note the problem and return `otherwise`; without a list of problems, raise."""
+    try:
+        return build()
+    except StartupError as error:
+        if problems is None:
+            raise
+        problems.append((path, error))
+        return otherwise
+
+
 def build_policy(config: Config) -> Policy:
-    rules = tuple(Rule(**{name: getattr(rule, name) for name in type(rule).model_fields}) for rule in config.rules)
+    rules = tuple(
+        Rule(
+            **{name: getattr(rule, name) for name in type(rule).model_fields if name != "escalate"},
+            escalate=rule.escalate and rule.escalate.terms,
+        )
+        for rule in config.rules
+    )
     asking, written = config.approvals, config.approvals.model_fields_set
     return Policy(
         rules,
         Verdict(config.tools.undeclared),
         asking.approvers if "approvers" in written else None,
         asking.timeout if "timeout" in written else None,
+        asking.escalate and asking.escalate.terms,
     )
 
 
 def build_terms(config: Config) -> Terms:
     asking = config.approvals
-    return Terms(asking.approvers, asking.timeout, asking.quorum, asking.four_eyes, asking.reminder, asking.ping)
+    return Terms(
+        asking.approvers,
+        asking.timeout,
+        asking.quorum,
+        asking.four_eyes,
+        asking.reminder,
+        asking.ping,
+        ways_of_card([(asking.notify,)]) or None,
+        asking.escalate and asking.escalate.terms,
+    )
 
 
 def facts(agent: AbstractAgent[Any, Any], policy: Policy) -> list[ToolFacts]:
@@ -104,7 +141,7 @@ def facts(agent: AbstractAgent[Any, Any], policy: Policy) -> list[ToolFacts]:
         ToolFacts(
             tool_def.name,
             tuple(tool_def.parameters_json_schema.get("properties", {})),
-            _verdict(tool_def, policy),
+            verdict_of(tool_def, policy),
         )
         for toolset in agent.toolsets
         for tool_def in _definitions(toolset)
@@ -119,10 +156,28 @@ def _definitions(toolset: AbstractToolset[Any]) -> list[ToolDefinition]:
     return []
 
 
-def build_tools(config: Config, listeners: list[Listener] | None = None) -> list[PluginTool]:
-    own = builtin_tools(config.tools.enable, config.workspace)
-    names = [tool.name for tool in own]
-    return [*own, *load_plugins(config.tools.plugins, config.folder, names, listeners)]
+def build_tools(
+    config: Config,
+    listeners: list[Listener] | None = None,
+    owners: dict[str, str] | None = None,
+    problems: list[Problem] | None = None,
+) -> list[PluginTool]:
+    """Return the built-in tools and those of the plugins. See `Brain.build` for `problems`."""
+    owners = {} if owners is None else owners
+    tools: list[PluginTool] = [*builtin_tools(config.tools.enable, config.workspace)]
+    owners |= {tool.name: OURSELVES for tool in tools if isinstance(tool, Tool)}
+    for number, path in enumerate(config.tools.plugins):
+        load = partial(load_plugins, [path], config.folder, (), listeners, owners)
+        tools += _attempt(problems, ("tools", "plugins", number), load, [])
+    return tools
+
+
+def _import_alone(config: Config) -> AbstractAgent[Any, Any]:
+    if config.mcp or config.tools.plugins:
+        unused = "[mcp.NAME]" if config.mcp else "[tools] plugins"
+        cause = f"[agent] import brings its own tools, so {unused} would not be used"
+        raise ConfigError(f"{cause}; remove one of them")
+    return import_agent(config)
 
 
 def import_agent(config: Config) -> AbstractAgent[Any, Any]:
@@ -147,13 +202,14 @@ def verdicts(tools: Iterable[PluginTool], policy: Policy) -> list[str]:
     lines: list[str] = []
     for entry in tools:
         known = [entry.tool_def] if isinstance(entry, Tool) else _definitions(entry)
-        lines += [f"{tool_def.name}: {_verdict(tool_def, policy)}" for tool_def in known]
+        lines += [f"{tool_def.name}: {verdict_of(tool_def, policy)}" for tool_def in known]
         if not known and not isinstance(entry, Tool):
             lines.append(f"{entry.label}: its tools are known when it runs; each passes the gate")
     return lines
 
 
-def _verdict(tool: ToolDefinition, policy: Policy) -> str:
+def verdict_of(tool: ToolDefinition, policy: Policy) -> str:
+    """Return the verdict on a call of this tool, as text that begins with the verdict if it is certain."""
     declared = declaration(tool)
     rules = [rule for rule in policy.rules if rule.names(tool.name)]
     if any(rule.when or rule.unless for rule in rules) or (not rules and callable(declared)):

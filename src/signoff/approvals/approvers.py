@@ -14,6 +14,7 @@ from signoff.approvals.model import Actor, ApprovalRequest, Batch, Place
 MANAGE_SERVER = "manage_server"
 ASKER = "asker"
 FOUR_EYES = "the asker may not decide (four eyes)"
+EDITED = "you edited this call, so somebody else has to accept it (four eyes)"
 
 
 def effective(approvers: tuple[str, ...], place: Place) -> tuple[str, ...]:
@@ -36,30 +37,35 @@ def parts(spec: str) -> list[str]:
     return spec.split("&")
 
 
-def objection(actor: Actor, request: ApprovalRequest, batch: Batch) -> str | None:
-    """Return None if this person may decide, else the reason, which is empty if they are simply not an approver."""
+def objection(actor: Actor, request: ApprovalRequest, batch: Batch, *, accepts: bool = False) -> str | None:
+    """Return None if this person may decide, else the reason, which is empty if they are simply not an approver.
+
+    `accepts`: the decision would let the call run. With four eyes, a person who edited the call may not accept it.
+    """
     if request.held:
         # Nobody is asked about a held call. An approver of one of its batch's questions may still reject it.
         reasons = [_objection(actor, one, batch) for one in (request, *batch.questions)]
         return None if None in reasons else next((why for why in reasons if why), "")
+    if accepts and request.four_eyes and request.edit and actor.id in request.edit.editors:
+        return EDITED
     return _objection(actor, request, batch)
 
 
 def _objection(actor: Actor, request: ApprovalRequest, batch: Batch) -> str | None:
     if actor.is_bot or actor.server != batch.place.server:
         return ""
-    if not any(all(_names(part, actor, batch) for part in parts(spec)) for spec in request.approvers):
+    if not any(all(_names(part, actor, batch) for part in parts(spec)) for spec in request.current_approvers):
         return ""
     return FOUR_EYES if request.four_eyes and actor.id == batch.asker.id else None
 
 
-def may_decide(actor: Actor, request: ApprovalRequest, batch: Batch) -> bool:
-    return objection(actor, request, batch) is None
+def may_decide(actor: Actor, request: ApprovalRequest, batch: Batch, *, accepts: bool = False) -> bool:
+    return objection(actor, request, batch, accepts=accepts) is None
 
 
 def named(requests: Iterable[ApprovalRequest]) -> set[str]:
-    """Return every role and person in the specifications of these requests."""
-    return {part for request in requests for spec in request.approvers for part in parts(spec)}
+    """Return every role and person in the specifications of these requests, before and after an escalation."""
+    return {part for r in requests for spec in (*r.approvers, *r.escalate_to) for part in parts(spec)}
 
 
 def with_missing(missing: Collection[str], request: ApprovalRequest) -> ApprovalRequest:
@@ -69,21 +75,28 @@ def with_missing(missing: Collection[str], request: ApprovalRequest) -> Approval
 
 def remaining_specs(request: ApprovalRequest) -> tuple[str, ...]:
     """Return the specifications that name no missing approver."""
-    return tuple(spec for spec in request.approvers if not set(parts(spec)) & set(request.missing))
+    return _without_missing(request.current_approvers, request)
 
 
 def can_be_met(request: ApprovalRequest, batch: Batch) -> bool:
-    """Whether enough different people could decide. A role counts as enough people, since its size is not known."""
+    """Whether enough different people could accept, now or after an escalation.
+
+    A role counts as enough people, since its size is not known.
+    """
     people: set[str] = set()
-    for spec in remaining_specs(request):
+    for spec in _without_missing((*request.approvers, *request.escalate_to), request):
         those = {batch.asker.id if part == ASKER else part.partition(":")[2] for part in parts(spec) if _is_one(part)}
         if not those:
             return True
         if len(those) == 1:
             people |= those
     if request.four_eyes:
-        people.discard(batch.asker.id)
+        people -= {batch.asker.id, *(request.edit.editors if request.edit else ())}
     return len(people) >= request.quorum
+
+
+def _without_missing(specs: tuple[str, ...], request: ApprovalRequest) -> tuple[str, ...]:
+    return tuple(spec for spec in specs if not set(parts(spec)) & set(request.missing))
 
 
 def _is_one(part: str) -> bool:

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from signoff.approvals.approvers import can_be_met
-from signoff.approvals.grants import covers, may_be_remembered, scopes
-from signoff.approvals.model import ApprovalRequest, Batch, Choice, Remember, RequestKind, RequestState, Settlement
+from signoff.approvals.approvers import can_be_met, may_decide
+from signoff.approvals.grants import Grant, covers, may_be_remembered, scopes
+from signoff.approvals.model import (
+    Actor,
+    ApprovalRequest,
+    Batch,
+    Choice,
+    Remember,
+    RequestKind,
+    RequestState,
+    Settlement,
+)
 from signoff.approvals.ports import DeskTx
+from signoff.approvals.votes import Unchecked, may_remember
+
+Standing = Callable[[Grant, ApprovalRequest, Batch], bool]
+"""Whether the giver of a grant may still decide."""
 
 log = logging.getLogger(__name__)
 
@@ -24,9 +38,28 @@ class Modes:
     on_no_approver: str = "reject"
 
 
-def settled_without_people(tx: DeskTx, batch: Batch, modes: Modes, widest: Remember) -> list[ApprovalRequest]:
+def settled_without_people(
+    tx: DeskTx, batch: Batch, modes: Modes, widest: Remember, standing: Standing = lambda grant, request, batch: True
+) -> list[ApprovalRequest]:
     """Return the questions of a new batch that need no person, each with its settlement."""
-    return [r for r in (_one(tx, question, batch, modes, widest) for question in batch.questions) if r is not None]
+    settled = (_one(tx, question, batch, modes, widest, standing) for question in batch.questions)
+    return [request for request in settled if request is not None]
+
+
+def stands_for(givers: Mapping[str, Actor | None], grant: Grant, request: ApprovalRequest, batch: Batch) -> bool:
+    """Whether the giver of a grant may still decide this request, and may still have it remembered this widely.
+
+    `givers`: person -> as they are now. Raises Unchecked if the giver is not in it.
+    """
+    if batch.place.is_direct:
+        return True
+    if grant.by.id not in givers:
+        raise Unchecked(frozenset({grant.by.id}))
+    giver = givers[grant.by.id]
+    if giver is None or not may_decide(giver, request, batch, accepts=grant.choice is Choice.ACCEPT):
+        return False
+    narrow = grant.conversation and grant.named is None
+    return bool(narrow) or may_remember(giver, batch)
 
 
 def settled_for_nobody(batch: Batch, now: float) -> list[ApprovalRequest]:
@@ -56,12 +89,14 @@ def released(request: ApprovalRequest, now: float) -> ApprovalRequest:
     return replace(request, state=RequestState.APPROVED, settlement=end)
 
 
-def _one(tx: DeskTx, request: ApprovalRequest, batch: Batch, modes: Modes, widest: Remember) -> ApprovalRequest | None:
+def _one(
+    tx: DeskTx, request: ApprovalRequest, batch: Batch, modes: Modes, widest: Remember, standing: Standing
+) -> ApprovalRequest | None:
     fits_call = request.kind is RequestKind.CALL
     yes, no = (Choice.ACCEPT, Choice.REJECT) if fits_call else (Choice.RERUN, Choice.SKIP)
     if modes.mode == "auto_deny":
         choice, note = no, "mode auto_deny"
-    elif granted := _granted(tx, request, batch, widest):
+    elif granted := _granted(tx, request, batch, widest, standing):
         return granted
     elif modes.mode == "auto_approve" and fits_call:
         choice, note = yes, "mode auto_approve"
@@ -82,16 +117,18 @@ def _by_nobody(request: ApprovalRequest, modes: Modes, now: float) -> ApprovalRe
     return replace(request, state=choice.state, settlement=end)
 
 
-def _granted(tx: DeskTx, request: ApprovalRequest, batch: Batch, widest: Remember) -> ApprovalRequest | None:
+def _granted(
+    tx: DeskTx, request: ApprovalRequest, batch: Batch, widest: Remember, standing: Standing
+) -> ApprovalRequest | None:
     if not may_be_remembered(request):
         return None
     exact = tx.grants_under(scopes(request, batch, widest))
     named = [g for g in tx.grants_naming(batch.place.server, request.call.tool) if covers(g, request, batch, widest)]
-    standing = [grant for grant in (*exact, *named) if grant.stands(batch.opened)]
-    if not standing:
+    usable = [grant for grant in (*exact, *named) if grant.stands(batch.opened) and standing(grant, request, batch)]
+    if not usable:
         return None
     # A remembered reject wins over a remembered accept.
-    one = min(standing, key=lambda grant: grant.choice is Choice.ACCEPT)
+    one = min(usable, key=lambda grant: grant.choice is Choice.ACCEPT)
     tx.use_grant(one.id)
     note = f"remembered: grant {one.id} of {one.by.name}"
     return replace(request, state=one.choice.state, settlement=Settlement(one.choice, None, batch.opened, note))

@@ -7,13 +7,17 @@ batch was opened before a restart, the desk puts the settled batch into the queu
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from signoff.approvals.approvers import named, objection, parts, with_missing
-from signoff.approvals.automatic import Modes, released, settled_without_people
+from signoff.approvals.automatic import Modes, Standing, released, settled_without_people, stands_for
+from signoff.approvals.copies import located_copy
 from signoff.approvals.coverage import EXACT, Coverage
 from signoff.approvals.errors import AlreadySettled, AlreadyVoted, NotAllowed, Outdated, Refused, UnknownRequest
+from signoff.approvals.escalation import escalate, only_by_escalation
 from signoff.approvals.events import announce
 from signoff.approvals.grants import Grant, GrantTerms
 from signoff.approvals.missing_approvers import find_missing, note_missing
@@ -23,6 +27,7 @@ from signoff.approvals.model import (
     Actor,
     ApprovalRequest,
     Batch,
+    CardCopy,
     Choice,
     JsonObject,
     Outcome,
@@ -34,8 +39,14 @@ from signoff.approvals.model import (
 from signoff.approvals.ports import Clock, DeskTx, Directory, RequestStore, Subscriber
 from signoff.approvals.server_rules import must_manage
 from signoff.approvals.settling import Ended, Settler
+from signoff.approvals.todays_rules import TodaysRules, Unjudged
 from signoff.approvals.votes import Unchecked, count, may_remember
 
+log = logging.getLogger(__name__)
+
+NOT_LISTED = "the operator does not list you for direct messages any more"
+CLOCK_SLACK = 2.0
+"""Seconds that the clock may be behind the time at which a batch was opened."""
 EARLY = 500
 """How many ids of deleted messages are kept. A card may be deleted before its message id is in the store."""
 
@@ -69,6 +80,10 @@ class Desk:
     directory: Directory | None = None
     mask: Callable[[JsonObject], JsonObject] = lambda args: args
     """Masks arguments for the record and the subscribers."""
+    direct_users: frozenset[str] | None = None
+    """The people who may use direct messages today. None: everybody."""
+    todays: TodaysRules | None = None
+    """Judges requests of an earlier process again. None: their own terms are enough."""
     subscribers: list[Subscriber] = field(default_factory=list[Subscriber])
     unattended: asyncio.Queue[Batch] = field(default_factory=asyncio.Queue["Batch"])
     """Settled batches that no run in this process waits for. The driver takes them and continues their turns."""
@@ -90,10 +105,24 @@ class Desk:
         missing = await find_missing(self.directory, batch.place.server, named(batch.questions))
         return replace(batch, requests=tuple(with_missing(missing, r) for r in batch.requests))
 
-    def open(self, tx: DeskTx, batch: Batch, cancelled: str = "") -> Batch:
+    async def look_up_givers(self, server: str, people: Collection[str]) -> dict[str, Actor | None]:
+        """Return these people as they are now. A person who cannot be looked up counts as absent: their grants wait."""
+        found: dict[str, Actor | None] = {}
+        for person in people:
+            try:
+                found[person] = await self.directory.person(server, person) if self.directory else None
+            except Exception as error:
+                log.warning("could not look up %s, so what they had remembered is not used: %s", person, error)
+                found[person] = None
+        return found
+
+    def open(
+        self, tx: DeskTx, batch: Batch, cancelled: str = "", givers: Mapping[str, Actor | None] | None = None
+    ) -> Batch:
         """Write a new batch inside the caller's transaction, and settle the requests that modes and grants can settle.
 
         `cancelled`: a reason to cancel the whole batch at once, before any grant or mode applies.
+        `givers`: person -> as they are now, for people whose grants may apply. Raises Unchecked if one is not there.
         """
         # Put questions first, so that every version of the program draws the same questions on a page.
         batch = replace(batch, requests=(*batch.questions, *batch.held))
@@ -103,8 +132,14 @@ class Desk:
             self.settler.record(tx, "asked", batch, request, batch.asker, data, batch.opened)
         if cancelled:
             return self.settler.end(tx, batch, RequestState.CANCELLED, batch.opened, cancelled)[0]
-        settled = settled_without_people(tx, batch, self.modes, self.grants.widest)
+        settled = settled_without_people(tx, batch, self.modes, self.grants.widest, self._standing(givers))
         return self.settler.settle(tx, batch, settled, batch.opened)[0]
+
+    def _standing(self, givers: Mapping[str, Actor | None] | None) -> Standing:
+        """Return the check whether the giver of a grant may still decide. Without a directory, everybody may."""
+        if self.directory is None:
+            return lambda grant, request, batch: True
+        return partial(stands_for, givers or {})
 
     def watch(self, batch: Batch) -> asyncio.Future[Batch]:
         """Return a future that resolves once the settling decision is committed. Call this after committing `open`."""
@@ -128,22 +163,40 @@ class Desk:
         return outcome
 
     async def _taken(self, click: Click, seen: dict[str, Actor | None]) -> Outcome:
-        """Run the transaction. If it needs to know earlier voters, look them up and run it again."""
+        """Run the transaction. If it needs to know earlier voters or today's rules, find that out and run it again."""
         while True:
             try:
                 return await self.store.run(lambda tx: self._take(tx, click, seen, self.clock.now()))
             except Unchecked as unchecked:
-                for voter in unchecked.voters:
+                for voter in unchecked.people:
                     seen[voter] = await self.directory.person(click.actor.server, voter) if self.directory else None
+            except Unjudged as unjudged:
+                assert self.todays is not None
+                await self.todays.judge(unjudged.batch, unjudged.request)
+
+    def server_rules_changed(self, server: str) -> None:
+        """Judge the open requests of this server again before they are decided."""
+        if self.todays:
+            self.todays.server_rules_changed(server, self.clock.now())
 
     async def look(self, target: str, actor: Actor, channel: str, card: str | None) -> Batch:
         """Return the current batch, to turn a page or open a form. Raises UnknownRequest."""
         return await self.store.run(lambda tx: self.locate(tx, target, actor, channel, card))
 
+    async def find(self, target: str) -> Batch | None:
+        """Return the batch of a request or batch id, wherever it is. The caller checks nothing yet."""
+        return await self.store.run(lambda tx: tx.batch(target) or tx.batch_of_request(target))
+
+    async def open_by_server(self) -> Mapping[str, Sequence[Batch]]:
+        """Server -> its batches with a pending request. Direct messages count as one server."""
+        return await self.store.run(lambda tx: {server: tx.open_of(server) for server in tx.open_approvers()})
+
     def locate(self, tx: DeskTx, target: str, actor: Actor, channel: str, card: str | None) -> Batch:
         """Return the batch of a click or a modal. Raises UnknownRequest if it belongs to another place or message."""
         batch = tx.batch(target) or tx.batch_of_request(target)
-        if batch is None or batch.place.channel != channel or batch.place.server != actor.server:
+        if batch is not None and batch.place.channel != channel:
+            batch, card = located_copy(tx, batch, channel, card), None
+        if batch is None or batch.place.server != actor.server:
             raise UnknownRequest("Unknown request.")
         if card and batch.card_message not in (None, card):
             raise UnknownRequest("Unknown request.")
@@ -159,7 +212,8 @@ class Desk:
             # An older version may have left held calls open although every question was settled.
             batch, settled = self.settler.settle(tx, batch, [], now)
             return Outcome(batch, tuple(settled), late=True)
-        if now >= batch.deadline:
+        # A click from before the card was opened means that the system clock was set back while the bot was down.
+        if now >= batch.deadline or now < batch.opened - CLOCK_SLACK:
             batch, expired = self.settler.end(tx, batch, RequestState.EXPIRED, now)
             return Outcome(batch, tuple(expired), late=True)
         chosen = [r for r in located if r.kind is click.choice.fits]
@@ -168,7 +222,10 @@ class Desk:
             chosen = [r for r in chosen if _is_on_page(r, batch, click.page)]
         if not chosen:
             raise UnknownRequest("Unknown request.")
-        objections = [objection(click.actor, r, batch) for r in chosen]
+        batch, chosen = self._by_todays_rules(tx, batch, chosen, approves)
+        if batch.place.is_direct and self.direct_users is not None and click.actor.id not in self.direct_users:
+            raise NotAllowed(batch, NOT_LISTED)
+        objections = [objection(click.actor, r, batch, accepts=approves) for r in chosen]
         allowed = [r for r, why in zip(chosen, objections, strict=True) if why is None]
         if not allowed:
             raise NotAllowed(batch, next((why for why in objections if why), ""))
@@ -188,6 +245,19 @@ class Desk:
         changed = {r.id: r for r in voted}
         batch = replace(batch, requests=tuple(changed.get(r.id, r) for r in batch.requests))
         return Outcome(batch, tuple(settled), tuple(voted))
+
+    def _by_todays_rules(
+        self, tx: DeskTx, batch: Batch, requests: Sequence[ApprovalRequest], accepts: bool
+    ) -> tuple[Batch, list[ApprovalRequest]]:
+        """Tighten the terms of requests that were opened under earlier rules."""
+        if self.todays is None or not self.todays.concern(batch):
+            return batch, list(requests)
+        todays = [r if r.held else self.todays.apply(r, batch, accepts=accepts) for r in requests]
+        changed = {new.id: new for old, new in zip(requests, todays, strict=True) if new != old}
+        for request in changed.values():
+            tx.rewrite(request)
+            log.info("today's rules ask more of request %s: %s", request.id, ", ".join(request.approvers) or "nobody")
+        return replace(batch, requests=tuple(changed.get(r.id, r) for r in batch.requests)), todays
 
     def _vote(
         self,
@@ -222,6 +292,11 @@ class Desk:
             raise Refused("The operator does not allow decisions to be remembered that widely. Nothing was decided.")
         if click.remember is Remember.ALWAYS and not may_remember(click.actor, batch):
             raise Refused('"Always" needs the Manage Server permission. Nothing was decided.')
+        if click.remember is not Remember.NONE and any(only_by_escalation(click.actor, r, batch) for r in requests):
+            raise Refused(
+                "You may decide this call because it was escalated, so your decision can't be remembered. "
+                "Nothing was decided."
+            )
         if not click.coverage.is_wide:
             return
         if self.grants.widest is not Remember.ALWAYS or not may_remember(click.actor, batch):
@@ -243,6 +318,15 @@ class Desk:
     async def take_reminders(self) -> Sequence[Batch]:
         now = self.clock.now()
         return await self.store.run(lambda tx: tx.take_reminders(now))
+
+    async def escalate_due(self) -> Sequence[Batch]:
+        """Let further people decide the requests whose time of escalation has come. Each is escalated once."""
+        now = self.clock.now()
+
+        def work(tx: DeskTx) -> list[Batch]:
+            return [escalate(tx, self.settler, batch, now) for batch in tx.escalations_due(now)]
+
+        return await self.store.run(work)
 
     async def cancel(self, batch_id: str, reason: str) -> Batch | None:
         """Cancel the open requests of a batch. Returns None if nothing was open."""
@@ -274,6 +358,20 @@ class Desk:
         batch = await self.store.run(note)
         reason = self._deleted_early.pop(card, "")
         return (await self.cancel(batch_id, reason) if reason else None) or batch
+
+    async def copy_posted(self, batch_id: str, copy: CardCopy) -> Batch | None:
+        """Store which message in an approvals channel shows a batch too. Returns the current batch."""
+
+        def note(tx: DeskTx) -> Batch | None:
+            tx.add_copy(batch_id, copy)
+            return tx.batch(batch_id)
+
+        return await self.store.run(note)
+
+    async def copies_deleted(self, channel: str, message: str = "") -> Sequence[Batch]:
+        """Forget the copies in a deleted message or channel. Their requests stay open; returns the open batches."""
+        batches = await self.store.run(lambda tx: tx.drop_copies(channel, message))
+        return [batch for batch in batches if not batch.settled]
 
     async def card_deleted(self, card: str, reason: str) -> Batch | None:
         """Cancel the batch whose card was deleted: nobody can decide it any more."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from signoff.approvals.approvers import can_be_met, effective, objection
 from signoff.approvals.desk import Desk
 from signoff.approvals.errors import AlreadySettled, NotAllowed, Outdated, Refused, UnknownRequest
+from signoff.approvals.escalation import with_escalation
 from signoff.approvals.model import (
     Actor,
     ApprovalRequest,
@@ -42,7 +43,8 @@ class Editor:
         """Replace the arguments that have the digest `based_on`. Raises Refused with a text for the editor."""
         batch = await self.desk.store.run(lambda tx: self._batch(tx, request_id, actor, channel, card))
         seen = _of(batch, request_id)
-        new = await self._judged(batch, seen, await self.reviser.revise(batch, seen, args))
+        edit = _edit_of(seen, actor, self.desk.clock.now())
+        new = await self._judged(batch, seen, await self.reviser.revise(batch, seen, args), edit)
 
         def work(tx: DeskTx) -> Batch:
             # Check everything again: somebody may have decided while the arguments were validated.
@@ -69,12 +71,12 @@ class Editor:
             raise Refused("This call needs no approval, so it cannot be edited.")
         return batch
 
-    async def _judged(self, batch: Batch, old: ApprovalRequest, revised: Revised) -> ApprovalRequest:
+    async def _judged(self, batch: Batch, old: ApprovalRequest, revised: Revised, edit: Edit) -> ApprovalRequest:
         """Return the request with the new arguments and the terms that apply to them. Raises Refused."""
         if revised.ruling.verdict is Verdict.DENY:
             raise Refused(f"Not changed: with these arguments the call is not allowed ({revised.ruling.reason}).")
         # The tool's metadata was about the old arguments.
-        new = replace(old, call=revised.call, preview=revised.preview, diff_of=revised.diff_of, metadata={})
+        new = replace(old, call=revised.call, preview=revised.preview, diff_of=revised.diff_of, metadata={}, edit=edit)
         if revised.ruling.verdict is Verdict.ASK:
             ruling = self.terms.fill(revised.ruling)
             new = replace(
@@ -85,6 +87,7 @@ class Editor:
                 four_eyes=ruling.four_eyes,
                 message=ruling.message,
             )
+            new = with_escalation(new, ruling.escalate, batch.place, batch.opened, batch.deadline)
         (new,) = (await self.desk.look_for_approvers(replace(batch, requests=(new,)))).requests
         if not can_be_met(new, batch):
             missing = f"; missing: {', '.join(new.missing)}" if new.missing else ""
@@ -93,11 +96,7 @@ class Editor:
 
     def _write(self, tx: DeskTx, batch: Batch, old: ApprovalRequest, new: ApprovalRequest, actor: Actor) -> Batch:
         now = self.desk.clock.now()
-        original, digest = (
-            (old.edit.original, old.edit.original_digest) if old.edit else (old.call.args, old.call.digest)
-        )
-        edit = Edit(original, digest, actor, now, tuple(vote.by for vote in old.votes))
-        new = replace(new, votes=(), void=(), edit=edit)
+        new = replace(new, votes=(), void=(), edit=_edit_of(old, actor, now))
         tx.rewrite(new)
         tx.set_revision(batch.id, batch.revision + 1)
         votes = [vote.by.id for vote in old.votes]
@@ -105,6 +104,13 @@ class Editor:
         self.desk.settler.record(tx, "edited", batch, new, actor, data, now)
         requests = tuple(new if r.id == new.id else r for r in batch.requests)
         return replace(batch, requests=requests, revision=batch.revision + 1)
+
+
+def _edit_of(request: ApprovalRequest, actor: Actor, now: float) -> Edit:
+    before, voided = request.edit, tuple(vote.by for vote in request.votes)
+    if before is None:
+        return Edit(request.call.args, request.call.digest, actor, now, voided)
+    return Edit(before.original, before.original_digest, actor, now, voided, tuple(sorted(before.editors)))
 
 
 def _of(batch: Batch, request_id: str) -> ApprovalRequest:

@@ -19,7 +19,9 @@ from typing import Any, cast
 from signoff.approvals.approvers import both
 from signoff.approvals.containment import answered
 from signoff.approvals.digest import canonical
-from signoff.approvals.model import Actor, JsonObject, Place, Ruling, ToolCall, Verdict
+from signoff.approvals.escalation import combined_escalation
+from signoff.approvals.model import Actor, Escalation, JsonObject, Place, Ruling, ToolCall, Verdict
+from signoff.approvals.notify import combined_notify
 
 Patterns = Mapping[str, tuple[str, ...]]
 TOOLS_KNOWN = 1000
@@ -66,6 +68,8 @@ class Rule:
     ping: bool = False
     message: str = ""
     relaxable: bool = False
+    notify: str | None = None
+    escalate: Escalation | None = None
 
     def names(self, tool: str) -> bool:
         return self.tool == tool or _pattern((self.tool,))(tool) is not None
@@ -82,6 +86,8 @@ class Rule:
             self.ping,
             self.message,
             self.relaxable,
+            notify=None if self.notify is None else (self.notify,),
+            escalate=self.escalate,
         )
 
 
@@ -94,6 +100,7 @@ class Policy:
     approvers: tuple[str, ...] | None = None
     """The operator's default approvers; None: not configured, so a server rule may choose them."""
     timeout: float | None = None
+    escalate: Escalation | None = None
 
     async def decide(
         self, call: ToolCall, declaration: Declaration, context: Context, server: Layer | None = None
@@ -107,7 +114,7 @@ class Policy:
     def _with_terms(self, ruling: Ruling) -> Ruling:
         approvers = self.approvers if ruling.approvers is None else ruling.approvers
         timeout = self.timeout if ruling.timeout is None else ruling.timeout
-        return replace(ruling, approvers=approvers, timeout=timeout)
+        return replace(ruling, approvers=approvers, timeout=timeout, escalate=ruling.escalate or self.escalate)
 
     @cached_property
     def _layer(self) -> Layer:
@@ -188,6 +195,8 @@ def together(rulings: Sequence[Ruling]) -> Ruling:
         ping=any(ruling.ping for ruling in rulings),
         message="\n".join(dict.fromkeys(ruling.message for ruling in rulings if ruling.message)),
         relaxable=all(ruling.relaxable for ruling in rulings),
+        notify=combined_notify(ruling.notify for ruling in rulings),
+        escalate=combined_escalation(rulings),
     )
 
 

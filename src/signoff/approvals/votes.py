@@ -10,11 +10,11 @@ from signoff.approvals.model import Actor, ApprovalRequest, Batch, Remember, Vot
 
 
 class Unchecked(Exception):
-    """The quorum would be complete, but these voters must be looked up again first."""
+    """These people, who voted or gave a grant, must be looked up again first."""
 
-    def __init__(self, voters: frozenset[str]) -> None:
-        super().__init__("votes to check")
-        self.voters = voters
+    def __init__(self, people: frozenset[str]) -> None:
+        super().__init__("people to check")
+        self.people = people
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def count(vote: Vote, request: ApprovalRequest, batch: Batch, seen: Mapping[str,
     void: list[Vote] = []
     for v in earlier:
         voter = seen[v.by.id]
-        if voter and may_decide(voter, request, batch):
+        if voter and may_decide(voter, request, batch, accepts=True):
             standing.append(_again(v, voter, batch))
         else:
             void.append(v)

@@ -21,7 +21,8 @@ from signoff.approvals.votes import may_remember
 from signoff.bot import modals, panels
 from signoff.bot.buttons import Locator, parse, parse_form, read_terms
 from signoff.bot.card_view import render
-from signoff.bot.responses import PATIENCE, Refresh, Responses, Visit, open_form, refusal, tell, visit
+from signoff.bot.inbox import Inbox
+from signoff.bot.responses import PATIENCE, Refresh, Responses, Visit, open_form, redraw, refusal, tell, visit
 from signoff.bot.sending import Failure
 from signoff.cards import wording
 from signoff.cards.actions import Offers, optional_calls, remember_actions
@@ -52,11 +53,12 @@ class Clicks:
         self._offers = offers
         self._now = now
         self.responses = Responses(desk, refresh, now, self._offers, patience)
-        self._forms = modals.Forms(desk, editor, self._offers, self.responses, now)
+        self.inbox = Inbox(desk, now, offers)
+        self._forms = modals.Forms(desk, editor, self._offers, self.responses, self.inbox, now)
 
     async def click(self, interaction: discord.Interaction[Any], locator: Locator) -> None:
         try:
-            visitor = visit(interaction)
+            visitor = await self.inbox.at_home(visit(interaction), locator.target)
             if isinstance(visitor, Visit):
                 await self._press(interaction, visitor, locator)
             else:
@@ -83,6 +85,8 @@ class Clicks:
         """
         refused: Line | None = wording.UNKNOWN_REQUEST
         visitor = visit(interaction)
+        if locator is not None:
+            visitor = await self.inbox.at_home(visitor, locator.target)
         if locator is not None and isinstance(visitor, Visit):
             refused = await self._not_offered(visitor, locator)
             if refused is None:
@@ -121,8 +125,10 @@ class Clicks:
         choice = locator.verb.choice
         if choice is not None:
             await self._decide(interaction, visit, locator, choice)
-        elif locator.verb is Verb.PAGE:
+        elif locator.verb in (Verb.PAGE, Verb.OPEN):
             await self._turn(interaction, visit, locator)
+        elif locator.verb is Verb.INBOX and visit.private:
+            await redraw(interaction, await self.responses.in_time(interaction, self.inbox.view(visit.actor)))
         elif locator.verb is Verb.EDIT:
             await self._open_edit(interaction, visit, locator)
         elif locator.verb is Verb.SAVE:
@@ -185,8 +191,11 @@ class Clicks:
             batch = await self.responses.in_time(interaction, self._look(visit, locator))
         except Exception as error:
             await tell(interaction, refusal(error, visit, locator.target))
+            return
+        if visit.private:
+            await self.inbox.show_card(interaction, visit, batch, locator.page)
         else:
-            await self.responses.show(interaction, visit, batch, locator.target, locator.page)
+            await self.responses.show(interaction, visit, batch, locator.target, locator.page, everywhere=False)
 
     async def _open(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
         """Open a panel or the form for a reason. Only approvers get one, so that nobody fills it in for nothing."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import discord
@@ -23,14 +23,17 @@ from signoff.bot.access import Access
 from signoff.bot.admin.record import RecordButton
 from signoff.bot.admin.tree import AdminTree
 from signoff.bot.buttons import CLAIMED, ApprovalButton
+from signoff.bot.catch_up import CatchUp
 from signoff.bot.clicks import Clicks
 from signoff.bot.connection import run_client
 from signoff.bot.deletions import DeletedCards, MissingApprovers
 from signoff.bot.front_end import DiscordFrontEnd
 from signoff.bot.mentions import Mentions
+from signoff.bot.refusals import CountingClient
 from signoff.bot.sending import NOBODY
 from signoff.turns.administration import Administration
 from signoff.turns.driver import Driver
+from signoff.turns.listening import Listening
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +42,7 @@ def intents() -> discord.Intents:
     return discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
 
 
-class SignoffClient(discord.Client):
+class SignoffClient(CountingClient):
     """A connection with the least intents, which pings nobody and keeps no messages in memory."""
 
     def __init__(self, **options: Any) -> None:
@@ -60,7 +63,10 @@ class SignoffClient(discord.Client):
 
 
 class Bot:
-    """Handles the events of a client. Without `administration` there are no commands; without `editor`, no edits."""
+    """Handles the events of a client. Without `administration` there are no commands; without `editor`, no edits.
+
+    Without `listening`, mentions that were sent while the bot was offline are not looked for.
+    """
 
     def __init__(
         self,
@@ -72,17 +78,22 @@ class Bot:
         *,
         administration: Administration | None = None,
         editor: Editor | None = None,
+        listening: Listening | None = None,
+        catch_up: float = 0.0,
         now: Callable[[], float] = time.time,
+        at_first_ready: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.client = client
+        self._at_first_ready = at_first_ready
         self._driver = driver
         self.clicks = Clicks(desk, front_end.refresh_card, now, front_end.offers, editor=editor)
-        self.mentions = Mentions(client, driver, access, now)
+        self.mentions = Mentions(client, driver, access, now, listening)
+        self.catch_up = CatchUp(client, self.mentions, listening, catch_up, now) if listening else None
         self.deleted_cards = DeletedCards(client, desk, front_end.deleted)
         self.missing_approvers = MissingApprovers(client, desk, front_end.refresh_card)
         self.tree: AdminTree | None = None
         if administration is not None:
-            self.tree = AdminTree(client, administration, front_end.offers.masker, now, access)
+            self.tree = AdminTree(client, administration, front_end.offers.masker, now, access, self.clicks.inbox)
         for handler in (
             self.on_ready,
             self.on_message,
@@ -97,7 +108,11 @@ class Bot:
 
     async def run(self, token: str) -> None:
         """Serve until the client is closed. Raises LoginFailed with a line for the operator."""
-        await run_client(self.client, token, self._prepare)
+        try:
+            await run_client(self.client, token, self._prepare)
+        finally:
+            if self.catch_up is not None:
+                await self.catch_up.stop()
 
     async def _prepare(self) -> None:
         """Register the buttons before the first click, and recover stored work. Runs between login and connection."""
@@ -111,6 +126,11 @@ class Bot:
         log.info("signed in as %s, in %d servers", self.client.user, len(self.client.guilds))
         # Discord does not report roles that were deleted while the bot was not connected.
         await self.missing_approvers.look()
+        if self.catch_up is not None:
+            await self.catch_up.run()
+        check, self._at_first_ready = self._at_first_ready, None
+        if check is not None:
+            await check()
 
     async def on_message(self, message: discord.Message) -> None:
         await self.mentions.hear(message)

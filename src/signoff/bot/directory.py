@@ -52,6 +52,18 @@ class DiscordDirectory:
             return number != guild.id and guild.get_role(number) is not None
         return kind == "user" and await self.person(str(guild.id), identifier) is not None
 
+    async def channel(self, server: str, channel: int) -> discord.abc.GuildChannel | discord.Thread:
+        """Return a channel or thread that is not cached, bound to its server's roles."""
+        guild = await self._guild(server)
+        return await while_open(self._client, guild.fetch_channel(channel))
+
+    async def myself(self, guild: discord.Guild) -> discord.Member | None:
+        """Return the bot's own membership. None if Discord does not tell."""
+        me = self._client.user
+        if me is None or guild.unavailable:
+            return None
+        return guild.get_member(me.id) or await while_open(self._client, guild.fetch_member(me.id))
+
     async def _guild(self, server: str) -> discord.Guild:
         cached = self._client.get_guild(int(server))
         if cached is not None and not cached.unavailable:

@@ -9,24 +9,28 @@ from __future__ import annotations
 import asyncio
 import io
 import logging
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from typing import TypeVar
 
 import discord
 
-from signoff.approvals.model import Batch, Place
-from signoff.bot import panels, quoting, sending
+from signoff.approvals.model import Batch, CardCopy, Place
+from signoff.bot import earlier_posts, panels, quoting, sending
 from signoff.bot.card_view import Rendered, render
 from signoff.bot.deletions import DeletedChannels
+from signoff.bot.linked_cards import shown_in
 from signoff.bot.origins import UNTITLED, origin, title
-from signoff.bot.people import pings
-from signoff.bot.sending import ARCHIVED, NOBODY, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Failure, NotDelivered, nonce
+from signoff.bot.people import mentions, pings
+from signoff.bot.refusals import Braked, Weight, refusals_of
+from signoff.bot.sending import ARCHIVED, CLOSED, NOBODY, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Failure, nonce
 from signoff.bot.split import LIMIT, MAX_PARTS, sendable, split
 from signoff.cards.actions import Offers
-from signoff.cards.model import Line, Person, RoleRef
+from signoff.cards.model import Line
 from signoff.cards.wording import reminder
-from signoff.errors import CardFailed
+from signoff.errors import CardDelayed, CardFailed, NotDelivered, Undeliverable
 from signoff.turns.model import Turn, TurnState
 
 log = logging.getLogger(__name__)
@@ -39,6 +43,7 @@ TYPING_EVERY = 8.0
 SILENT = "Done. The model gave no reply text."
 AS_FILE = "My reply is too long for messages, so it is attached."
 MOVED: Line = ("This card was posted again below.",)
+LATE = "-# You asked this <t:{asked}:f>, while I was offline."
 ELSEWHERE = "I could not post my reply where you asked: {reason}. Here it is."
 
 
@@ -46,76 +51,123 @@ class DiscordFrontEnd:
     def __init__(self, client: discord.Client, offers: Offers, now: Callable[[], float]) -> None:
         self._client = client
         self._now = now
+        self._started = now()
         self.offers = offers
         """The actions that cards offer beyond accept and reject."""
         self.deleted = DeletedChannels()
         """Channels and threads that a reply must not open again."""
 
     async def post_card(self, batch: Batch) -> str:
+        if earlier_posts.is_late(batch.opened, self._started, self._now()) and (card := await self._earlier(batch)):
+            return card
         return await self._post(batch, nonce("card", batch.turn, batch.id))
+
+    async def _earlier(self, batch: Batch) -> str | None:
+        """Return the card that an earlier process posted but did not note, if there is one. Close all older ones."""
+        try:
+            *older, newest = await earlier_posts.cards(self._client, batch) or [None]
+        except Failure as error:
+            raise _not_shown(error) from error
+        for card in older:
+            try:
+                await self.retire_card(replace(batch, card_message=card))
+            except NotDelivered as error:
+                log.warning("an older card of %s keeps its buttons, which decide nothing: %s", batch.id, error)
+        return newest
 
     async def repost_card(self, batch: Batch) -> str:
         """Post the card as a new message. Repeating this for the same old message posts nothing new."""
         return await self._post(batch, nonce("card", batch.turn, batch.id, "instead of", batch.card_message))
 
-    async def remind(self, batch: Batch) -> None:
+    async def post_copy(self, batch: Batch, channel: str) -> str:
+        """Post the card in an approvals channel as well. Raises CardFailed."""
+        if earlier_posts.is_late(batch.opened, self._started, self._now()):
+            try:
+                posted = await earlier_posts.cards(self._client, batch, channel)
+            except Failure as error:
+                raise _not_shown(error) from error
+            if posted:
+                return posted[-1]
+        return await self._post(batch, nonce("copy", batch.id, channel), channel)
+
+    async def remind(self, batch: Batch) -> str | None:
         """Post a reminder. A reminder that cannot be posted is only logged: nothing depends on it."""
         whom = pings(batch) if batch.ping else ()
         text = " ".join([quoting.line(reminder(batch)) + ".", *(quoting.line((one,)) for one in whom)])
-        mentions = discord.AllowedMentions(
-            everyone=False,
-            replied_user=False,
-            users=[discord.Object(int(one.id)) for one in whom if isinstance(one, Person)],
-            roles=[discord.Object(int(one.id)) for one in whom if isinstance(one, RoleRef)],
-        )
         key = nonce("reminder", batch.id)
         try:
-            await sending.send(
-                self._client, batch.place.channel, text, key=key, answers=batch.card_message, pings=mentions
+            message = await sending.send(
+                self._client, batch.place.channel, text, key=key, answers=batch.card_message, pings=mentions(whom)
             )
         except Failure as error:
             log.warning("no reminder of %s: %s", batch.id, error)
-
-    async def _post(self, batch: Batch, key: str) -> str:
-        rendered = render(batch, self._now(), offers=self.offers)
-        try:
-            message = await self._post_card(batch, rendered, key)
-        except Failure as error:
-            if not rendered.card.files or not _may_be_about_files(error):
-                raise CardFailed(sending.reason(error)) from error
-            log.info("card of %s is posted without its files: %s", batch.id, error)
-            try:
-                without = render(batch, self._now(), can_attach=False, offers=self.offers)
-                message = await self._post_card(batch, without, key)
-            except Failure as again:
-                raise CardFailed(sending.reason(again)) from again
+            return None
         return str(message.id)
 
-    async def refresh_card(self, batch: Batch, page: int = 0) -> None:
-        await self._change(batch, lambda card: self._draw(batch, card, page))
+    async def _post(self, batch: Batch, key: str, channel: str = "") -> str:
+        channel = channel or batch.place.channel
+        rendered = render(batch, self._now(), offers=self.offers, shown_in=channel)
+        try:
+            message = await self._post_card(batch, rendered, key, channel)
+        except Failure as error:
+            if not rendered.card.files or not _may_be_about_files(error):
+                raise _not_shown(error) from error
+            log.info("card of %s is posted without its files: %s", batch.id, error)
+            try:
+                without = render(batch, self._now(), can_attach=False, offers=self.offers, shown_in=channel)
+                message = await self._post_card(batch, without, key, channel)
+            except Failure as again:
+                raise _not_shown(again) from again
+        return str(message.id)
+
+    async def refresh_card(self, batch: Batch, page: int = 0, drawn: str | None = None) -> None:
+        """Draw the card in every message that shows it, except in the message `drawn`, which shows it already.
+
+        Raises NotDelivered if one of them could not be changed; the others are changed nevertheless.
+        """
+        failure: NotDelivered | None = None
+        for at in shown_in(batch):
+            try:
+                if at.message != drawn:
+                    await self._change(batch, at, lambda at=at: self._draw(batch, at, page))
+            except NotDelivered as error:
+                failure = error
+        if failure:
+            raise failure
 
     async def retire_card(self, batch: Batch) -> None:
         """Replace the card in the old message with one line. Deleting the message would cancel the card's requests."""
-        await self._change(batch, lambda card: self._edit(batch, card, panels.said(MOVED), []))
+        if batch.card_message is not None:
+            old = CardCopy(batch.place.channel, batch.card_message)
+            await self._change(batch, old, lambda: self._edit(old, panels.said(MOVED), []))
 
     async def reply(self, turn: Turn, text: str) -> None:
-        """Post the reply. Raises NotDelivered if it reached nobody; the driver then posts it later."""
+        """Post the reply. Raises NotDelivered if it reached nobody; the driver posts it later if that makes sense."""
         key = ("reply", turn.id, turn.rounds)
         if turn.state in (TurnState.FAILED, TurnState.STOPPED):
             text = sending.inert(text)
+        if turn.asked is not None:
+            text = f"{LATE.format(asked=int(turn.asked))}\n{text.strip() or SILENT}"
         try:
             await self._in_place(turn.place, turn.id, title(turn.text), lambda: self._say(turn, text, key))
         except Failure as error:
             log.warning("reply to %s was not posted in %s: %s", turn.id, turn.place.channel, error)
             if not sending.lasting(error) or turn.place.is_direct:
-                raise NotDelivered(sending.reason(error)) from error
+                raise sending.not_delivered(error) from error
             await self._to_asker(turn, text, sending.reason(error))
 
     async def notice(self, turn: Turn, text: str) -> None:
         """Post a notice. A notice that cannot be posted is only logged: nothing depends on it."""
         key, said = ("notice", turn.id, turn.rounds, text), sending.inert(text)
+        if refusals_of(self._client).is_closed(turn.place.channel):
+            log.warning("notice about %s was not posted: I may not write in %s", turn.id, turn.place.channel)
+            return
+
+        async def post() -> None:
+            await self._say(turn, said, key, Weight.OPTIONAL)
+
         try:
-            await self._in_place(turn.place, turn.id, title(turn.text), lambda: self._say(turn, said, key))
+            await self._in_place(turn.place, turn.id, title(turn.text), post)
         except Failure as error:
             log.warning("notice about %s was not posted: %s", turn.id, error)
 
@@ -133,7 +185,12 @@ class DiscordFrontEnd:
     async def _type(self, turn: Turn) -> None:
         channel = self._client.get_partial_messageable(int(turn.place.channel))
 
+        refusals = refusals_of(self._client)
+
         async def once() -> None:
+            refusals.check(Weight.OPTIONAL)
+            if refusals.is_closed(turn.place.channel):
+                raise Braked("I may not write there")
             await channel.typing()
 
         try:
@@ -141,6 +198,8 @@ class DiscordFrontEnd:
                 await self._in_place(turn.place, turn.id, title(turn.text), once)
                 await asyncio.sleep(TYPING_EVERY)
         except Exception as error:
+            if isinstance(error, discord.Forbidden) and error.code in CLOSED:
+                refusals.close(turn.place.channel)
             log.info("no typing for %s: %s", turn.id, error)
 
     async def _in_place(self, place: Place, turn_id: str, name: str, post: Callable[[], Awaitable[T]]) -> T:
@@ -155,60 +214,67 @@ class DiscordFrontEnd:
         await sending.open_thread(self._client, source.channel, source.message, name)
         return await post()
 
-    async def _post_card(self, batch: Batch, rendered: Rendered, key: str) -> discord.Message:
+    async def _post_card(self, batch: Batch, rendered: Rendered, key: str, channel: str) -> discord.Message:
         files = rendered.files if rendered.card.files else None
 
         async def post() -> discord.Message:
-            return await sending.send(self._client, batch.place.channel, key=key, view=rendered.view, files=files)
+            return await sending.send(
+                self._client, channel, key=key, view=rendered.view, files=files, weight=Weight.ESSENTIAL
+            )
+
+        async def in_place() -> discord.Message:
+            if channel != batch.place.channel:
+                return await post()
+            return await self._in_place(batch.place, batch.turn, UNTITLED, post)
 
         for delay in CARD_DELAYS:
             try:
-                return await self._in_place(batch.place, batch.turn, UNTITLED, post)
+                return await in_place()
             except Failure as error:
                 # The card may be there already: the nonce keeps Discord from posting it twice.
                 if not sending.passing(error):
                     raise
                 log.info("card of %s is posted again in %g seconds: %s", batch.id, delay, error)
             await asyncio.sleep(delay)
-        return await self._in_place(batch.place, batch.turn, UNTITLED, post)
+        return await in_place()
 
-    async def _edit(self, batch: Batch, card: str, view: discord.ui.LayoutView, files: list[discord.File]) -> None:
-        message = self._client.get_partial_messageable(int(batch.place.channel)).get_partial_message(int(card))
+    async def _edit(self, at: CardCopy, view: discord.ui.LayoutView, files: list[discord.File]) -> None:
+        message = self._client.get_partial_messageable(int(at.channel)).get_partial_message(int(at.message))
+        refusals_of(self._client).check(Weight.NORMAL)
         editing = message.edit(view=view, allowed_mentions=NOBODY, attachments=files)
         await sending.while_open(self._client, editing)
 
-    async def _draw(self, batch: Batch, card: str, page: int) -> None:
-        rendered = render(batch, self._now(), page=page, offers=self.offers)
+    async def _draw(self, batch: Batch, at: CardCopy, page: int) -> None:
+        rendered = render(batch, self._now(), page=page, offers=self.offers, shown_in=at.channel)
         try:
-            await self._edit(batch, card, rendered.view, rendered.files())
+            await self._edit(at, rendered.view, rendered.files())
         except discord.HTTPException as error:
             if not rendered.card.files or not _may_be_about_files(error):
                 raise
-            without = render(batch, self._now(), can_attach=False, page=page, offers=self.offers)
-            await self._edit(batch, card, without.view, [])
+            without = render(batch, self._now(), can_attach=False, page=page, offers=self.offers, shown_in=at.channel)
+            await self._edit(at, without.view, [])
 
-    async def _change(self, batch: Batch, edit: Callable[[str], Awaitable[None]]) -> None:
+    async def _change(self, batch: Batch, at: CardCopy, edit: Callable[[], Awaitable[None]]) -> None:
         """Edit the card, even in an archived thread. Nothing happens if the card was deleted."""
-        if batch.card_message is None:
-            return
         try:
             try:
-                await edit(batch.card_message)
+                await edit()
             except discord.HTTPException as error:
                 if error.code != ARCHIVED:
                     raise
                 # Messages in an archived thread cannot be edited. The thread archives itself again later.
-                await sending.unarchive(self._client, batch.place.channel)
-                await edit(batch.card_message)
+                await sending.unarchive(self._client, at.channel)
+                await edit()
         except discord.HTTPException as error:
             if error.code not in (UNKNOWN_CHANNEL, UNKNOWN_MESSAGE):
-                raise NotDelivered(sending.reason(error)) from error
+                raise sending.not_delivered(error) from error
             log.info("card of %s was deleted, nothing to change", batch.id)
         except Failure as error:
-            raise NotDelivered(sending.reason(error)) from error
+            raise sending.not_delivered(error) from error
 
-    async def _say(self, turn: Turn, text: str, key: tuple[object, ...]) -> None:
-        await self._parts(turn.place.channel, text, key, answers=self._answered(turn))
+    async def _say(self, turn: Turn, text: str, key: tuple[object, ...], weight: Weight = Weight.ESSENTIAL) -> None:
+        since = self._due(turn) if weight is Weight.ESSENTIAL else None
+        await self._parts(turn.place.channel, text, key, answers=self._answered(turn), weight=weight, since=since)
 
     def _answered(self, turn: Turn) -> str | None:
         """The message to reply to, if several conversations share the channel."""
@@ -217,7 +283,22 @@ class DiscordFrontEnd:
             return None
         return turn.message
 
-    async def _parts(self, channel: str, text: str, key: tuple[object, ...], answers: str | None = None) -> None:
+    def _due(self, turn: Turn) -> float | None:
+        """When the reply was due, if it is late: an earlier process may have posted it already."""
+        due = turn.created if turn.ended is None else turn.ended
+        return due if earlier_posts.is_late(due, self._started, self._now()) else None
+
+    async def _parts(
+        self,
+        channel: str,
+        text: str,
+        key: tuple[object, ...],
+        answers: str | None = None,
+        weight: Weight = Weight.ESSENTIAL,
+        since: float | None = None,
+    ) -> None:
+        """Post a text of any length. With `since`, parts that were posted since then are not posted again."""
+        posted = Counter[str]() if since is None else await earlier_posts.texts(self._client, channel, since)
         whole = sendable(text).strip() or SILENT
         parts = split(whole) if len(whole) <= LIMIT * MAX_PARTS else []
         if not 0 < len(parts) <= MAX_PARTS:
@@ -225,20 +306,34 @@ class DiscordFrontEnd:
             def attached() -> list[discord.File]:
                 return [discord.File(io.BytesIO(whole.encode()), filename="reply.md")]
 
-            await sending.send(self._client, channel, AS_FILE, key=nonce(*key, 0), files=attached, answers=answers)
+            if posted[AS_FILE]:
+                return
+            await sending.send(
+                self._client, channel, AS_FILE, key=nonce(*key, 0), files=attached, answers=answers, weight=weight
+            )
             return
         for number, part in enumerate(parts):
+            if posted[part.strip()]:
+                posted[part.strip()] -= 1
+                continue
             first = answers if number == 0 else None
-            await sending.send(self._client, channel, part, key=nonce(*key, number), answers=first)
+            await sending.send(self._client, channel, part, key=nonce(*key, number), answers=first, weight=weight)
 
     async def _to_asker(self, turn: Turn, text: str, why: str) -> None:
         try:
             opening = self._client.create_dm(discord.Object(int(turn.asker.id)))
             direct = await sending.while_open(self._client, opening)
             key = ("elsewhere", turn.id, turn.rounds)
-            await self._parts(str(direct.id), f"{ELSEWHERE.format(reason=why)}\n\n{text}", key)
+            said = f"{ELSEWHERE.format(reason=why)}\n\n{text}"
+            await self._parts(str(direct.id), said, key, since=self._due(turn))
         except Failure as error:
-            raise NotDelivered(why) from error
+            raise (Undeliverable if sending.lasting(error) else NotDelivered)(why) from error
+
+
+def _not_shown(error: BaseException) -> CardFailed:
+    """Return the error for the driver, which posts a delayed card again until its deadline."""
+    later = sending.passing(error) or sending.busy(error)
+    return (CardDelayed if later else CardFailed)(sending.reason(error))
 
 
 def _may_be_about_files(error: BaseException) -> bool:

@@ -15,13 +15,16 @@ from dataclasses import dataclass
 
 import discord
 
-from signoff.approvals.model import DIRECT, Place
-from signoff.bot import people, sending
+from signoff.approvals.model import DIRECT, Actor, Place
+from signoff.bot import people, replying, sending
 from signoff.bot.access import Access
+from signoff.bot.directory import DiscordDirectory
 from signoff.bot.origins import Origin, title
-from signoff.bot.sending import Failure, nonce
+from signoff.bot.refusals import Weight, refusals_of
+from signoff.bot.sending import Failure, nonce, patiently
 from signoff.errors import SignoffError
 from signoff.turns.driver import Driver
+from signoff.turns.listening import Listening
 from signoff.turns.model import Admission, Attachment, Turn
 
 log = logging.getLogger(__name__)
@@ -32,58 +35,93 @@ BROKEN = "Your message could not be stored, so nothing will run. Please try agai
 FILES = "[Files attached to this message: names and sizes only, the contents were not read]"
 STALLED = "Your message is stored, but the run could not start yet. I will try again soon."
 ACCESS_EVERY = 600.0
+CLOSED = (
+    "I cannot reply in {where}: I lack {missing} there. So I did not start. "
+    "Ask an admin of the server for it, then mention me again."
+)
+CLOSED_EVERY = 600.0
 LIMITS_EVERY = 30.0
 """Seconds between two refusals to the same person in the same channel."""
 
 _WRITTEN = (discord.MessageType.default, discord.MessageType.reply)
 """Narrower than the library's `is_system`, which lets a thread's starter, a copy of the first message, pass."""
-_THREADED = (discord.ChannelType.text, discord.ChannelType.news)
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where a message is: the place for the reply, the channel ids for the access check, whether to open a thread."""
+    """Where a message is: the place for the reply, the channel ids for the access check, whether to open a thread.
+
+    `missing` has the permissions that the bot lacks to reply there.
+    """
 
     place: Place
     channels: frozenset[str]
     opens_thread: bool = False
+    missing: tuple[str, ...] = ()
 
 
 class Mentions:
-    def __init__(self, client: discord.Client, driver: Driver, access: Access, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        client: discord.Client,
+        driver: Driver,
+        access: Access,
+        now: Callable[[], float],
+        listening: Listening | None = None,
+    ) -> None:
         self._client = client
+        self._listening = listening
         self._driver = driver
         self._access = access
         self._now = now
+        self._directory = DiscordDirectory(client)
+        self._refusals = refusals_of(client)
         self._refused: OrderedDict[tuple[int, int], float] = OrderedDict()
         """(author id, channel id) -> the monotonic time until which no other refusal is sent."""
 
-    async def hear(self, message: discord.Message) -> None:
-        """Handle a message from the gateway. Never raises, except that a closed client ends the task."""
+    async def hear(self, message: discord.Message, *, late: bool = False) -> None:
+        """Handle a message. Never raises, except that a closed client ends the task.
+
+        `late`: it does not come from the gateway, but was found after the bot was offline.
+        """
         try:
-            await self._hear(message)
+            await self._hear(message, late)
         except Failure as error:
             log.warning("message %s was not answered: %s", message.id, error)
         except Exception:
             log.exception("message %s failed", message.id)
             await self._tell(message, BROKEN)
 
-    async def _hear(self, message: discord.Message) -> None:
+    def is_for_me(self, message: discord.Message) -> bool:
+        """Whether a person wrote the message to the bot: directly, or with a mention of the bot or of its role."""
         me = self._client.user
         if me is None or message.author.bot or message.webhook_id is not None or message.type not in _WRITTEN:
+            return False
+        return isinstance(message.channel, discord.DMChannel) or _mentions(message, me.id) or _by_role(message, me.id)
+
+    async def _hear(self, message: discord.Message, late: bool) -> None:
+        me = self._client.user
+        if me is None or not self.is_for_me(message):
+            return
+        mention = Origin(str(message.channel.id), str(message.id)).turn
+        if self._listening is not None and not self._listening.hear(mention):
             return
         direct = isinstance(message.channel, discord.DMChannel)
-        mentioned = any(user.id == me.id for user in message.mentions)
-        by_role = not mentioned and any(_is_role_of(role, me.id) for role in message.role_mentions)
-        if not (direct or mentioned or by_role):
+        by_role = not direct and not _mentions(message, me.id)
+        if self._refusals.least is Weight.ESSENTIAL:
+            log.error("message %s was not taken: Discord refuses too many requests", message.id)
             return
-        spot = await self._spot(message, me.id)
+        spot = await patiently(lambda: self._spot(message))
         if spot is None:
             return
-        asker = people.asker(message, spot.place.server)
+        asker = await self._asker(message, spot.place.server)
         refusal = self._access.refusal(asker, spot.channels)
         if refusal is not None:
             await self._refuse(message, refusal, ACCESS_EVERY)
+            return
+        if spot.missing:
+            # Where the bot cannot reply, the model is not asked.
+            await self._refuse_privately(message, spot.missing)
             return
         if by_role:
             await self._tell(message, ROLE_HINT.format(me=me.id))
@@ -93,12 +131,13 @@ class Mentions:
             await self._tell(message, HELP)
             return
         turn = Turn(
-            id=Origin(str(message.channel.id), str(message.id)).turn,
+            id=mention,
             place=spot.place,
             message=str(message.id),
             asker=asker,
             text=text,
             created=self._now(),
+            asked=message.created_at.timestamp() if late else None,
         )
         await self._submit(message, turn, spot)
 
@@ -127,32 +166,56 @@ class Mentions:
             log.exception("turn %s is stored but did not start", turn.id)
             await self._tell(message, STALLED)
 
-    async def _spot(self, message: discord.Message, me: int) -> Spot | None:
+    async def _asker(self, message: discord.Message, server: str) -> Actor:
+        """Return the author. Before the server's data have arrived, look up which rights their roles give."""
+        asker = people.asker(message, server)
+        if server == DIRECT or people.knows_rights(message):
+            return asker
+        try:
+            known = await patiently(lambda: self._directory.person(server, asker.id))
+        except Failure as error:
+            log.warning("the rights of %s are not known yet: %s", asker.id, error)
+            known = None
+        return known or asker
+
+    async def _spot(self, message: discord.Message) -> Spot | None:
         here = str(message.channel.id)
         channel: object = message.channel
         if isinstance(channel, discord.DMChannel):
             return Spot(Place(DIRECT, here, here), frozenset({here}))
         if isinstance(channel, discord.PartialMessageable) and channel.guild_id is not None:
-            # A thread that is not cached.
-            channel = await sending.while_open(self._client, self._client.fetch_channel(channel.id))
-        if isinstance(channel, discord.Thread):
-            return Spot(Place(str(channel.guild.id), here, here), frozenset({here, str(channel.parent_id)}))
-        if not isinstance(channel, discord.abc.GuildChannel):
+            # A thread that is not cached, or a server whose data have not arrived yet.
+            channel = await self._directory.channel(str(channel.guild_id), channel.id)
+        if not isinstance(channel, discord.abc.GuildChannel | discord.Thread):
             return None
+        allowed = replying.permissions(channel, await self._directory.myself(channel.guild))
+        lacking = tuple(replying.missing(channel, allowed))
+        if not lacking and self._refusals.is_closed(here):
+            lacking = ("a permission",)
         server, thread = str(channel.guild.id), str(message.id)
-        if channel.type not in _THREADED or not _may_open(channel, me):
-            return Spot(Place(server, here, here), frozenset({here}))
-        return Spot(Place(server, thread, thread), frozenset({here}), opens_thread=True)
+        if isinstance(channel, discord.Thread):
+            return Spot(Place(server, here, here), frozenset({here, str(channel.parent_id)}), missing=lacking)
+        if not replying.opens_thread(channel, allowed):
+            return Spot(Place(server, here, here), frozenset({here}), missing=lacking)
+        return Spot(Place(server, thread, thread), frozenset({here}), opens_thread=True, missing=lacking)
 
     async def _open(self, message: discord.Message, turn: Turn, spot: Spot) -> Place:
-        """Open the turn's thread. If Discord refuses, move the turn to the channel and reply there."""
+        """Open the turn's thread. If Discord refuses, move the turn to the channel and reply there.
+
+        If Discord only fails, the turn stays where it is: the first message to the thread opens it.
+        """
         if not spot.opens_thread:
             return turn.place
         here = str(message.channel.id)
         try:
-            await sending.open_thread(self._client, here, turn.message, title(turn.text))
+            await patiently(lambda: sending.open_thread(self._client, here, turn.message, title(turn.text)))
             return turn.place
         except Failure as error:
+            if sending.passing(error) or sending.busy(error):
+                log.warning("the thread of %s is not open yet: %s", turn.id, error)
+                return turn.place
+            if getattr(error, "code", 0) in sending.CLOSED:
+                self._refusals.close(here)  # until a message is accepted there
             log.info("no thread for %s, answering in place: %s", turn.id, error)
         place = Place(turn.place.server, here, here)
         await self._driver.relocate(turn.id, place)
@@ -168,21 +231,55 @@ class Mentions:
 
     async def _refuse(self, message: discord.Message, text: str, every: float) -> None:
         """Tell somebody why they may not ask, but not again for each message of a flood."""
+        if self._is_first(message, every):
+            await self._tell(message, text)
+
+    async def _refuse_privately(self, message: discord.Message, missing: tuple[str, ...]) -> None:
+        """Tell somebody in a direct message that no reply is possible where they asked."""
+        text = CLOSED.format(where=f"<#{message.channel.id}>", missing=" and ".join(missing))
+        if not self._is_first(message, CLOSED_EVERY):
+            return
+        await self._note(message)
+        log.warning("message %s was not taken: I lack %s in channel %s", message.id, missing, message.channel.id)
+        try:
+            self._refusals.check(Weight.OPTIONAL)
+            opening = self._client.create_dm(discord.Object(message.author.id))
+            direct = await sending.while_open(self._client, opening)
+            await sending.send(self._client, str(direct.id), text, key=nonce("closed", message.id))
+        except Failure as error:
+            log.info("could not tell %s that I cannot reply: %s", message.author.id, error)
+
+    def _is_first(self, message: discord.Message, every: float) -> bool:
+        """Whether this person was not refused in this channel for `every` seconds."""
         who, now = (message.author.id, message.channel.id), time.monotonic()
         if now < self._refused.get(who, now):
-            return
+            if self._listening is not None:
+                self._listening.ignore(Origin(str(message.channel.id), str(message.id)).turn)
+            return False
         self._refused[who] = now + every
         self._refused.move_to_end(who)
         while len(self._refused) > 1000:
             self._refused.popitem(last=False)
-        await self._tell(message, text)
+        return True
 
     async def _tell(self, message: discord.Message, text: str) -> None:
         key = nonce("told", message.id)
+        await self._note(message)
         try:
             await sending.send(self._client, str(message.channel.id), text, key=key, answers=str(message.id))
         except Failure as error:
             log.info("could not answer message %s: %s", message.id, error)
+
+    async def _note(self, message: discord.Message) -> None:
+        """Note that this mention was heard, so that no later start answers it."""
+        if self._listening is None:
+            return
+        mention = Origin(str(message.channel.id), str(message.id)).turn
+        try:
+            await self._listening.note(mention)
+        except SignoffError as error:
+            log.warning("mention %s was not noted: %s", mention, error)
+            self._listening.ignore(mention)
 
 
 def request_text(content: str, me: int, attachments: list[Attachment]) -> str:
@@ -198,13 +295,13 @@ def attachments_of(message: discord.Message) -> list[Attachment]:
     return [Attachment(file.filename, file.size) for file in message.attachments]
 
 
+def _mentions(message: discord.Message, me: int) -> bool:
+    return any(user.id == me for user in message.mentions)
+
+
+def _by_role(message: discord.Message, me: int) -> bool:
+    return any(_is_role_of(role, me) for role in message.role_mentions)
+
+
 def _is_role_of(role: discord.Role, me: int) -> bool:
     return role.tags is not None and role.tags.bot_id == me
-
-
-def _may_open(channel: discord.abc.GuildChannel, me: int) -> bool:
-    member = channel.guild.get_member(me)
-    if member is None:
-        return True  # not cached yet: try to open a thread, and see
-    allowed = channel.permissions_for(member)
-    return allowed.create_public_threads and allowed.send_messages_in_threads

@@ -21,6 +21,7 @@ from signoff.approvals.edits import Editor
 from signoff.approvals.model import ApprovalRequest, Batch, Choice, Remember
 from signoff.bot import panels, quoting
 from signoff.bot.buttons import DIGEST, EXACTLY, FormKind, FormLocator
+from signoff.bot.inbox import Inbox
 from signoff.bot.responses import Responses, Visit, refusal, tell, visit, whisper
 from signoff.bot.sending import Failure
 from signoff.bot.split import size
@@ -195,17 +196,24 @@ class Forms:
     """Handles submitted forms."""
 
     def __init__(
-        self, desk: Desk, editor: Editor | None, offers: Offers, responses: Responses, now: Callable[[], float]
+        self,
+        desk: Desk,
+        editor: Editor | None,
+        offers: Offers,
+        responses: Responses,
+        inbox: Inbox,
+        now: Callable[[], float],
     ) -> None:
         self._now = now
         self._desk = desk
         self._editor = editor
         self._offers = offers
         self._responses = responses
+        self._inbox = inbox
 
     async def submit(self, interaction: discord.Interaction[Any], form: FormLocator) -> None:
         try:
-            visitor = visit(interaction)
+            visitor = await self._inbox.at_home(visit(interaction), form.target)
             if isinstance(visitor, Visit):
                 await self._submit(interaction, visitor, form)
             else:

@@ -16,7 +16,8 @@ import aiohttp
 import discord
 
 from signoff.bot import quoting
-from signoff.errors import SignoffError
+from signoff.bot.refusals import Braked, Weight, refusals_of
+from signoff.errors import NotDelivered, Undeliverable
 from signoff.text.visible import visible
 
 log = logging.getLogger(__name__)
@@ -33,14 +34,15 @@ THREAD_EXISTS = 160004
 _NO_REPLY = {50035, 160002}
 """Codes for a message that cannot be replied to: post again without the reference."""
 _MODERATED = {200000, 200001}
+CLOSED = {50001, 50013}
+"""Codes for a channel that the bot may not see, or may not write in."""
 _PERMISSIONS = {50001, 50013, 160002, 160007}
+
+DELAYS = (0.5, 2.0, 5.0)
+"""Seconds between the attempts of `patiently`."""
 
 Failure = (discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError)
 """The errors that sending can raise after discord.py's own retries."""
-
-
-class NotDelivered(SignoffError):
-    """The message reached nobody; sending it may be tried again later. The text says why."""
 
 
 def nonce(*key: object) -> str:
@@ -68,6 +70,8 @@ def reason(error: BaseException) -> str:
         return "this server's AutoMod refused the text"
     if code in _PERMISSIONS or isinstance(error, discord.Forbidden):
         return "I lack a permission there: View Channel, Send Messages, Send Messages in Threads or Attach Files"
+    if isinstance(error, Braked):
+        return str(error)
     if isinstance(error, discord.HTTPException):
         return f"Discord refused the message (status {error.status}, code {error.code})"
     return "Discord could not be reached"
@@ -82,6 +86,29 @@ def lasting(error: BaseException) -> bool:
 def passing(error: BaseException) -> bool:
     """Whether the same send may succeed in a moment, or may have succeeded already."""
     return not isinstance(error, discord.DiscordException) or getattr(error, "status", 0) >= 500
+
+
+def busy(error: BaseException) -> bool:
+    """Whether Discord asked for fewer requests, which discord.py obeyed for some time already."""
+    return isinstance(error, discord.RateLimited) or getattr(error, "status", 0) == 429
+
+
+def not_delivered(error: BaseException) -> NotDelivered:
+    """Return the error for the driver: whether sending again makes sense, and why it failed."""
+    return Undeliverable(reason(error)) if lasting(error) else NotDelivered(reason(error))
+
+
+async def patiently(work: Callable[[], Awaitable[T]]) -> T:
+    """Repeat `work` for some seconds while Discord fails. Only for work that may be repeated."""
+    for delay in DELAYS:
+        try:
+            return await work()
+        except Failure as error:
+            if not passing(error):
+                raise
+            log.info("Discord failed, trying again in %g seconds: %s", delay, error)
+        await asyncio.sleep(delay)
+    return await work()
 
 
 async def while_open(client: discord.Client, sending: Awaitable[T]) -> T:
@@ -125,14 +152,24 @@ async def send(
     files: Callable[[], list[discord.File]] | None = None,
     answers: str | None = None,
     pings: discord.AllowedMentions = NOBODY,
+    weight: Weight = Weight.OPTIONAL,
 ) -> discord.Message:
     """Post to a channel without link previews. It pings only `pings`. `answers`: the message that this replies to."""
     target = client.get_partial_messageable(int(channel))
+    refusals = refusals_of(client)
+    refusals.check(weight)
 
     async def post(**more: Any) -> discord.Message:
         # Each attempt consumes its files. Embeds are suppressed for texts only, because a card has no links.
         attached = {"files": files()} if files else {}
-        return await while_open(client, target.send(nonce=key, allowed_mentions=pings, **attached, **more))
+        try:
+            message = await while_open(client, target.send(nonce=key, allowed_mentions=pings, **attached, **more))
+        except discord.Forbidden as error:
+            if error.code in CLOSED:
+                refusals.close(channel)
+            raise
+        refusals.reopen(channel)
+        return message
 
     if view is not None:
         return await post(view=view)

@@ -130,6 +130,8 @@ class Verb(StrEnum):
     PAGE = "page"
     SAVE = "save"
     CLOSE = "close"
+    OPEN = "open"
+    INBOX = "inbox"
 
     @property
     def choice(self) -> Choice | None:

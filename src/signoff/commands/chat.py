@@ -18,9 +18,12 @@ from rich.console import Console
 from signoff.agent.setup import Brain
 from signoff.approvals.model import DIRECT, Batch, Place
 from signoff.cards.actions import Offers
+from signoff.clock import SteadyClock
+from signoff.commands.check import findings_at_start
 from signoff.commands.invocation import command_line
+from signoff.config.findings import Severity, log_findings
 from signoff.config.schema import Config
-from signoff.core import Core, SystemClock, leave_for_certain, queue_limits
+from signoff.core import Core, leave_for_certain, queue_limits
 from signoff.errors import SettingsError, StoreUnavailable
 from signoff.settings import Settings
 from signoff.store import Store
@@ -56,7 +59,9 @@ async def run_chat(settings: Settings, config: Config, *, go_on: bool = False) -
     for line in brain.verdicts:
         log.info("tool %s", line)
     async with await Store.open(settings.database_url) as store:
-        clock = SystemClock()
+        findings = await findings_at_start(settings, config, brain)
+        log_findings(findings)
+        clock = SteadyClock()
         core = await Core.build(config, brain, store, clock)
         keyboard = Keyboard(standard_input())
         screen = Screen(Console(markup=False, emoji=False, highlight=False), typed=keyboard.is_terminal)
@@ -70,6 +75,9 @@ async def run_chat(settings: Settings, config: Config, *, go_on: bool = False) -
         place = await _place(store, go_on)
         session = Session(device, front, cards, driver, actor, place, clock.now)
         screen.say(GREETING.format(clip(model, 64)[0]), "dim")
+        for finding in findings:
+            if finding.severity is not Severity.NOTE:
+                screen.say(finding.line)
         left_over = await _take_up(store, driver)
         told = await _until_left(session, driver, device, left_over, config.limits.shutdown_grace)
         kept = await store.run(lambda tx: tx.turns_in(*LIVE))

@@ -7,24 +7,31 @@ import logging
 import signal
 from collections.abc import Coroutine
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from signoff.agent.setup import Brain
 from signoff.bot.access import Access
+from signoff.bot.checkup import check_servers
 from signoff.bot.client import Bot, SignoffClient
 from signoff.bot.connection import point_at
 from signoff.bot.directory import DiscordDirectory
 from signoff.bot.front_end import DiscordFrontEnd
 from signoff.bot.log_channels import LogChannels
+from signoff.bot.notifier import DiscordNotifier
 from signoff.cards.actions import Offers
+from signoff.clock import SteadyClock
+from signoff.commands.check import findings_at_start
 from signoff.commands.invocation import command_line
+from signoff.config.findings import log_findings
 from signoff.config.schema import Config
-from signoff.core import Core, SystemClock, leave_for_certain, queue_limits
+from signoff.core import Core, leave_for_certain, queue_limits
 from signoff.errors import SettingsError
 from signoff.settings import Settings
 from signoff.store import Store
 from signoff.turns.administration import Administration
 from signoff.turns.driver import Driver
+from signoff.turns.listening import Listening
 from signoff.turns.pausing import Pausing
 
 log = logging.getLogger(__name__)
@@ -40,12 +47,16 @@ async def run_discord(settings: Settings, config: Config) -> None:
     for line in brain.verdicts:
         log.info("tool %s", line)
     async with await Store.open(settings.database_url) as store:
-        clock = SystemClock()
+        log_findings(await findings_at_start(settings, config, brain))
+        clock = SteadyClock()
         client = SignoffClient()
         core = await Core.build(config, brain, store, clock, DiscordDirectory(client))
+        core.desk.direct_users = frozenset(config.access.dm_users)
         offers = Offers(edit=True, grants=core.desk.grants, masker=core.masker)
         front_end = DiscordFrontEnd(client, offers, clock.now)
-        driver = Driver(store, core.desk, core.runner, front_end, clock, queue_limits(config), core.retention)
+        notifier = DiscordNotifier(client, front_end)
+        limits = queue_limits(config)
+        driver = Driver(store, core.desk, core.runner, front_end, clock, limits, core.retention, notifier)
         pausing = Pausing(store, core.desk, core.runner, driver, clock)
         admin = Administration(lambda: brain.tools, core.rulebook, core.desk, driver, pausing, core.runner, store)
         bot = Bot(
@@ -56,7 +67,10 @@ async def run_discord(settings: Settings, config: Config) -> None:
             _access(config),
             administration=admin,
             editor=core.editor,
+            listening=Listening(store, clock),
+            catch_up=config.limits.catch_up,
             now=clock.now,
+            at_first_ready=partial(_check_servers, client, config),
         )
         core.desk.subscribers.append(LogChannels(client, config.audit.log_channels))
         running = bot.run(settings.discord_token.get_secret_value())
@@ -87,6 +101,13 @@ async def _until_told_to_stop(
     await asyncio.wait({serving})
     if not serving.cancelled():
         serving.result()
+
+
+async def _check_servers(client: SignoffClient, config: Config) -> None:
+    try:
+        log_findings(await check_servers(client, config, at_start=True))
+    except Exception as error:
+        log.warning("the servers could not be checked: %s: %s", type(error).__name__, error)
 
 
 def _access(config: Config) -> Access:

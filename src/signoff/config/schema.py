@@ -13,22 +13,29 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, Strict, ValidationError, model_validator
 
-from signoff.approvals.model import Verdict
+from signoff.approvals.model import Escalation, Verdict
 from signoff.config.problems import Hints, describe_problems, describe_syntax
+from signoff.config.toml_lines import TomlLines
 from signoff.config.types import (
     APPROVERS_HINT,
     COUNT_HINT,
     DURATION_HINT,
+    ESCALATE_HINT,
     IDS_HINT,
     LONGEST,
+    NOTIFY_HINT,
+    OFF_HINT,
     PATTERNS_HINT,
     QUORUM_HINT,
     UNITS,
     Approvers,
     Count,
     Duration,
+    DurationOrOff,
+    EscalatedTo,
     Ids,
     LongDuration,
+    Notify,
     Patterns,
     Quorum,
     SecretName,
@@ -39,9 +46,20 @@ from signoff.config.types import (
 from signoff.errors import ConfigError
 
 BuiltinTool = Literal[
-    "test_discord_approval", "post_announcement", "roll_dice", "current_time", "read_file", "write_file"
+    "test_discord_approval",
+    "post_announcement",
+    "roll_dice",
+    "current_time",
+    "read_file",
+    "write_file",
+    "delete_file",
+    "rotate_log",
 ]
 BUILTIN_TOOLS: tuple[BuiltinTool, ...] = get_args(BuiltinTool)
+DEFAULT_TOOLS: tuple[BuiltinTool, ...] = tuple(
+    name for name in BUILTIN_TOOLS if name not in ("delete_file", "rotate_log")
+)
+"""The tools without `[tools] enable`. The tools that clean up are only for those who ask for them by name."""
 WORKSPACE = "data/workspace"
 _FILLED_HINT = 'names and texts, in which ${NAME} is taken from the environment, for example { TOKEN = "${MY_TOKEN}" }'
 
@@ -73,7 +91,7 @@ class ToolsConfig(_Section):
     """`[tools]`: the tools that the agent may use."""
 
     enable: Annotated[tuple[BuiltinTool, ...], Strict(False)] = Field(
-        default=BUILTIN_TOOLS, description=f"a list of some of: {', '.join(BUILTIN_TOOLS)}"
+        default=DEFAULT_TOOLS, description=f"a list of some of: {', '.join(BUILTIN_TOOLS)}"
     )
     plugins: Annotated[tuple[Text, ...], Strict(False)] = Field(
         default=(), description='a list of Python files, relative to this file, for example ["my_tools.py"]'
@@ -98,6 +116,17 @@ class AccessConfig(_Section):
     """Only these people may send direct messages. An empty list means nobody."""
 
 
+class EscalateConfig(_Section):
+    """`escalate = { after = "2m", to = ["role:ID"] }`: who may decide too if nobody has decided in time."""
+
+    after: Duration
+    to: Annotated[tuple[EscalatedTo, ...], Strict(False)] = Field(min_length=1)
+
+    @property
+    def terms(self) -> Escalation:
+        return Escalation(self.after, self.to)
+
+
 class ApprovalsConfig(_Section):
     """`[approvals]`: how cards are decided, unless a rule says otherwise."""
 
@@ -115,6 +144,9 @@ class ApprovalsConfig(_Section):
     """Post a reminder this long before the deadline; None: no reminder."""
     ping: bool = Field(default=False, description="true or false")
     """Whether the reminder pings the roles and people who may decide."""
+    notify: Notify = Field(default="none", description=NOTIFY_HINT)
+    """How approvers are told when a card opens."""
+    escalate: EscalateConfig | None = Field(default=None, description=ESCALATE_HINT)
     remember: Literal["none", "session", "always"] = Field(
         default="session", description='"none", "session" or "always"'
     )
@@ -122,6 +154,11 @@ class ApprovalsConfig(_Section):
     grant_lifetime: Duration = Field(default=LONGEST, description=DURATION_HINT)
     grant_uses: Count = Field(default=50, description=COUNT_HINT)
     on_no_approver: Literal["reject", "approve"] = Field(default="reject", description='"reject" or "approve"')
+
+    @model_validator(mode="after")
+    def _escalates_before_the_deadline(self) -> ApprovalsConfig:
+        _refuse_late_escalation(self.escalate, self.timeout)
+        return self
 
 
 class RuleConfig(_Section):
@@ -146,6 +183,9 @@ class RuleConfig(_Section):
     four_eyes: bool = Field(default=False, description="true or false")
     reminder: Duration | None = Field(default=None, description=DURATION_HINT)
     ping: bool = Field(default=False, description="true or false")
+    notify: Notify | None = Field(default=None, description=NOTIFY_HINT)
+    """None: use the setting of `[approvals]`, and so for `escalate`."""
+    escalate: EscalateConfig | None = Field(default=None, description=ESCALATE_HINT)
     message: str = Field(default="", description="a text for those who decide")
     relaxable: bool = Field(default=False, description="true or false")
     """Whether a server's admins may allow such calls without approval."""
@@ -154,14 +194,21 @@ class RuleConfig(_Section):
     @model_validator(mode="after")
     def _only_asking_has_approvers(self) -> RuleConfig:
         asking = (self.approvers, self.timeout, self.quorum > 1, self.four_eyes, self.reminder, self.ping, self.message)
-        if self.verdict is not Verdict.ASK and any(asking):
+        if self.verdict is not Verdict.ASK and any((*asking, self.notify, self.escalate)):
             raise ValueError(
-                "has approvers, a timeout, a quorum, four_eyes, a reminder or a message, but nobody is asked; "
+                "has approvers, a timeout, a quorum, four_eyes, a reminder, a message, notify or escalate, "
+                "but nobody is asked; "
                 'write verdict = "ask" or remove them'
             )
         if self.verdict is not Verdict.ASK and self.relaxable:
             raise ValueError('is relaxable, which only an ask rule can be; write verdict = "ask" or remove it')
+        _refuse_late_escalation(self.escalate, self.timeout)
         return self
+
+
+def _refuse_late_escalation(escalate: EscalateConfig | None, timeout: float | None) -> None:
+    if escalate and timeout is not None and escalate.after >= timeout:
+        raise ValueError("escalates after its timeout, so never; write a shorter escalate.after or a longer timeout")
 
 
 class LimitsConfig(_Section):
@@ -172,9 +219,13 @@ class LimitsConfig(_Section):
     queue_per_person: Count = Field(default=5, description=COUNT_HINT)
     queue_per_conversation: Count = Field(default=5, description=COUNT_HINT)
     model_requests_per_turn: Count = Field(default=25, description=COUNT_HINT)
+    tools_per_person: Count = Field(default=10, description=COUNT_HINT)
+    """How many tools of one person run at once. The person's further calls wait, other people's do not."""
     tool_seconds: Duration = Field(default=120.0, description=DURATION_HINT)
     shutdown_grace: Duration = Field(default=15.0, description=DURATION_HINT)
     """How long running tools may continue after the process was told to stop."""
+    catch_up: DurationOrOff = Field(default=3600.0, description=OFF_HINT)
+    """How old a mention may be that was sent while the bot was offline and is answered when it is back; 0: none."""
 
 
 class AuditConfig(_Section):
@@ -246,6 +297,15 @@ class Config(_Section):
     mcp: Mapping[ServerName, McpConfig] = Field(default_factory=dict[str, McpConfig])
 
     _folder: Path = PrivateAttr(default=Path("."))
+    _name: str = PrivateAttr(default="signoff.toml")
+    _text: str = PrivateAttr(default="")
+
+    def where(self, *path: str | int) -> str:
+        """Return the file and the line of a key, for example `signoff.toml:12` for `("rules", 1, "when")`."""
+        try:
+            return f"{self._name}:{TomlLines(self._text).find(path)}" if self._text else self._name
+        except ValueError:
+            return self._name
 
     @property
     def folder(self) -> Path:
@@ -297,10 +357,12 @@ def parse_config(text: str, name: str = "signoff.toml") -> Config:
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{name}:{describe_syntax(error, text)}") from None
     try:
-        return Config.model_validate(data)
+        config = Config.model_validate(data)
     except ValidationError as error:
         problems = describe_problems(error.errors(include_url=False), text, _hints())
         raise ConfigError("\n".join(f"{name}:{problem}" for problem in problems)) from None
+    config._name, config._text = name, text  # pyright: ignore[reportPrivateUsage]
+    return config
 
 
 def _hints() -> Hints:

@@ -6,11 +6,13 @@ The bot keeps the book in the store (`journal`), so that it survives a kill. A l
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from pydantic import TypeAdapter
 from pydantic_ai import ToolReturn
+from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest, ToolReturnPart
 
+from signoff.approvals.containment import answered, described
 from signoff.approvals.model import ApprovalRequest, CallKey, RequestKind, RequestState, ToolCall
 from signoff.turns.model import CallRecord
 
@@ -115,3 +117,48 @@ class MemoryBook:
 
     async def withdraw(self, call: ToolCall) -> None:
         pass
+
+
+class UnusableResult(Exception):
+    """A tool ran, but its result cannot be passed on."""
+
+
+async def passable(result: Any) -> Any:
+    """Return the result if it can be stored, read again and sent to a model, or else its text.
+
+    Results are other people's objects: writing one as JSON or as text may fail, never end or nest too deep. Unchecked,
+    it would end the turn and the sibling calls, or make the stored conversation unreadable. Raises UnusableResult if
+    the result has no text, either.
+    """
+    if result is None or type(result) in (bool, int, float) or (type(result) is str and result.isascii()):
+        return result
+    return await answered(_passable, result)
+
+
+def _passable(result: Any) -> Any:
+    try:
+        _try_round_trip(result)
+    except (ValueError, TypeError, RecursionError):
+        return _text_of(result)
+    except Exception as error:
+        raise _unusable(error) from error
+    return result
+
+
+def _try_round_trip(result: Any) -> None:
+    """Raise if the journal or the conversation could not be written, or could not be read again."""
+    full = cast("ToolReturn[Any]", result) if isinstance(result, ToolReturn) else ToolReturn(return_value=result)
+    returned.validate_json(returned.dump_json(full))
+    message = ModelRequest(parts=[ToolReturnPart("tool", full.return_value, "call")])
+    ModelMessagesTypeAdapter.validate_json(ModelMessagesTypeAdapter.dump_json([message]))
+
+
+def _text_of(result: Any) -> str:
+    try:
+        return str(result).encode(errors="backslashreplace").decode()
+    except Exception as error:
+        raise _unusable(error) from error
+
+
+def _unusable(error: Exception) -> UnusableResult:
+    return UnusableResult(f"The tool ran, but its result cannot be passed on: {described(error)}")

@@ -16,6 +16,7 @@ from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
+from signoff.approvals.containment import described
 from signoff.approvals.digest import bind
 from signoff.approvals.errors import Refused
 from signoff.approvals.model import Actor, JsonObject, Place, ToolCall, Verdict
@@ -43,7 +44,7 @@ class DryRun:
                 "dry run", model=_calling(tool, args), output_type=[str, DeferredToolRequests], capabilities=[gate]
             )
         except Exception as error:
-            raise Refused(f"This could not be tried: {type(error).__name__}: {error}") from error
+            raise Refused(f"This could not be tried: {described(error)}") from error
         if gate.tried is None:
             raise Refused(f"The tool does not take this: {_answer(result.all_messages())}")
         if instead_of is None:

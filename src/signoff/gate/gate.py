@@ -23,7 +23,7 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import to_jsonable_python
 
-from signoff.approvals.containment import answered, contained
+from signoff.approvals.containment import answered, contained, described
 from signoff.approvals.digest import bind, fingerprint
 from signoff.approvals.model import (
     Actor,
@@ -33,7 +33,6 @@ from signoff.approvals.model import (
     JsonObject,
     Place,
     RequestKind,
-    RequestState,
     Ruling,
     ToolCall,
     Verdict,
@@ -41,9 +40,19 @@ from signoff.approvals.model import (
 from signoff.approvals.policy import Context, Declaration, Said
 from signoff.gate import wording
 from signoff.gate.arguments import Fixed, fix, seal_of
-from signoff.gate.book import Ask, CallBook, Go, Replay, Settled
+from signoff.gate.book import Ask, CallBook, Go, Replay, Settled, UnusableResult, passable
 from signoff.gate.declarations import declaration, describe_tool, is_independent, is_read_only
-from signoff.gate.pending_call import Attempt, CallInfo, CallTool, PendingCall, Preview, preview
+from signoff.gate.pending_call import (
+    Attempt,
+    CallInfo,
+    CallTool,
+    PendingCall,
+    Preview,
+    is_answered,
+    may_still_run,
+    preview,
+    said_yes,
+)
 from signoff.gate.tool_slots import StartOrder, ToolOverran, ToolSlots
 from signoff.gate.toolsets import GatedToolset, Seal, source_of
 from signoff.gate.transcript import response_of, said
@@ -120,17 +129,17 @@ class Gate(AbstractCapability[Any]):
     async def check(self, ctx: RunContext[Any], validate: Callable[..., Any], args: dict[str, Any]) -> None:
         """Run the tool's own validator on the arguments, unless nothing is left to check."""
         record, request = await self.book.met(self._key(ctx.tool_call_id))
-        if (record and record.ended) or (request and not _may_still_run(request)):
+        if (record and record.ended) or (request and not may_still_run(request)):
             return  # it will not run again, and it may itself have caused the state that the validator would see
         if request and request.edit:
             return  # `_edited` checks the person's arguments instead
         try:
-            await self._check(ctx, validate, args, approved=_said_yes(request))
+            await self._check(ctx, validate, args, approved=said_yes(request))
         except (ModelRetry, ToolFailed) as failure:
             if record is None:
                 raise
             # The interrupted attempt may have caused this failure. First ask people whether to run the call again.
-            if _said_yes(request):
+            if said_yes(request):
                 raise ToolFailed(f"{wording.CUT_OFF} {failure.message}") from failure
 
     async def after_tool_validate(
@@ -155,7 +164,13 @@ class Gate(AbstractCapability[Any]):
         try:
             return await handler(args)
         finally:
-            self._order.passed(self._key(call.tool_call_id))
+            key = self._key(call.tool_call_id)
+            self._order.passed(key)
+            self.slots.shares.leave(self.asker.id, key)
+
+    def moved(self, ctx: RunContext[Any], tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
+        key, threads = self._key(ctx.tool_call_id), self.slots.threads
+        return threads.moved(tool, lambda work: self.slots.shares.begun(key, work)) if threads else tool
 
     async def admit(self, ctx: RunContext[Any], tool_def: ToolDefinition, args: dict[str, Any], run: CallTool) -> Any:
         """Let one call run, defer it, or return a refusal or a stored result in its place."""
@@ -164,10 +179,10 @@ class Gate(AbstractCapability[Any]):
         if record and record.ended:
             return self._replay(attempt.call, Replay(record))
         try:
-            if request and request.edit and request.called == attempt.call.digest and _may_still_run(request):
+            if request and request.edit and request.called == attempt.call.digest and may_still_run(request):
                 attempt = await self._edited(attempt, request)
             else:
-                await self._check_fixed(attempt, args, approved=_said_yes(request))
+                await self._check_fixed(attempt, args, approved=said_yes(request))
             result = await self._admit(attempt, decided=request is not None)
         except (ModelRetry, ToolFailed) as failure:
             if record is None:
@@ -183,7 +198,7 @@ class Gate(AbstractCapability[Any]):
         call, tool_def = attempt.call, attempt.tool_def
         while True:
             # Wait first: a ruling or a preview from before a pause is out of date after it.
-            await self.slots.wait_open(self.place.server)
+            await self.slots.wait_open(self.place.server, (self.asker.id, call.key))
             ruling = await self._rule(call, attempt.ctx)
             if ruling.verdict is Verdict.DENY:
                 return self._denied(call, ruling)
@@ -246,12 +261,13 @@ class Gate(AbstractCapability[Any]):
         call, args = attempt.call, attempt.args
         self.admitted[call.key.call_id] = seal_of(args)
         info = CallInfo(self.place, self.asker, request.call.operands if request else {})
-        ctx = replace(attempt.ctx, tool_call_approved=_said_yes(request), tool_call_metadata=info)
+        ctx = replace(attempt.ctx, tool_call_approved=said_yes(request), tool_call_metadata=info)
         try:
             async with self.slots.occupy():
                 with contained() if self.contains_failures else nullcontext():
                     self._order.passed(call.key)
                     result = await attempt.run(ctx, args)
+                    result = await passable(result) if self.contains_failures else result
         except ApprovalRequired:
             await self.book.withdraw(call)
             raise
@@ -262,7 +278,7 @@ class Gate(AbstractCapability[Any]):
             await self.book.failed(call, wording.NOT_AVAILABLE)
             raise ToolFailed(wording.NOT_AVAILABLE) from raised
         except Exception as error:
-            words = str(error) if isinstance(error, ToolOverran) else wording.failed(error)
+            words = str(error) if isinstance(error, ToolOverran | UnusableResult) else wording.failed(error)
             await self.book.failed(call, words)
             if not self.contains_failures:
                 raise
@@ -283,21 +299,12 @@ class Gate(AbstractCapability[Any]):
         words = to_jsonable_python(raised.metadata or {}, fallback=str)
         # Make the preview again: the tool may ask because something has changed.
         view = await self._preview(attempt.tool_def, attempt.ctx, attempt.args)
-        if request and _said_yes(request) and self._is_answered(request, words, view):
+        if request and said_yes(request) and is_answered(request, words, view):
             raise ToolFailed(wording.ASKS_AGAIN) from raised
         ruling = replace(ruling, verdict=Verdict.ASK, reason=wording.ASKED, held=False)
         call = replace(attempt.call, operands=view.operands)
         edit = request.edit if request else None
         return self._pend(call, ruling, view, metadata=words, edit=edit)
-
-    def _is_answered(self, request: ApprovalRequest, words: JsonObject, view: Preview) -> bool:
-        """Whether asking again is pointless: nothing has changed, and the approver has already read the tool's words.
-
-        Other words do not help if no person approved: automatic approvals could then repeat without end.
-        """
-        repeated = request.why == wording.ASKED and words == request.metadata
-        nothing_new = repeated or not _by_person(request)
-        return nothing_new and view.operands == request.call.operands
 
     def _replay(self, call: ToolCall, entry: Replay) -> Any:
         self.ran[call.key] = call.tool
@@ -339,7 +346,7 @@ class Gate(AbstractCapability[Any]):
         if call.digest != request.call.digest:
             raise ToolFailed(wording.OTHER_ARGUMENTS)
         if tool.args_validator_func:
-            await self._check(ctx, tool.args_validator_func, fixed.args, approved=_said_yes(request))
+            await self._check(ctx, tool.args_validator_func, fixed.args, approved=said_yes(request))
         return replace(attempt, args=fixed.args, call=call, edit=request.edit)
 
     async def _check_fixed(self, attempt: Attempt, validated: dict[str, Any], *, approved: bool) -> None:
@@ -357,16 +364,22 @@ class Gate(AbstractCapability[Any]):
         """
         what, key = "the check of its arguments", self._key(ctx.tool_call_id)
         try:
-            await self.slots.in_time(what, answered(validate, ctx, **args))
+            await self.slots.in_time(what, answered(validate, ctx, **args), ctx.tool_name or "")
         except CallDeferred as raised:
             raise ToolFailed(wording.NOT_AVAILABLE) from raised
         except ApprovalRequired as raised:
             self._asked_early[key] = to_jsonable_python(raised.metadata or {}, fallback=str)
             if approved:
                 with suppress(ApprovalRequired):
-                    await self.slots.in_time(what, answered(validate, replace(ctx, tool_call_approved=True), **args))
+                    approved_ctx = replace(ctx, tool_call_approved=True)
+                    await self.slots.in_time(what, answered(validate, approved_ctx, **args), ctx.tool_name or "")
 
     async def _wait_for_turn(self, attempt: Attempt) -> bool:
+        """Wait for the calls before this one, and for a place in its person's share. Returns whether it had to wait."""
+        waited = await self._wait_for_earlier(attempt)
+        return await self.slots.shares.take(self.asker.id, attempt.call.key) or waited
+
+    async def _wait_for_earlier(self, attempt: Attempt) -> bool:
         """Wait until the calls before this one have started or will not start. Returns whether it had to wait."""
         ids = [call.tool_call_id for call in response_of(attempt.ctx).tool_calls]
         earlier = [self._key(call_id) for call_id in ids[: ids.index(attempt.call.key.call_id)]]
@@ -375,8 +388,8 @@ class Gate(AbstractCapability[Any]):
         try:
             await self.slots.in_time(wording.ORDER, self._order.wait_for(earlier))
         except ToolFailed:
-            if not self.slots.is_shut(self.place.server):
-                raise  # a pause may last longer than the time limit
+            if not self.slots.is_shut(self.place.server) and not self.slots.shares.is_waiting(self.asker.id):
+                raise  # a pause or a queue may last longer than the time limit
         return True
 
     def _is_held(self, call: ToolCall) -> bool:
@@ -395,18 +408,18 @@ class Gate(AbstractCapability[Any]):
         declared = declaration(self._tools[call.tool].tool_def)
         heard = said(ctx.messages) if self.heard is None and callable(declared) else self.heard or ()
         context = Context(self.place, self.asker, heard)
-        ruling = await self.slots.in_time("its condition", self.policy.decide(call, declared, context))
+        ruling = await self.slots.in_time("its condition", self.policy.decide(call, declared, context), call.tool)
         if ruling.verdict is Verdict.ALLOW and call.key in self._asked_early:
             return replace(ruling, verdict=Verdict.ASK, reason=wording.ASKED)
         return ruling
 
     async def _preview(self, tool_def: ToolDefinition, ctx: RunContext[Any], args: dict[str, Any]) -> Preview:
         try:
-            return await self.slots.in_time("its preview", preview(tool_def, ctx, args))
+            return await self.slots.in_time("its preview", preview(tool_def, ctx, args), tool_def.name)
         except (ModelRetry, ToolFailed):
             raise
         except Exception as error:
-            raise ToolFailed(f"Nothing was run: its preview failed ({type(error).__name__}: {error}).") from error
+            raise ToolFailed(f"Nothing was run: its preview failed ({described(error)}).") from error
 
     def _describe(self, ctx: RunContext[Any], name: str, args: dict[str, Any], call_id: str) -> tuple[ToolCall, Fixed]:
         """Return the call as people see it, bound to its digest, and the arguments that its tool would get."""
@@ -422,16 +435,3 @@ class Gate(AbstractCapability[Any]):
 
     def _key(self, call_id: str | None) -> CallKey:
         return CallKey(self.place.conversation, self.responses, call_id or "")
-
-
-def _may_still_run(request: ApprovalRequest) -> bool:
-    return request.state in (RequestState.PENDING, RequestState.APPROVED)
-
-
-def _said_yes(request: ApprovalRequest | None) -> bool:
-    """Whether the tool may treat the call as approved. Never for a held call: nobody was asked about it."""
-    return bool(request and request.state is RequestState.APPROVED and not request.held)
-
-
-def _by_person(request: ApprovalRequest | None) -> bool:
-    return bool(request and request.settlement and request.settlement.by)

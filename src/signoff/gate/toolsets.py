@@ -29,6 +29,10 @@ class Keeper(Protocol):
     admitted: dict[str, str]
     """Call id -> fingerprint of the arguments that were let in."""
 
+    def moved(self, ctx: RunContext[Any], tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
+        """Return the tool so that its own code runs where it can stop nothing else."""
+        ...
+
     async def check(self, ctx: RunContext[Any], validate: Callable[..., Any], args: dict[str, Any]) -> None:
         """Run a tool's own validator on the arguments. The validator may already ask for approval."""
         ...
@@ -108,7 +112,7 @@ class SealedToolset(WrapperToolset[Any]):
         admitted = self.gate.admitted.get(ctx.tool_call_id or "")
         if admitted is None or admitted != seal_of(tool_args):
             raise ToolFailed("Not run: the arguments were changed after the call was let in.")
-        return await super().call_tool(name, tool_args, ctx, tool)
+        return await super().call_tool(name, tool_args, ctx, self.gate.moved(ctx, tool))
 
 
 def source_of(tool: ToolsetTool[Any]) -> str:

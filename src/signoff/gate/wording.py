@@ -8,6 +8,7 @@ from typing import Any, cast
 from pydantic_ai import ToolReturn
 from pydantic_ai.exceptions import ToolFailed
 
+from signoff.approvals.containment import described
 from signoff.approvals.model import ApprovalRequest, Choice, RequestKind, RequestState, Ruling
 
 INTERRUPTED = "the bot was stopped while this call was running"
@@ -67,7 +68,7 @@ def told(request: ApprovalRequest) -> str:
 
 
 def failed(error: BaseException) -> str:
-    return f"The tool failed: {type(error).__name__}: {error}"
+    return f"The tool failed: {described(error)}"
 
 
 def with_note(result: Any, note: str) -> ToolReturn[Any]:

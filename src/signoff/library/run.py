@@ -7,6 +7,7 @@ handlers. This module adds the gate and does not know how the gate works.
 from __future__ import annotations
 
 import secrets
+import sys
 from collections.abc import Sequence
 from typing import Literal
 
@@ -25,7 +26,7 @@ from signoff.approvals.model import Place
 from signoff.approvals.policy import Policy
 from signoff.gate.book import MemoryBook
 from signoff.gate.inline import USER, InlineGate
-from signoff.gate.tool_slots import ToolSlots
+from signoff.gate.tool_slots import ToolShares, ToolSlots
 from signoff.library.decider import ApprovalMode, Decider, OnNoApprover, Subscriber, one_question_at_a_time
 from signoff.library.memory import ApprovalMemory
 from signoff.library.ui import AnyApprovalUI
@@ -145,7 +146,7 @@ def _gate(decider: Decider, policy: Policy | None, batch: str, native_tools: str
         book,
         place=Place("local", "local", secrets.token_hex(8)),
         asker=USER,
-        slots=ToolSlots(None),
+        slots=ToolSlots(None, ToolShares(sys.maxsize), threads=None),
         hold=batch == "hold",
         contains_failures=False,
         native_allowed=native_tools == "allow",

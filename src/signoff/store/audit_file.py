@@ -61,7 +61,7 @@ def open_audit_file(database: Path) -> Generator[AuditFile]:
         anchor = None
     connection: sqlite3.Connection | None = None
     try:
-        connection = sqlite3.connect(_address(path), uri=True, timeout=0, isolation_level=None)
+        connection = sqlite3.connect(read_only_address(path), uri=True, timeout=0, isolation_level=None)
         connection.text_factory = _decode
         connection.execute("PRAGMA query_only = ON")
         connection.execute("PRAGMA cache_size = -32000")  # 32 MB: texts are spread all over the file
@@ -76,7 +76,8 @@ def open_audit_file(database: Path) -> Generator[AuditFile]:
             connection.close()
 
 
-def _address(path: Path) -> str:
+def read_only_address(path: Path) -> str:
+    """Return the URI that opens a database without writing, also beside a running bot."""
     wal = path.with_name(path.name + "-wal")
     try:
         closed = not wal.stat().st_size

@@ -129,6 +129,7 @@ def dump_edit(edit: Edit | None) -> str:
             "by": json.loads(dump_actor(edit.by)),
             "at": edit.at,
             "voided": [json.loads(dump_actor(actor)) for actor in edit.voided],
+            "earlier": list(edit.earlier),
         }
     )
 
@@ -143,6 +144,7 @@ def load_edit(column: str) -> Edit | None:
         load_actor(json.dumps(fields["by"])),
         fields["at"],
         tuple(load_actor(json.dumps(actor)) for actor in fields["voided"]),
+        tuple(fields.get("earlier", ())),
     )
 
 

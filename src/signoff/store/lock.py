@@ -60,6 +60,26 @@ class ProcessLock:
         lock._write_owner()
         return lock
 
+    @staticmethod
+    def owner(database: Path) -> str | None:
+        """Describe the process that has the lock; None if nobody has it. Creates nothing, and holds the lock no longer
+        than it takes to try it."""
+        import fcntl
+
+        try:
+            descriptor = os.open(database.with_name(database.name + ".lock"), os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return _read_owner(descriptor)
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
+        return None
+
     def release(self) -> None:
         if self._descriptor >= 0:
             descriptor, self._descriptor = self._descriptor, -1

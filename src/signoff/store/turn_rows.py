@@ -13,20 +13,20 @@ from signoff.store.database import Database, Row, Value
 from signoff.turns.model import MOVES, CallRecord, CallState, HistoryEntry, Turn, TurnState
 
 _TURN = """id, server, channel, conversation, message, asker_seen, text, created, state, prompted, rounds, batch,
-    reply, reply_posted"""
+    reply, reply_posted, ended, asked"""
 _ACTIVE = "state IN ('running', 'waiting')"
 _QUEUED = "state = 'queued'"
 
 TURN_BY_ID = f"SELECT {_TURN} FROM turns WHERE id = ?"
 INSERT_TURN = f"""INSERT INTO turns (seq, asker, {_TURN})
-    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM turns), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM turns), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO NOTHING"""
 MOVE = "UPDATE turns SET state = ? WHERE id = ? AND state = ?"
 MOVE_TO_ACTIVE = f"""{MOVE} AND NOT EXISTS (SELECT 1 FROM turns AS other
     WHERE other.conversation = turns.conversation AND other.{_ACTIVE} AND other.id <> turns.id)"""
 RELOCATE = f"UPDATE turns SET server = ?, channel = ?, conversation = ? WHERE id = ? AND {_QUEUED}"
 AWAIT_BATCH = "UPDATE turns SET rounds = rounds + 1, batch = ? WHERE id = ?"
-FINISH = "UPDATE turns SET reply = ? WHERE id = ?"
+FINISH = "UPDATE turns SET reply = ?, ended = ? WHERE id = ?"
 SET_REPLY_POSTED = "UPDATE turns SET reply_posted = TRUE WHERE id = ?"
 SET_PROMPTED = "UPDATE turns SET prompted = TRUE WHERE id = ?"
 TURNS_IN = f"SELECT {_TURN} FROM turns WHERE state IN ({{states}}) ORDER BY created, seq"
@@ -82,6 +82,8 @@ class TurnRows:
             turn.batch,
             turn.reply,
             turn.reply_posted,
+            turn.ended,
+            turn.asked,
         )
         return inserted == 1
 
@@ -99,8 +101,8 @@ class TurnRows:
     def await_batch(self, turn_id: str, batch_id: str) -> None:
         self._change_turn(AWAIT_BATCH, batch_id, turn_id)
 
-    def finish(self, turn_id: str, reply: str) -> None:
-        self._change_turn(FINISH, reply, turn_id)
+    def finish(self, turn_id: str, reply: str, at: float | None = None) -> None:
+        self._change_turn(FINISH, reply, at, turn_id)
 
     def set_reply_posted(self, turn_id: str) -> None:
         self._change_turn(SET_REPLY_POSTED, turn_id)
@@ -170,7 +172,7 @@ class TurnRows:
         row = self.db.one(COUNT.format(where=where), *narrowed.values())
         return row[0] if row else 0
 
-    def _change_turn(self, sql: str, *params: str) -> None:
+    def _change_turn(self, sql: str, *params: Value) -> None:
         if not self.db.change(sql, *params):
             raise LookupError(f"there is no turn {params[-1]}")
 
@@ -182,7 +184,7 @@ def _marks(values: Sequence[str]) -> str:
 
 def _turn(row: Row) -> Turn:
     id, server, channel, conversation, message, asker, text, created, state, *rest = row
-    prompted, rounds, batch, reply, reply_posted = rest
+    prompted, rounds, batch, reply, reply_posted, ended, asked = rest
     return Turn(
         id=id,
         place=Place(server=server, channel=channel, conversation=conversation),
@@ -196,6 +198,8 @@ def _turn(row: Row) -> Turn:
         batch=batch,
         reply=reply,
         reply_posted=bool(reply_posted),
+        ended=ended,
+        asked=asked,
     )
 
 

@@ -6,6 +6,7 @@ into its character.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from markdown_it import MarkdownIt
@@ -16,8 +17,8 @@ from rich.padding import Padding
 
 from signoff.terminal.sanitize import Block
 from signoff.text.visible import visible
+from signoff.turns.messages import SILENT
 
-SILENT = "Done. The model gave no reply text."
 INDENT = 2
 """Only our own output begins in the first column, so no reply can pass for a card or a prompt."""
 
@@ -41,7 +42,8 @@ class Reply(Markdown):
 
 
 def render_reply(text: str) -> RenderableType:
-    return Padding(Reply(text.strip() or SILENT), (0, 0, 0, INDENT))
+    small = re.sub(r"^-# ", "", text, flags=re.MULTILINE)  # Discord's mark for small text
+    return Padding(Reply(small.strip() or SILENT), (0, 0, 0, INDENT))
 
 
 def _made_visible(tokens: Sequence[Token]) -> list[Token]:

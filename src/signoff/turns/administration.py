@@ -73,10 +73,14 @@ class Administration:
         return await self._rulebook.of(server)
 
     async def protect(self, rule: Rule, actor: Actor) -> ServerRule:
-        return await self._rulebook.protect(rule, actor)
+        made = await self._rulebook.protect(rule, actor)
+        self._desk.server_rules_changed(actor.server)
+        return made
 
     async def unprotect(self, rule_id: str, actor: Actor) -> ServerRule:
-        return await self._rulebook.unprotect(rule_id, actor)
+        removed = await self._rulebook.unprotect(rule_id, actor)
+        self._desk.server_rules_changed(actor.server)
+        return removed
 
     async def test(self, tool: str, args: JsonObject, place: Place, actor: Actor) -> Ruling:
         must_manage(actor)

@@ -10,13 +10,15 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from itertools import chain, repeat
 
 from signoff.approvals.desk import Desk
 from signoff.approvals.errors import Refused
-from signoff.approvals.model import Batch
-from signoff.errors import CardFailed
+from signoff.approvals.model import Batch, RequestState
+from signoff.errors import CardDelayed, CardFailed, Undeliverable
 from signoff.turns import messages
-from signoff.turns.model import Turn
+from signoff.turns.model import Turn, TurnState
+from signoff.turns.notifying import Notifying
 from signoff.turns.ports import FrontEnd, TurnStore
 
 log = logging.getLogger(__name__)
@@ -26,26 +28,54 @@ CLICK_GRACE = 4.0
 DELAYS = (0.0, 1.0, 5.0, 60.0, 600.0, 3600.0)
 """Seconds before each attempt, more than an hour in all. After that, the next start of the program tries again."""
 
+CARD_DELAYS = (5.0, 15.0, 30.0, 60.0)
+"""Seconds before each further attempt to post a card while Discord is failing or busy. The last one repeats."""
+
 
 @dataclass(frozen=True)
 class Delivery:
     store: TurnStore
     desk: Desk
     front: FrontEnd
+    notifying: Notifying
 
     # Cards
 
     async def post_card(self, batch: Batch) -> None:
-        """Post the card. If that fails, cancel the batch and say so: nobody could decide it."""
+        """Post the card. If that fails for good, cancel the batch and say so: nobody could decide it."""
         try:
-            card = await self.front.post_card(batch)
+            card = await self._shown(batch)
         except CardFailed as failure:
             await self._cancel(batch, str(failure))
         except Exception as error:
             log.exception("the card of %s could not be made", batch.id)
             await self._cancel(batch, f"something failed on my side ({type(error).__name__})")
         else:
-            await self._steadily(f"the card of {batch.id} is not noted", lambda: self._posted(batch.id, card))
+            if card is not None:
+                await self._steadily(f"the card of {batch.id} is not noted", lambda: self._posted(batch.id, card))
+                await self.tell_approvers(batch)
+
+    async def _shown(self, batch: Batch) -> str | None:
+        """Post the card, again and again until its deadline while the front end is delayed.
+
+        Returns None if the requests were settled before anybody saw them. If they expired, the asker is told why.
+        """
+        for delay in chain(CARD_DELAYS, repeat(CARD_DELAYS[-1])):
+            try:
+                return await self.front.post_card(batch)
+            except CardDelayed as delayed:
+                log.warning("the card of %s is posted again in %g seconds: %s", batch.id, delay, delayed)
+                why = str(delayed)
+            await asyncio.sleep(max(min(delay, batch.deadline - self.desk.clock.now()), 0.0))
+            if self.desk.clock.now() >= batch.deadline:
+                await self.desk.expire_due()
+            current = await self.store.run(lambda tx: tx.batch(batch.id))
+            if current is None or current.settled:
+                expired = current and any(r.state is RequestState.EXPIRED for r in current.requests)
+                if expired and (turn := await self.store.run(lambda tx: tx.turn(batch.turn))):
+                    await self.say(turn, messages.expired_unseen(why))
+                return None
+        return None
 
     async def repost(self, batch_id: str) -> bool:
         """Post an open card again. Return False if it is no longer open.
@@ -88,18 +118,56 @@ class Delivery:
         async def work() -> None:
             current = await self.store.run(lambda tx: tx.batch(batch.id))
             if current and current.card_message and not current.card_final:
-                await self.front.refresh_card(current)
+                try:
+                    await self.front.refresh_card(current)
+                except Undeliverable as failure:
+                    log.error("the card of %s keeps its buttons, which decide nothing: %s", batch.id, failure)
                 await self.desk.mark_card_final(batch.id)
 
         if any(r.settlement and r.settlement.by for r in batch.requests):
             await asyncio.sleep(CLICK_GRACE)
         await self._steadily(f"the card of {batch.id} does not show its end", work)
 
+    # Approvers
+
+    async def tell_approvers(self, batch: Batch) -> None:
+        """Tell the approvers in the ways that the batch names, and make late copies show the current state."""
+
+        async def work() -> None:
+            current = await self.notifying.announce(batch)
+            if current and current.settled:
+                await self.finish_card(current)
+
+        await self._steadily(f"the approvers of {batch.id} are not told", work)
+
+    async def escalated(self, batch: Batch) -> None:
+        """Show an escalation on the card, and tell the people who may decide now, too."""
+        drawn: Batch | None = None
+        try:
+            # Repeat until the card shows what is stored: a click may draw the same card at the same moment.
+            while (latest := await self.store.run(lambda tx: tx.batch(batch.id))) and latest != drawn:
+                await self.front.refresh_card(latest)
+                drawn = latest
+        except Exception:
+            log.exception("the card of %s does not show its escalation", batch.id)
+        await self.tell_approvers(batch)
+
+    async def tidy(self, batch_id: str) -> None:
+        """Remove the pings and reminders of a settled card."""
+        await self._steadily(f"pings about {batch_id} are still there", lambda: self.notifying.tidy(batch_id))
+
     # Messages
 
     async def reply(self, turn: Turn, text: str) -> None:
+        # A front end takes the markup of a finished turn's reply only: other texts are shown as they are.
+        said = messages.under_mode(text, self.desk.modes.mode, markup=turn.state is TurnState.DONE)
+
         async def work() -> None:
-            await self.front.reply(turn, text)
+            try:
+                await self.front.reply(turn, said)
+            except Undeliverable as failure:
+                # A later start must not repeat it either: Discord bans bots that repeat refused requests.
+                log.error("the reply of turn %s is kept, but cannot be posted: %s", turn.id, failure)
             await self.store.run(lambda tx: tx.set_reply_posted(turn.id))
 
         await self._steadily(f"the reply of turn {turn.id} is kept, but not posted", work)
@@ -107,7 +175,8 @@ class Delivery:
     async def remind(self, batch: Batch) -> None:
         """Try once: nothing depends on a reminder."""
         try:
-            await self.front.remind(batch)
+            if message := await self.front.remind(batch):
+                await self.notifying.note_reminder(batch, message)
         except Exception:
             log.exception("the reminder of %s was not posted", batch.id)
 

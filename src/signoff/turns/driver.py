@@ -14,13 +14,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from signoff.approvals.desk import Desk
-from signoff.approvals.model import Batch, Pause, Place
+from signoff.approvals.model import Actor, Batch, Pause, Place
 from signoff.approvals.ports import Clock
 from signoff.approvals.retention import Retention
+from signoff.approvals.votes import Unchecked
 from signoff.errors import StoreError, TurnFailed
 from signoff.turns import messages
 from signoff.turns.delivery import Delivery
 from signoff.turns.model import Admission, Finished, HistoryEntry, Turn, TurnState, Waiting
+from signoff.turns.notifying import Notifier, Notifying
 from signoff.turns.ports import FrontEnd, Runner, TurnStore, TurnTx
 from signoff.turns.queue import QueueLimits
 
@@ -45,6 +47,7 @@ class Driver:
     clock: Clock
     limits: QueueLimits = field(default_factory=QueueLimits)
     retention: Retention | None = None
+    notifier: Notifier | None = None
     _delivery: Delivery = field(init=False)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
     _steps: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, "asyncio.Task[None]"])
@@ -55,7 +58,7 @@ class Driver:
     _stopping: bool = False
 
     def __post_init__(self) -> None:
-        self._delivery = Delivery(self.store, self.desk, self.front)
+        self._delivery = Delivery(self.store, self.desk, self.front, Notifying(self.store, self.desk, self.notifier))
 
     # Taking turns in
 
@@ -147,16 +150,23 @@ class Driver:
 
     async def _wait_for_people(self, turn: Turn, step: Waiting) -> None:
         asked = await self.desk.look_for_approvers(step.batch)
+        givers: dict[str, Actor | None] = {}
 
         def work(tx: TurnTx) -> Batch | None:
             if not tx.move(turn.id, TurnState.RUNNING, TurnState.WAITING):
                 return None  # it was stopped meanwhile
             pause = tx.pause_of(turn.place.server)
-            batch = self.desk.open(tx, asked, f"paused by {pause.by.name}" if pause else "")
+            batch = self.desk.open(tx, asked, f"paused by {pause.by.name}" if pause else "", givers)
             tx.await_batch(turn.id, batch.id)
             return batch
 
-        batch = await self.store.run(work)
+        while True:
+            try:
+                batch = await self.store.run(work)
+                break
+            except Unchecked as unchecked:
+                # A grant may apply. Find out whether the people who gave it may still decide.
+                givers |= await self.desk.look_up_givers(turn.place.server, unchecked.people)
         if batch is None:
             return
         self.desk.watch(batch).add_done_callback(lambda future: self._settled(future.result()))
@@ -171,7 +181,7 @@ class Driver:
             if not tx.move(turn.id, TurnState.RUNNING, state):
                 return None
             tx.save_history(turn.place.conversation, history)
-            tx.finish(turn.id, text)
+            tx.finish(turn.id, text, self.clock.now())
             return tx.turn(turn.id)
 
         if ended := await self.store.run(work):
@@ -182,6 +192,7 @@ class Driver:
 
     def _settled(self, batch: Batch) -> None:
         self._spawn(self._delivery.finish_card(batch))
+        self._spawn(self._delivery.tidy(batch.id))
         self._spawn(self._continue(batch.turn))
 
     async def _continue(self, turn_id: str) -> None:
@@ -242,6 +253,11 @@ class Driver:
             self._spawn(self._delivery.finish_card(batch) if batch.settled else self._delivery.post_card(batch))
         for turn in replies:
             self._spawn(self._delivery.reply(turn, turn.reply or ""))
+        untold, outlived = await self.store.run(lambda tx: (tx.untold(), tx.outlived_notices()))
+        for batch in untold:
+            self._spawn(self._delivery.tell_approvers(batch))
+        for batch in outlived:
+            self._spawn(self._delivery.tidy(batch.id))
         self._spawn(self._take_unattended())
         self._spawn(self._sweep())
         await self._start_queued()
@@ -259,6 +275,8 @@ class Driver:
                 await self.desk.expire_due()
                 for batch in await self.desk.take_reminders():
                     self._spawn(self._delivery.remind(batch))
+                for batch in await self.desk.escalate_due():
+                    self._spawn(self._delivery.escalated(batch))
                 for turn in await self.store.run(lambda tx: tx.resumable()):
                     self._spawn(self._continue(turn.id))  # in case waking it failed
                 await self._start_queued()  # in case starting failed

@@ -13,6 +13,20 @@ STORE_FAILS = (
 )
 
 
+SILENT = "Done. The model gave no reply text."
+_MODES = {
+    "auto_approve": "Mode auto_approve: calls that ask run without a person.",
+    "auto_deny": "Mode auto_deny: calls that ask are rejected without a person.",
+}
+
+
+def under_mode(text: str, mode: str, *, markup: bool) -> str:
+    """Return a reply with a line about the mode, if people are not asked. With `markup`, Discord shows it small."""
+    if mode not in _MODES:
+        return text
+    return f"{text.strip() or SILENT}\n{'-# ' if markup else ''}{_MODES[mode]}"
+
+
 def broken(error: Exception) -> str:
     return (
         f"Something failed on my side ({type(error).__name__}). Completed calls are kept. Mention me again; "
@@ -23,6 +37,10 @@ def broken(error: Exception) -> str:
 def not_asked(why: str) -> str:
     """Do not mention other calls of the same model response: they may have run by then."""
     return f"I could not ask for approval: {why}. The calls that needed it were not run."
+
+
+def expired_unseen(why: str) -> str:
+    return f"The request expired before I could post its card: {why}. The calls that needed approval were not run."
 
 
 def missing_approvers_notice(batch: Batch) -> str:

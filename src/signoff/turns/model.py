@@ -62,6 +62,10 @@ class Turn:
     reply: str | None = None
     """The final text, stored with the end of the turn: the agent's reply if the turn is done, else a plain notice."""
     reply_posted: bool = False
+    ended: float | None = None
+    """When the final text was stored. None before that, and for turns of earlier versions."""
+    asked: float | None = None
+    """When the asker wrote, if the bot was offline then and found the mention later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,17 @@ class CallRecord:
     def words(self) -> str:
         """The result as text, for people and models; not for replaying it."""
         return (self.result or b"").decode(errors="replace")
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A message that tells people about an open card. It is removed or changed when the card is settled."""
+
+    batch: str
+    kind: str
+    """`ping`, `dm`, `reminder`, or `escalation` and a number."""
+    channel: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ class Pausing:
             cards: list[Ended] = []
             for turn in turns:
                 tx.move(turn.id, turn.state, TurnState.STOPPED)
-                tx.finish(turn.id, text)
+                tx.finish(turn.id, text, now)
                 tx.audit("stopped", actor.server, turn.id, actor.id, {"who": actor.name, "was": turn.state}, now)
                 batch = tx.batch(turn.batch) if turn.batch and turn.state is TurnState.WAITING else None
                 if batch and not batch.settled:

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from signoff.approvals.model import Batch, CallKey, Pause, Place
 from signoff.approvals.ports import DeskTx
-from signoff.turns.model import CallRecord, HistoryEntry, Step, Turn, TurnState
+from signoff.turns.model import CallRecord, HistoryEntry, Notice, Step, Turn, TurnState
 
 T = TypeVar("T")
 
@@ -34,8 +34,8 @@ class TurnTx(DeskTx, Protocol):
         """Count one more round and remember the batch that the turn waits for."""
         ...
 
-    def finish(self, turn_id: str, reply: str) -> None:
-        """Write the final text; the caller moves the state in the same transaction."""
+    def finish(self, turn_id: str, reply: str, at: float | None = None) -> None:
+        """Write the final text and the time; the caller moves the state in the same transaction."""
         ...
 
     def set_reply_posted(self, turn_id: str) -> None: ...
@@ -50,6 +50,20 @@ class TurnTx(DeskTx, Protocol):
 
     def unfinished_cards(self) -> Sequence[Batch]:
         """Return open batches without a card, and settled ones whose card does not show that yet."""
+        ...
+
+    def add_notice(self, notice: Notice) -> None: ...
+
+    def notices_of(self, batch_id: str) -> Sequence[Notice]: ...
+
+    def drop_notice(self, notice: Notice) -> None: ...
+
+    def untold(self) -> Sequence[Batch]:
+        """Return open batches with a card about which approvers still have to be told."""
+        ...
+
+    def outlived_notices(self) -> Sequence[Batch]:
+        """Return settled batches that still have notices."""
         ...
 
     def active(self, *, asker: str | None = None, conversation: str | None = None) -> int:
@@ -117,7 +131,10 @@ class FrontEnd(Protocol):
     """
 
     async def post_card(self, batch: Batch) -> str:
-        """Show the card and return its message id. Raises CardFailed with a reason for people to read."""
+        """Show the card and return its message id. Raises CardFailed with a reason for people to read.
+
+        It is CardDelayed if the same call may succeed later.
+        """
         ...
 
     async def refresh_card(self, batch: Batch) -> None:
@@ -128,8 +145,11 @@ class FrontEnd(Protocol):
         """Replace the old card by a note that it was posted again; does nothing if it was deleted."""
         ...
 
-    async def remind(self, batch: Batch) -> None:
-        """Tell those who may decide that a card is still open. Ping them if the batch says so."""
+    async def remind(self, batch: Batch) -> str | None:
+        """Tell those who may decide that a card is still open. Ping them if the batch says so.
+
+        Returns the id of the message, which is removed when the card is settled; None if there is none to remove.
+        """
         ...
 
     async def repost_card(self, batch: Batch) -> str:
@@ -138,6 +158,8 @@ class FrontEnd(Protocol):
 
     async def reply(self, turn: Turn, text: str) -> None:
         """Post the end of a turn. Repeating it for the same turn and round posts nothing new.
+
+        Raises Undeliverable if it would be refused every time.
 
         If the turn's state is `done`, the text is the agent's reply. Any other text is plain and shown as it is.
         """

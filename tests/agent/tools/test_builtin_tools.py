@@ -51,6 +51,8 @@ def test_each_declares_what_it_needs() -> None:
         "current_time": None,
         "read_file": Verdict.ALLOW,
         "write_file": Verdict.ASK,
+        "delete_file": Verdict.ASK,
+        "rotate_log": Verdict.ASK,
     }
     read_only = [t.name for t in builtin_tools() if is_read_only(t.tool_def)]
     assert read_only == ["roll_dice", "current_time", "read_file"]

@@ -383,6 +383,10 @@ HARD += [
     "Ab1+",
     "\\",
     "@",
+    "mysql ",
+    "sshpass -p",
+    "password is ",
+    "identified with ",
 ]
 
 

@@ -34,6 +34,7 @@ export const edit = (channel, id, content) => call("PATCH", mine(`messages/${id}
 export const remove = (channel, id) => call("DELETE", mine(`messages/${id}`), { channel });
 export const react = (channel, message, emoji, off) =>
   call("POST", mine("reactions"), { channel, message, emoji, remove: off });
+export const markRead = (who, channel) => call("POST", `people/${who}/read`, { channel });
 export const typing = (channel) => call("POST", mine("typing"), { channel });
 export const openDirect = (other) => call("POST", mine("dm"), { with: other });
 export const press = (channel, message, id, values) =>

@@ -45,27 +45,28 @@ export class Completion {
     const typed = this.text.value.slice(0, this.text.selectionStart);
     if (typed.startsWith("/") && !typed.includes("\n")) {
       const commands = await loadCommands(app.here).catch(() => []);
-      if (turn === this.turn) this.show(this.commands(commands, typed.slice(1).toLowerCase()));
+      if (turn === this.turn && document.activeElement === this.text) this.show(this.commands(commands, typed.slice(1).toLowerCase()));
       return;
     }
     const found = WORD.exec(typed);
     this.show(found ? this.names(found[2], found[3].toLowerCase()) : []);
   }
 
-  commands(found, typed) {
+  /** Every command that is offered here: those that begin with the typed words first. */
+  commands(offered, typed) {
     const wanted = typed.trim();
-    return found
-      .flatMap(flatten)
-      .filter((one) => one.line.startsWith(wanted) || one.line.includes(wanted))
-      .slice(0, MOST)
-      .map((one) => ({
-        label: `/${one.line}`,
-        note: one.note,
-        pick: () => {
-          this.text.value = "";
-          openCommand(one, this.text);
-        },
-      }));
+    const lines = offered.filter((one) => (one.type || 1) === 1).flatMap(flatten);
+    const begins = lines.filter((one) => one.line.startsWith(wanted));
+    const contains = lines.filter((one) => !one.line.startsWith(wanted) && one.line.includes(wanted));
+    return [...begins, ...contains].map((one) => ({
+      label: `/${one.line}`,
+      options: one.options.map((option) => (option.required ? option.name : `${option.name}?`)),
+      note: one.note,
+      pick: () => {
+        this.text.value = "";
+        openCommand(one, this.text);
+      },
+    }));
   }
 
   names(sign, typed) {
@@ -131,13 +132,17 @@ export class Completion {
             },
           },
           item.face,
-          h("span", {}, item.label),
+          h("span", { class: "completion-label" }, item.label),
+          item.options?.map((name) => h("span", { class: "completion-option" }, name)),
           h("span", { class: "note" }, item.note),
         ),
       ),
     );
-    if (open) this.text.setAttribute("aria-activedescendant", `completion-${this.chosen}`);
-    else this.text.removeAttribute("aria-activedescendant");
+    if (open) {
+      this.text.setAttribute("aria-activedescendant", `completion-${this.chosen}`);
+      this.list.children[this.chosen].scrollIntoView({ block: "nearest" });
+    }
+    if (!open) this.text.removeAttribute("aria-activedescendant");
   }
 
   pick(n) {

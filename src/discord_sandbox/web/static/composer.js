@@ -3,6 +3,7 @@
 import { say, typing } from "./api.js";
 import { Completion } from "./completion.js";
 import { fill, find, h, icon, iconButton, speak } from "./dom.js";
+import { base64 } from "./files.js";
 import { size } from "./parts.js";
 import { closeCommand, commandIsOpen } from "./slash.js";
 import { app, emit, now, on, place } from "./state.js";
@@ -57,6 +58,7 @@ export function clearComposer() {
   repliedTo = null;
   closeCommand();
   drawAbove();
+  fail("");
   grow();
 }
 
@@ -86,7 +88,6 @@ async function send() {
   if (repliedTo) body.message_reference = { message_id: repliedTo.id, channel_id: repliedTo.channel };
   const kept = { value: text.value, files, repliedTo };
   clearComposer();
-  fail("");
   try {
     const sent = await say(app.here, body);
     emit("sent", sent);
@@ -158,15 +159,6 @@ async function take(found) {
     speak(`${file.name} attached`);
   }
   drawAbove();
-}
-
-function base64(file) {
-  return new Promise((resolve, reject) => {
-    const reader = new FileReader();
-    reader.onload = () => resolve(String(reader.result).replace(/^data:[^,]*,/, ""));
-    reader.onerror = () => reject(reader.error);
-    reader.readAsDataURL(file);
-  });
 }
 
 function drawAbove() {

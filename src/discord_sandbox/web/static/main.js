@@ -7,14 +7,16 @@ import { fill, find, h, icon, marks, speak } from "./dom.js";
 import { drawHint, drawWelcome } from "./guide.js";
 import "./inspector.js";
 import { attempt } from "./message.js";
-import { openMessages } from "./messages.js";
+import { openMessages, showMessage } from "./messages.js";
 import { drawPeople } from "./people.js";
 import { drawPlaces } from "./places.js";
 import { app, emit, firstPlace, on, person, place, self } from "./state.js";
 import { follow } from "./stream.js";
 import "./theme.js";
 import { drawTyping } from "./typing.js";
+import { adoptUnread, pingsInAll, readHere } from "./unread.js";
 
+const RECOVERED_SECONDS = 8;
 const awaited = new Set(); // own messages whose thread is followed when the bot opens it
 
 function address() {
@@ -25,7 +27,14 @@ function address() {
 function remember() {
   const hash = `#${new URLSearchParams({ as: self().name, at: app.here || "" })}`;
   if (location.hash !== hash) history.replaceState(null, "", hash);
-  document.title = `${place(app.here)?.name || app.world.bot.name} · Discord sandbox`;
+  drawTabTitle();
+}
+
+/** The title of the browser's tab, with the number of unread mentions, as in Discord. */
+function drawTabTitle() {
+  const pings = pingsInAll();
+  document.title = `${pings ? `(${pings}) ` : ""}${place(app.here)?.name || app.world.bot.name} · Discord sandbox`;
+  find("open-places").classList.toggle("has-pings", pings > 0);
 }
 
 function adopt(world) {
@@ -89,7 +98,7 @@ find("restart").addEventListener("click", async (event) => {
 async function go(id) {
   if (!id || !place(id)) return;
   app.here = id;
-  app.unread.delete(id);
+  readHere();
   clearComposer();
   draw();
   remember();
@@ -107,8 +116,9 @@ async function become(who, at) {
   const wanted = at || app.here; // looked at now: somebody may have gone elsewhere during the request
   app.world = null;
   adopt(world);
-  app.unread.clear();
+  adoptUnread(world.unread);
   app.here = wanted && place(wanted) ? wanted : firstPlace();
+  readHere();
   app.messages = new Map();
   clearComposer();
   draw();
@@ -121,6 +131,23 @@ async function become(who, at) {
   drawTyping();
 }
 
+/** The sandbox was restarted: everything is loaded again, so that no button of the earlier run stays. */
+async function recover() {
+  for (const dialog of document.querySelectorAll("dialog")) dialog.close();
+  const { version } = app.world;
+  await become(app.me).catch(() => become("Ada"));
+  if (app.world.version !== version) return location.reload();
+  notice("The sandbox was restarted. This is its present state.");
+  setTimeout(() => notice(""), RECOVERED_SECONDS * 1000);
+  return null;
+}
+
+function notice(words) {
+  const line = find("offline");
+  line.hidden = !words;
+  line.textContent = words;
+}
+
 /** Opens the thread that the bot started for the last message. */
 function enterThread() {
   const opened = [...awaited].find((id) => place(id));
@@ -130,7 +157,19 @@ function enterThread() {
   return true;
 }
 
+/** Follows a link to a channel or a message. */
+async function jump({ channel, message }) {
+  if (!place(channel)) return emit("problem", "You cannot see the place that this link leads to.");
+  if (channel !== app.here) await go(channel);
+  else emit("opened");
+  if (message && app.here === channel && !(await showMessage(message)))
+    emit("problem", "The message that this link leads to was deleted.");
+  return null;
+}
+
+on("unread", drawTabTitle);
 on("go", go);
+on("jump", jump);
 on("act-as", async (id) => {
   await attempt(() => become(id));
   speak(`Acting as ${self().name}, ${self().word}.`);
@@ -144,21 +183,19 @@ on("sent", (message) => {
 on("stream:state", ({ state }) => {
   const was = app.world.bot.online;
   adopt(state);
+  if (app.here && !place(app.here)) {
+    go(firstPlace());
+    emit("problem", "The place that was open here was deleted, or you can no longer see it.");
+  }
   draw();
   if (was !== state.bot.online) speak(`${state.bot.name} is ${state.bot.online ? "online" : "offline"}.`);
   if (!enterThread()) emit("names");
 });
-on("stream:reset", () => become(app.me));
-on("connected", (up) => {
-  const words = find("offline");
-  words.hidden = up;
-  words.textContent = up ? "" : "The sandbox does not respond. Trying again…";
-});
-on("locked", () => {
-  const words = find("offline");
-  words.hidden = false;
-  words.textContent = "The sandbox was restarted. Open the page with the address that it printed in the terminal.";
-});
+on("stream:reset", recover);
+on("connected", (up) => notice(up ? "" : "The sandbox does not respond. Trying again…"));
+on("locked", () =>
+  notice("The sandbox was started anew. Open the page with the address that it printed in the terminal."),
+);
 window.addEventListener("hashchange", () => {
   const { as, at } = address();
   if (as && as !== self().name) become(as, at);

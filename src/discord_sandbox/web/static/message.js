@@ -61,7 +61,16 @@ export function messageElement(message, before) {
           "p",
           { class: "replies-to" },
           icon("reply"),
-          h("strong", {}, message.replies_to.author),
+          h(
+            "button",
+            {
+              type: "button",
+              class: "as-link",
+              "aria-label": `Show the message of ${message.replies_to.author} that this replies to`,
+              onclick: () => emit("jump", { channel: message.channel, message: message.replies_to.id }),
+            },
+            h("strong", {}, message.replies_to.author),
+          ),
           decorate(rendered(message.replies_to.html, { class: "one-line" })),
         ),
       message.command &&

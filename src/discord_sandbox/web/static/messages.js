@@ -6,6 +6,7 @@ import { attempt, continues, messageElement } from "./message.js";
 import { app, emit, older, on } from "./state.js";
 
 const PAGE = 400;
+const MOST = 5000; // the most that the server sends
 const list = find("messages");
 const scroller = find("scroller");
 const toEnd = find("to-end");
@@ -66,6 +67,22 @@ export async function openMessages(channel) {
   toEnd.hidden = true;
   stuck = true;
   await load(channel);
+}
+
+/** Shows one message of the open channel. Returns false if it is not there: it was deleted, or it is not for this person. */
+export async function showMessage(id) {
+  if (!elementOf(id)) {
+    limit = MOST;
+    await load(app.here);
+  }
+  const shell = elementOf(id);
+  if (!shell) return false;
+  stuck = false;
+  shell.scrollIntoView({ block: "center" });
+  shell.classList.remove("pointed-at");
+  requestAnimationFrame(() => shell.classList.add("pointed-at"));
+  shell.focus({ preventScroll: true });
+  return true;
 }
 
 async function load(channel) {
@@ -165,10 +182,6 @@ on("stream:message", ({ message }) => {
   if (message.channel === app.here) {
     if (missed) missed.push(() => take(message));
     else take(message);
-  } else if (message.author.id !== app.me && !message.edited && !message.private) {
-    const pings = (app.unread.get(message.channel) || 0) + (message.pings ? 1 : 0);
-    app.unread.set(message.channel, pings);
-    emit("unread");
   }
   emit("heard", message);
 });

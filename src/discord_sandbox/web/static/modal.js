@@ -2,6 +2,7 @@
 
 import { submit } from "./api.js";
 import { h, iconButton, rendered } from "./dom.js";
+import { base64 } from "./files.js";
 import { choices } from "./parts.js";
 import { decorate } from "./text.js";
 
@@ -44,10 +45,9 @@ export function openModal(outcome, opener) {
     event.preventDefault();
     send.disabled = true;
     problem.hidden = true;
-    const values = Object.fromEntries(
-      [...readers].map(([id, read]) => [id, read()]).filter(([, value]) => value !== undefined),
-    );
     try {
+      const values = {};
+      for (const [id, read] of readers) values[id] = await read();
       const done = await submit(outcome.id, values);
       if (done.state !== "failed") return dialog.close();
       problem.textContent = done.error;
@@ -60,20 +60,23 @@ export function openModal(outcome, opener) {
   }
 }
 
+const GROUPS = [21, 22]; // several controls under one label
+const CHECKBOX = 23;
+
 function field(body, readers) {
   if (body.type === 10) return decorate(rendered(body.html));
   const inner = body.type === 18 ? body.component : body.components[0];
   const label = body.type === 18 ? body.label : inner.label;
   const id = `field-${++count}`;
+  const note = body.description ? h("p", { class: "field-note", id: `${id}-note` }, body.description) : null;
   const control = input(inner, id, readers);
-  const needed = inner.required !== false && ![23].includes(inner.type);
-  return h(
-    "div",
-    { class: "field" },
-    h("label", { for: id }, label, needed && h("span", { class: "needed", "aria-hidden": "true" }, " *")),
-    body.description && h("p", { class: "field-note" }, body.description),
-    control,
-  );
+  if (note) control.setAttribute("aria-describedby", note.id);
+  const needed = inner.required !== false && inner.type !== CHECKBOX;
+  const words = [label, needed && h("span", { class: "needed", "aria-hidden": "true" }, " *")];
+  if (inner.type === CHECKBOX) return h("div", { class: "field" }, h("label", { class: "choice" }, control, words), note);
+  if (!GROUPS.includes(inner.type)) return h("div", { class: "field" }, h("label", { for: id }, words), note, control);
+  control.setAttribute("aria-labelledby", `${id}-label`);
+  return h("div", { class: "field" }, h("p", { class: "field-label", id: `${id}-label` }, words), note, control);
 }
 
 function input(body, id, readers) {
@@ -122,7 +125,7 @@ function input(body, id, readers) {
             checked: Boolean(one.chosen),
             required: required && kind === "radio",
           }),
-          one.label,
+          h("span", { class: "choice-words" }, one.label, one.note && h("span", { class: "choice-note" }, one.note)),
         ),
       );
       const picked = () =>
@@ -130,10 +133,17 @@ function input(body, id, readers) {
           .map((box) => box.firstChild)
           .filter((box) => box.checked)
           .map((box) => box.value);
-      readers.set(name, () => (body.type === 21 ? picked()[0] : picked()));
-      return h("div", { id, role: "group", class: "choices" }, boxes);
+      readers.set(name, picked);
+      return h("div", { id, role: kind === "radio" ? "radiogroup" : "group", class: "choices" }, boxes);
     }
-    case 23: {
+    case 19: {
+      const box = h("input", { id, type: "file", multiple: (body.max_values || 1) > 1, required });
+      readers.set(name, () =>
+        Promise.all([...box.files].map(async (file) => ({ filename: file.name, data: await base64(file) }))),
+      );
+      return box;
+    }
+    case CHECKBOX: {
       const box = h("input", { id, type: "checkbox", checked: Boolean(body.default) });
       readers.set(name, () => box.checked);
       return box;

@@ -2,6 +2,7 @@
 
 import { press } from "./api.js";
 import { fill, h, icon, rendered, speak } from "./dom.js";
+import { keepHere } from "./links.js";
 import { openModal } from "./modal.js";
 import { decorate } from "./text.js";
 import { app, person, place } from "./state.js";
@@ -74,11 +75,13 @@ function button(body, message) {
   const look = `button ${STYLES[body.style]}`;
   if (body.style === 5) {
     const safe = /^https?:\/\//i.test(body.url || "");
-    return h(
+    const link = h(
       "a",
       { class: look, href: safe ? body.url : null, rel: "noopener noreferrer nofollow", target: "_blank" },
       label,
     );
+    keepHere(link);
+    return link;
   }
   return h(
     "button",

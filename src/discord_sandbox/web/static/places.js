@@ -4,6 +4,7 @@ import { openDirect } from "./api.js";
 import { avatar, fill, find, h, icon } from "./dom.js";
 import { attempt } from "./message.js";
 import { app, emit, on, person, self } from "./state.js";
+import { pingsIn } from "./unread.js";
 
 const nav = find("places");
 const SHOWN = 12;
@@ -103,7 +104,7 @@ function mark(kind) {
 }
 
 function entry(id, name, kind, inner = null) {
-  const news = app.unread.get(id);
+  const news = pingsIn(id);
   const here = id === app.here;
   const classes = ["place", here && "here", news !== undefined && !here && "unread"].filter(Boolean).join(" ");
   return h(
@@ -120,7 +121,7 @@ function entry(id, name, kind, inner = null) {
       },
       mark(kind),
       h("span", { class: "place-name" }, name),
-      news > 0 && !here && h("span", { class: "badge", "aria-label": `${news} mentions` }, String(news)),
+      news > 0 && !here && h("span", { class: "badge", "aria-label": news === 1 ? "1 mention" : `${news} mentions` }, String(news)),
     ),
     inner,
   );

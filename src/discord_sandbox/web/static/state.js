@@ -5,7 +5,7 @@ export const app = {
   here: null, // the open channel
   world: null, // places, people and the bot, as the server last sent them
   messages: new Map(), // of the open channel, by id
-  unread: new Map(), // channel id -> how many pings, 0 for just new
+  unread: new Map(), // channel id -> ids of the unread messages that mention the person
   skew: 0, // the server's clock minus this one, in milliseconds
 };
 

@@ -1,5 +1,6 @@
 // The one live connection: a websocket that follows the server's log and comes back by itself.
 
+import { loadState } from "./api.js";
 import { app, emit } from "./state.js";
 
 const PAUSES = [250, 500, 1000, 2000, 4000];
@@ -19,9 +20,11 @@ function open() {
     socket.onclose = null;
     socket.close();
   }
-  const opened = new WebSocket(`ws://${location.host}/page/people/${app.me}/stream?after=${head}`);
+  const opened = new WebSocket(`ws://${location.host}/page/people/${app.me}/stream?after=${head}&run=${app.world.run}`);
   socket = opened;
+  let served = false;
   opened.onopen = () => {
+    served = true;
     failures = 0;
     emit("connected", true);
   };
@@ -33,9 +36,16 @@ function open() {
   };
   opened.onclose = () => {
     emit("connected", false);
+    if (!served) findOut();
     timer = setTimeout(open, PAUSES[Math.min(failures, PAUSES.length - 1)]);
     failures += 1;
   };
+}
+
+/** A refused websocket does not say why. An ordinary request does: the sandbox is away, or it no longer knows this page. */
+async function findOut() {
+  const world = await loadState(app.me).catch(() => null);
+  if (world && world.run !== app.world.run) emit("stream:reset");
 }
 
 /** A page that was asleep looks again at once. */

@@ -1,6 +1,7 @@
 // Finishes the rendered text: names for mentions, text for times, spoilers that open.
 
 import { tellAll } from "./clock.js";
+import { keepHere } from "./links.js";
 import { app, emit, place } from "./state.js";
 
 const NAMES = {
@@ -16,6 +17,7 @@ export function decorate(root) {
     if (kind === "user" && id === app.me) chip.classList.add("mine");
     if (kind === "channel" && place(id)) asButton(chip, () => emit("go", id));
   }
+  for (const link of root.querySelectorAll("a[href]")) keepHere(link);
   for (const hidden of root.querySelectorAll(".spoiler")) {
     hidden.setAttribute("aria-label", "Spoiler");
     asButton(hidden, () => {

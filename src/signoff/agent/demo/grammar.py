@@ -45,6 +45,8 @@ class Plan:
     """If empty, the prompt was not understood."""
     form: Form = "dict"
     ids: CallIds = "unique"
+    story: bool = False
+    """If true, `story` decides after each round how to go on."""
 
 
 class CannotFollow(Exception):
@@ -58,6 +60,15 @@ class Request:
     example: str
     pattern: re.Pattern[str]
     build: Callable[[re.Match[str], str], Sequence[Round]]
+    needs: tuple[str, ...] = ()
+    """Tools that this request may use in addition to those of its rounds."""
+    story: bool = False
+
+    def fits(self, tools: Collection[str]) -> bool:
+        """Whether the example can be followed with these tools."""
+        found = self.pattern.search(_QUOTED.sub('""', self.example))
+        calls = [call for each in self.build(found, self.example) for call in each.calls] if found else []
+        return {call.tool for call in calls} | set(self.needs) <= set(tools)
 
 
 _QUOTED = re.compile(r'["“]([^"”]*)["”]')
@@ -68,6 +79,8 @@ _PATH = r"(\S*[./]\S*)"
 _ESCAPES = {r"\n": "\n", r"\r": "\r", r"\t": "\t", r"\\": "\\"}
 _ESCAPED = re.compile(r"\\[nrt\\]")
 _LONGEST = 200_000
+LOG = "logs/app.log"
+"""The log of the incident. The sandbox has one in its workspace."""
 
 
 def _one(tool: str, **args: Any) -> list[Round]:
@@ -113,6 +126,18 @@ def _write_lines(found: re.Match[str], text: str) -> Sequence[Round]:
     return _one("write_file", path=_path(found[1]), content="".join(f"line {n + 1}\n" for n in range(number)))
 
 
+def _delete_file(found: re.Match[str], text: str) -> Sequence[Round]:
+    return _one("delete_file", path=_path(found[1]))
+
+
+def _rotate_log(found: re.Match[str], text: str) -> Sequence[Round]:
+    return _one("rotate_log", path=_path(found[1]) if found[1] else LOG)
+
+
+def _incident(found: re.Match[str], text: str) -> Sequence[Round]:
+    return _one("read_file", path=LOG)
+
+
 def _path(word: str) -> str:
     """Remove quotes and the punctuation at the end of a sentence from a path."""
     return word.strip("`").rstrip(",;:!?").removesuffix(".").rstrip("`")
@@ -146,9 +171,18 @@ def _request(example: str, pattern: str, build: Callable[[re.Match[str], str], S
 
 
 REQUESTS: tuple[Request, ...] = (
+    Request(
+        "incident: the disk of web-1 is full",
+        re.compile(r"\bincident\b|\bdisk\b.*\bfull\b", re.I),
+        _incident,
+        needs=("delete_file", "rotate_log"),
+        story=True,
+    ),
     _request('write "PORT=8080\\n" to config/app.env', r'\bwrite "" (?:in)?to (\S+)', _write_file),
     _request("write notes.txt with three lines", rf"\bwrite {_PATH} with {_NUMBER} lines?\b", _write_lines),
     _request("read notes.txt", rf"\bread (?:the file )?{_PATH}", _read_file),
+    _request("delete logs/app.log", rf"\bdelete (?:the file )?{_PATH}", _delete_file),
+    _request("rotate logs/app.log", rf"\b(?:rotate|compress) (?:{_PATH}|it\b|the log\b)", _rotate_log),
     _request("three rounds", r"\b(two|three|four|five|[1-9]\d?) rounds\b", _rounds),
     _request("a batch of three calls, one of them protected", r"\bbatch\b|\bthree calls\b", _batch),
     _request("use a tool that fails", r"\bfail(?:s|ing|ure)?\b", _failure),
@@ -182,19 +216,23 @@ def without_mentions(prompt: str) -> str:
 def read(prompt: str, tools: Collection[str]) -> Plan:
     """Return the plan for a prompt. `tools` are the names of the available tools. Raises CannotFollow."""
     rounds, outside = _exact(prompt, tools)
+    story = False
     if not rounds:
-        rounds = _plain(prompt)
+        rounds, needs, story = _plain(prompt)
         # Only the exact form may call a tool that does not exist, so that people can see what happens.
-        if missing := {call.tool for each in rounds for call in each.calls} - set(tools):
+        if missing := ({call.tool for each in rounds for call in each.calls} | set(needs)) - set(tools):
             raise CannotFollow(f"the tool {', '.join(sorted(missing))} is not enabled here")
     phrases = _QUOTED.sub('""', outside)
-    return Plan(tuple(rounds), _form(phrases), _ids(phrases))
+    return Plan(tuple(rounds), _form(phrases), _ids(phrases), story)
 
 
-def _plain(text: str) -> Sequence[Round]:
+def _plain(text: str) -> tuple[Sequence[Round], tuple[str, ...], bool]:
+    """Return the rounds of the first request that is found, its further tools, and whether it is the story."""
     unquoted = _QUOTED.sub('""', text)
-    matches = ((request, request.pattern.search(unquoted)) for request in REQUESTS)
-    return next((request.build(match, text) for request, match in matches if match), ())
+    for request in REQUESTS:
+        if match := request.pattern.search(unquoted):
+            return request.build(match, text), request.needs, request.story
+    return (), (), False
 
 
 def _exact(text: str, tools: Collection[str]) -> tuple[Sequence[Round], str]:

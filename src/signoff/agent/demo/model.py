@@ -14,7 +14,10 @@ from typing import cast
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 
+from signoff.agent.demo.examples import example_call
 from signoff.agent.demo.grammar import REQUESTS, CallIds, CannotFollow, Plan, Round, read, without_mentions
+from signoff.agent.demo.story import Happened, go_on
+from signoff.config.schema import BUILTIN_TOOLS
 
 _I_AM = "I am the offline demo model: I understand a few fixed requests and nothing else."
 _GREETING = re.compile(r"\A\W*(?:help|hi|hello|hey|what can you do)\b|\A\W*\Z", re.I)
@@ -33,6 +36,8 @@ _OUTCOMES = {
 }
 _LONGEST_RESULT = 300
 _PIECE = 2_000
+_MOST_CALLS = 8
+"""The most examples for tools that the table of requests does not know."""
 
 
 def demo_model() -> FunctionModel:
@@ -65,6 +70,10 @@ def _parts(messages: Sequence[ModelMessage], info: AgentInfo) -> list[TextPart |
         plan = read(prompt, tools)
     except CannotFollow as error:
         return [TextPart(f"{_I_AM} I cannot follow this one: {error}.")]
+    if plan.story:
+        now = go_on([Happened(part.tool_name, _outcome(part), _text(part)) for part in _returns(since)])
+        answered = sum(isinstance(message, ModelResponse) for message in messages)
+        return _make_calls(now, plan, answered)
     done = sum(1 for message in since if isinstance(message, ModelResponse) and message.tool_calls)
     if done < len(plan.rounds) and plan.rounds[done].calls:
         answered = sum(isinstance(message, ModelResponse) for message in messages)
@@ -107,9 +116,12 @@ def _call_id(ids: CallIds, answered: int, number: int) -> str:
 
 
 def _report(since: Sequence[ModelMessage]) -> str:
-    returns = [part for message in since for part in message.parts if isinstance(part, ToolReturnPart)]
-    lines = [f"- {part.tool_name}: {_outcome(part)}: {_shorten(_text(part))}" for part in returns]
+    lines = [f"- {part.tool_name}: {_outcome(part)}: {_shorten(_text(part))}" for part in _returns(since)]
     return "\n".join(["The offline demo model reports:", *lines])
+
+
+def _returns(since: Sequence[ModelMessage]) -> list[ToolReturnPart]:
+    return [part for message in since for part in message.parts if isinstance(part, ToolReturnPart)]
 
 
 def _outcome(part: ToolReturnPart) -> str:
@@ -127,11 +139,15 @@ def _shorten(text: str) -> str:
 
 
 def _help(info: AgentInfo) -> str:
+    names = [tool.name for tool in info.function_tools]
     tools = [f"- {tool.name}: {_first_line(tool.description)}" for tool in info.function_tools]
+    others = [tool for tool in info.function_tools if tool.name not in BUILTIN_TOOLS]
+    calls = [example_call(tool.name, tool.parameters_json_schema) for tool in others[:_MOST_CALLS]]
+    examples = [request.example for request in REQUESTS if request.fits(names)]
     return "\n".join(
         [
             "You can type:",
-            *(f"- {request.example}" for request in REQUESTS),
+            *(f"- `{example}`" for example in [*calls, *examples]),
             '- call NAME {"argument": "value"}; call OTHER {...}; then call THIRD {...}',
             "",
             "I have these tools:" if tools else "I have no tools here.",

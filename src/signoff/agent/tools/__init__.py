@@ -10,12 +10,13 @@ from pydantic_ai import Tool
 
 from signoff.agent.tools.files import FileTools
 from signoff.agent.tools.harmless import current_time, post_announcement, roll_dice, test_discord_approval
+from signoff.agent.tools.housekeeping import HousekeepingTools
 from signoff.config.schema import BUILTIN_TOOLS, WORKSPACE, BuiltinTool
 
 
 def builtin_tools(enabled: Sequence[BuiltinTool] = BUILTIN_TOOLS, workspace: Path = Path(WORKSPACE)) -> list[Tool[Any]]:
     """Return the enabled tools, in the order of the table. `workspace` is the root folder of the file tools."""
-    files = FileTools(workspace)
+    files, housekeeping = FileTools(workspace), HousekeepingTools(workspace)
     tools: dict[BuiltinTool, Tool[Any]] = {
         "test_discord_approval": Tool(test_discord_approval, requires_approval=True),
         "post_announcement": Tool(post_announcement),
@@ -23,5 +24,7 @@ def builtin_tools(enabled: Sequence[BuiltinTool] = BUILTIN_TOOLS, workspace: Pat
         "current_time": Tool(current_time, metadata={"read_only": True}),
         "read_file": files.reading(),
         "write_file": files.writing(),
+        "delete_file": housekeeping.deleting(),
+        "rotate_log": housekeeping.rotating(),
     }
     return [tool for name, tool in tools.items() if name in enabled]

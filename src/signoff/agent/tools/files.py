@@ -42,8 +42,8 @@ class FileTools:
         Args:
             path: The file's path inside the workspace, for example notes/today.txt.
         """
-        with _in_words(path):
-            data, size = self._workspace(ctx).read(path, READ_AT_MOST)
+        with in_words(path):
+            data, size = self.workspace(ctx).read(path, READ_AT_MOST)
         text = as_text(data, is_cut=size > len(data))
         if text is None:
             raise ToolFailed(f'"{path}" is not UTF-8 text ({size} bytes), so it cannot be read here.')
@@ -61,15 +61,15 @@ class FileTools:
             content: The whole new content.
         """
         data = _encoded(content)
-        workspace, info = self._workspace(ctx), call_info(ctx)
+        workspace, info = self.workspace(ctx), call_info(ctx)
         seen = info.operands.get(path) if info else None
         if seen is None and ctx.tool_call_approved:
-            raise _ask_again(path)  # accepted, but the digest of the file at that time is not known
+            raise ask_again(path)  # accepted, but the digest of the file at that time is not known
         try:
-            with _in_words(path):
+            with in_words(path):
                 before = workspace.write(path, data, seen)
         except Changed:
-            raise _ask_again(path) from None
+            raise ask_again(path) from None
         if before.digest == digest_of(data):
             return f"Nothing to do: {path} has exactly this content already ({len(data)} bytes)."
         was = "a new file" if before.digest == ABSENT else f"before it was {before.size} bytes"
@@ -81,13 +81,13 @@ class FileTools:
         return await asyncio.to_thread(self._preview, ctx, path, _encoded(content))
 
     def _preview(self, ctx: RunContext[object], path: str, data: bytes) -> Preview:
-        with _in_words(path):
-            present = self._workspace(ctx).look(path, LARGEST)
+        with in_words(path):
+            present = self.workspace(ctx).look(path, LARGEST)
         change = describe_change(path, present, data)
         # Without a diff, for example of a file that is too large to compare, the card must show the content itself.
         return Preview(change, {path: present.digest}, diff_of="content" if is_diff(change) else "")
 
-    def _workspace(self, ctx: RunContext[object]) -> Workspace:
+    def workspace(self, ctx: RunContext[object]) -> Workspace:
         info = call_info(ctx)
         if info is None:
             raise ToolFailed("Refused: nobody says which server this call is for, so there is no workspace for it.")
@@ -98,7 +98,7 @@ class FileTools:
 
 
 @contextmanager
-def _in_words(path: str) -> Generator[None]:
+def in_words(path: str) -> Generator[None]:
     """Turn every refusal and failure into a result that the model can act on."""
     try:
         yield
@@ -110,8 +110,8 @@ def _in_words(path: str) -> Generator[None]:
         raise ToolFailed(f'"{path}" could not be used: {error.strerror or type(error).__name__}.') from error
 
 
-def _ask_again(path: str) -> ApprovalRequired:
-    summary = f"{path} has changed since it was approved: nothing was written, look at the change again"
+def ask_again(path: str, deed: str = "written") -> ApprovalRequired:
+    summary = f"{path} has changed since it was approved: nothing was {deed}, look at the change again"
     return ApprovalRequired(metadata={"summary": summary, "path": path})
 
 

@@ -101,6 +101,21 @@ class Workspace:
                 _replace(folder, names[-1], data, before)
             return before
 
+    def delete(self, path: str, seen: str | None) -> Present:
+        """Delete the file and return it as it was. Raises Changed if its digest is not `seen`, unless that is None."""
+        names = split_path(path)
+        with suppress(FileNotFoundError), self._open() as home:
+            fcntl.flock(home, fcntl.LOCK_EX)
+            before = _look_from(home, names, 0)
+            if seen is not None and before.digest != seen:
+                raise Changed
+            with inside(home, names[:-1]) as folder:
+                os.unlink(names[-1], dir_fd=folder)
+                with suppress(OSError):  # the file is deleted; without this flush a power failure may bring it back
+                    os.fsync(folder)
+            return before
+        raise NotTaken(f'There is no file "{path}" in this workspace.')
+
     @contextmanager
     def _open(self, make: bool = False) -> Generator[int]:
         # The operator chose the path to the root, so links in it are followed; below the root none are.

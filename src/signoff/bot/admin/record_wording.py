@@ -163,6 +163,7 @@ KINDS: dict[str, Kind] = {
     "texts_pruned": Kind(
         "v", "old arguments removed", lambda row: "**Old arguments removed** from the record, as configured"
     ),
+    "escalated": Kind("y", "escalated", _plain("Escalated", "to")),
     "approver_gone": Kind("x", "approver missing while it was open", _plain("An approver is missing", "gone")),
     "withdrawn": Kind(
         "w",

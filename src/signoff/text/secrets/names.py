@@ -17,12 +17,14 @@ DEFAULT = (
     *sorted(
         word_set(
             "password passwords passwd pwd passphrase passcode token tokens secret secrets apikey credential "
-            "credentials authorization cookie cookies session sessionid mnemonic jwt pin otp totp cvv cvc"
+            "credentials authorization cookie cookies session sessionid mnemonic jwt pin otp totp cvv cvc "
+            "passwort kennwort contrasena senha wachtwoord parola haslo losenord adgangskode"
         )
     ),
     *("api key", "access key", "private key", "secret key", "signing key", "encryption key", "master key", "auth key"),
     *("ssh key", "account key", "shared key", "license key", "service key", "session id", "session key"),
     *("seed phrase", "recovery phrase", "recovery code", "recovery codes", "backup codes", "connection string"),
+    "mot de passe",
     *("db pass", "user pass", "smtp pass", "mail pass", "root pass", "admin pass", "redis pass", "mysql pass"),
 )
 """Each entry is one word, or several words that follow one another in a name."""
@@ -31,7 +33,10 @@ PHRASES = frozenset({"passphrase", "mnemonic", "phrase"})
 """Names whose value is expected to be several words."""
 
 # Endings that count even if they are joined to the word before, as in PGPASSWORD or accesstoken.
-_TAILS = ("password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "secretkey", "privatekey")
+_TAILS = (
+    *("password", "passwort", "kennwort", "passwd", "passphrase"),
+    *("secret", "token", "apikey", "accesskey", "secretkey", "privatekey"),
+)
 # Words that are too common to count unless the name ends with them: `session` does, `session_timeout` does not.
 _LAST_ONLY = frozenset({"session", "pin", "otp", "cookie", "cookies", "tokens"})
 # After a secret's name, these words name a property of the secret, which people want to read: `password_length`.

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from signoff.text.secrets.tokens import token_places
+from signoff.text.secrets.told import told_places
 
 
 class Span(NamedTuple):
@@ -41,8 +42,8 @@ _FLAG = re.compile(r"-(?<!\S-)-?([A-Za-z][A-Za-z0-9_.-]*+)[ \t]{1,8}(?!-)")
 _LINE = re.compile(r"(?m)^[ \t]*+(?:export[ \t]++)?([A-Za-z0-9_.-]++)[ \t]{0,8}[=:][ \t]{0,8}([^\s\"'`‹]++)[ \t]*+$")
 _SCHEME = r"(?:(?i:bearer|basic|token|digest|bot|apikey|negotiate)[ \t]{1,8})?+"
 # A value in quotes ends at a quote, space or backslash; without quotes, also where a shell or an address would end it.
-_QUOTED = re.compile(r"\\{0,3}[\"'`]" + _SCHEME + r"([^\s\"'`\\‹]++)")
-_BARE = re.compile(_SCHEME + r"([^\s\"'`\\‹;|&<>(){}$,\[\]#?]++)")
+_QUOTED = re.compile(r"(?:[nN](?='))?\\{0,3}[\"'`]" + _SCHEME + r"([^\s\"'`\\‹]++)")
+_BARE = re.compile(r"(?![nN]')" + _SCHEME + r"([^\s\"'`\\‹;|&<>(){}$,\[\]#?]++)")
 
 
 def token_spans(text: str) -> Iterator[Span]:
@@ -75,6 +76,7 @@ def named_spans(text: str, secret: Callable[[str], bool]) -> Iterator[Span]:
             if value := _QUOTED.match(text, match.end()) or _BARE.match(text, match.end()):
                 covered = value.end()
                 yield Span(*value.span(1), named=True)
+    yield from (Span(*place, named=True) for place in told_places(text))
     # On a line of its own, as in an .env file, a value may contain signs that would end it in a command.
     for match in _LINE.finditer(text):
         if secret(match[1]):

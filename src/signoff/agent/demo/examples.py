@@ -1,0 +1,53 @@
+"""An example of a call, in the form that the demo model understands, made from the schema of the tool's arguments.
+
+Works on JSON alone. The values are plausible fillers, since nobody here knows what the tool is for.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+Schema = dict[str, Any]
+
+_DEEPEST = 4
+_FILLERS: dict[str, Any] = {"string": "example", "integer": 1, "number": 1, "boolean": True, "null": None}
+
+
+def example_call(tool: str, schema: Schema) -> str:
+    """Return `call TOOL {...}` with a value for each required argument."""
+    return f"call {tool} {json.dumps(_object(schema, schema, 0), ensure_ascii=False)}"
+
+
+def _object(part: Schema, whole: Schema, depth: int) -> dict[str, Any]:
+    properties: dict[str, Schema] = part.get("properties") or {}
+    wanted = [name for name in properties if name in (part.get("required") or ())]
+    return {name: _value(properties[name], whole, depth + 1) for name in wanted}
+
+
+def _value(given: Any, whole: Schema, depth: int) -> Any:
+    part = _resolved(cast(Schema, given) if isinstance(given, dict) else {}, whole)
+    for key in ("const", "default"):
+        if key in part:
+            return part[key]
+    for key in ("examples", "enum"):
+        if part.get(key):
+            return part[key][0]
+    for key in ("anyOf", "oneOf", "allOf"):
+        if part.get(key):
+            return _value(part[key][0], whole, depth + 1) if depth < _DEEPEST else None
+    kind = part.get("type")
+    if kind == "object" or "properties" in part:
+        return _object(part, whole, depth) if depth < _DEEPEST else {}
+    if kind == "array":
+        return [_value(part["items"], whole, depth + 1)] if part.get("items") and depth < _DEEPEST else []
+    if kind in ("integer", "number"):
+        return part.get("minimum", part.get("exclusiveMinimum", 0) + 1)
+    return _FILLERS.get(str(kind), "example")
+
+
+def _resolved(part: Schema, whole: Schema) -> Schema:
+    """Follow one reference inside the schema, as pydantic writes them."""
+    name = str(part.get("$ref", "")).removeprefix("#/$defs/")
+    definitions: dict[str, Schema] = whole.get("$defs") or {}
+    return definitions.get(name, part)

@@ -1,0 +1,192 @@
+"""Finds rules that can never match a call, or that can never change what happens.
+
+Pure: gets the tools as data. A tool whose arguments are not known takes any argument, and a rule may always match tools
+that are not known yet, such as those of an MCP server that does not answer.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from signoff.approvals.approvers import both
+from signoff.approvals.digest import canonical
+from signoff.approvals.model import Verdict
+from signoff.approvals.policy import STRICTNESS
+from signoff.config.approval_checks import consequence, rule_name, why_undecidable
+from signoff.config.findings import Finding, Severity, error, nearest, warning
+from signoff.config.schema import BUILTIN_TOOLS, Config, RuleConfig
+
+Schema = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTool:
+    name: str
+    arguments: Mapping[str, Schema] | None
+    """Argument name -> its JSON schema. None: the tool takes any argument."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTools:
+    tools: tuple[KnownTool, ...]
+    others: tuple[str, ...] = ()
+    """What the names of further tools begin with, of which nothing else is known. Empty text: any name."""
+
+    def matched(self, rule: RuleConfig) -> list[KnownTool]:
+        return [one for one in self.tools if one.name == rule.tool or fnmatch.fnmatchcase(one.name, rule.tool)]
+
+    def may_match_others(self, rule: RuleConfig) -> bool:
+        fixed = re.split(r"[*?\[]", rule.tool)[0]
+        return any(start.startswith(fixed) or fixed.startswith(start) for start in self.others)
+
+
+def check_rules(config: Config, known: KnownTools) -> list[Finding]:
+    findings: list[Finding] = []
+    for number, rule in enumerate(config.rules):
+        findings += _unmatched(config, number, rule, known) or [
+            *_never_matching(config, number, rule, known),
+            *_overruled(config, number, rule, known),
+            *_sweeping(config, number, rule),
+        ]
+    return [*findings, *_nobody_in_common(config, known)]
+
+
+# Tools and arguments that do not exist
+
+
+def _unmatched(config: Config, number: int, rule: RuleConfig, known: KnownTools) -> list[Finding]:
+    near = nearest(rule.tool, [tool.name for tool in known.tools])
+    unsure = known.may_match_others(rule)
+    if known.matched(rule) or (unsure and not near):
+        return []
+    place, name = config.where("rules", number, "tool"), f'{rule_name(number)}: no tool is called "{rule.tool}"'
+    if rule.tool in BUILTIN_TOOLS:
+        return [warning(place, f"{name}, because [tools] enable leaves it out", "enable it, or remove the rule")]
+    listed = ", ".join(tool.name for tool in known.tools) or "there are no tools"
+    remedy = f'write tool = "{near}"' if near else f"write the name of a tool ({listed}), or remove the rule"
+    useless = "allows" if rule.verdict is Verdict.ALLOW else "protects"
+    severity = Severity.WARNING if unsure or rule.verdict is Verdict.ALLOW else Severity.ERROR
+    return [Finding(severity, f"{name}, so this rule {useless} nothing", remedy, place)]
+
+
+def _never_matching(config: Config, number: int, rule: RuleConfig, known: KnownTools) -> Iterator[Finding]:
+    tools = known.matched(rule)
+    if known.may_match_others(rule) or any(tool.arguments is None for tool in tools):
+        return
+    arguments = [tool.arguments for tool in tools if tool.arguments is not None]
+    outcome = {"when": "so this rule never matches", "unless": "so this exception never applies"}
+    for key, patterns in (("when", rule.when), ("unless", rule.unless)):
+        severity = Severity.ERROR if key == "when" and rule.verdict is not Verdict.ALLOW else Severity.WARNING
+        for name, globs in patterns.items():
+            place = config.where("rules", number, key, name)
+            schemas = [of_tool[name] for of_tool in arguments if name in of_tool]
+            if not schemas:
+                names = sorted({one for of_tool in arguments for one in of_tool})
+                near = nearest(name, names)
+                remedy = (
+                    f"write {near}" if near else f"write one of its arguments ({', '.join(names) or 'it has none'})"
+                )
+                problem = f'{rule_name(number)}: {rule.tool} has no argument "{name}", {outcome[key]}'
+                yield Finding(severity, problem, remedy, place)
+            elif not any(_may_match(globs, schema) for schema in schemas):
+                patterns_shown = ", ".join(f'"{glob}"' for glob in globs)
+                problem = f"{rule_name(number)}: {name} is never {patterns_shown}, {outcome[key]}"
+                yield Finding(severity, problem, f"write {_takes(schemas[0])}", place)
+
+
+def _values(schema: Schema) -> list[str] | None:
+    """Return the texts that a value can have, if the schema lists them; None if it does not."""
+    if "enum" in schema or "const" in schema:
+        values: list[Any] = schema.get("enum", [schema.get("const")])
+        return [value if isinstance(value, str) else canonical(value) for value in values]
+    return ["true", "false"] if schema.get("type") == "boolean" else None
+
+
+def _may_match(globs: Sequence[str], schema: Schema) -> bool:
+    if values := _values(schema):
+        return any(fnmatch.fnmatchcase(value, glob) for value in values for glob in globs)
+    if schema.get("type") in ("integer", "number"):
+        # Digits, sign, point and exponent: a glob needs one of these or a wildcard to match a number.
+        return any(re.fullmatch(r"[-+.0-9eE*?]*(?:\[.*\])?[-+.0-9eE*?]*", glob) for glob in globs)
+    return True
+
+
+def _takes(schema: Schema) -> str:
+    if values := _values(schema):
+        return " or ".join(f'"{value}"' for value in values[:12])
+    return "a number in quotes"
+
+
+# Rules that other rules make useless
+
+
+def _covers(wider: RuleConfig, rule: RuleConfig, known: KnownTools) -> bool:
+    """Whether `wider` certainly matches every call that `rule` matches."""
+    names = {tool.name for tool in known.matched(rule)}
+    same_tools = wider.tool in ("*", rule.tool) or (
+        not known.may_match_others(rule) and names <= {tool.name for tool in known.matched(wider)}
+    )
+    narrower = all(name in rule.when and {*rule.when[name]} <= {*globs} for name, globs in wider.when.items())
+    return same_tools and narrower and (not wider.unless or wider.unless == rule.unless)
+
+
+def _overruled(config: Config, number: int, rule: RuleConfig, known: KnownTools) -> Iterator[Finding]:
+    place = config.where("rules", number)
+    for other, wider in enumerate(config.rules):
+        if other < number and wider == rule:
+            problem = f"{rule_name(number)} repeats the rule of {config.where('rules', other)}"
+            yield warning(place, problem, "remove one of them")
+            return
+        if STRICTNESS[wider.verdict] > STRICTNESS[rule.verdict] and _covers(wider, rule, known):
+            yield warning(
+                place,
+                f"{rule_name(number)} never has an effect: the {wider.verdict} rule of {config.where('rules', other)} "
+                f"matches the same calls, and {wider.verdict} wins over {rule.verdict}",
+                "remove one of them, or narrow the stricter rule with when or unless",
+            )
+            return
+
+
+def _sweeping(config: Config, number: int, rule: RuleConfig) -> Iterator[Finding]:
+    if rule.tool.strip("*") or rule.when or rule.unless or rule.verdict is Verdict.ASK:
+        return
+    if rule.verdict is Verdict.DENY:
+        problem = f"{rule_name(number)} denies every call of every tool, so the agent can do nothing"
+    else:
+        problem = (
+            f"{rule_name(number)} allows every call that no other rule matches, even of tools that ask by themselves"
+        )
+    yield warning(config.where("rules", number), problem, "name the tools that you mean, or add when or unless")
+
+
+def _contradiction(config: Config, *rules: RuleConfig) -> tuple[str, str] | None:
+    """Return why nobody can decide a call to which all these ask rules apply, with the remedy; None if somebody can."""
+    asking = config.approvals
+    return why_undecidable(
+        reduce(both, (rule.approvers for rule in rules)) or asking.approvers,
+        max(asking.quorum, *(rule.quorum for rule in rules)),
+        four_eyes=asking.four_eyes or any(rule.four_eyes for rule in rules),
+    )
+
+
+def _nobody_in_common(config: Config, known: KnownTools) -> Iterator[Finding]:
+    """Find pairs of ask rules that apply to the same call and together leave nobody who may decide."""
+    asking = [(number, rule) for number, rule in enumerate(config.rules) if rule.verdict is Verdict.ASK]
+    fine = [(number, rule) for number, rule in asking if not _contradiction(config, rule)]
+    for index, (number, rule) in enumerate(fine):
+        for other, earlier in fine[:index]:
+            # Two rules with different conditions may never meet in one call.
+            meet = not earlier.when or not rule.when or earlier.when == rule.when
+            shared = {tool.name for tool in known.matched(rule)} & {tool.name for tool in known.matched(earlier)}
+            if meet and shared and (why := _contradiction(config, earlier, rule)):
+                yield error(
+                    config.where("rules", number),
+                    f"{rule_name(number)} and the rule of {config.where('rules', other)} both apply to "
+                    f"{', '.join(sorted(shared))}: {why[0]}, {consequence(config)}",
+                    why[1],
+                )
