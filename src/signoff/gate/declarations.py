@@ -92,6 +92,7 @@ def saying(tool: ToolsetTool[Any], approval: str, why: str, **words: object) -> 
 
 
 def is_mcp(origin: AbstractToolset[Any]) -> bool:
+    """Whether the toolset is an MCP server, no matter who brought it."""
     # Importing the module is slow, and not needed: it is already loaded if any such toolset exists.
     module = sys.modules.get("pydantic_ai.mcp")
     return module is not None and isinstance(origin, module.MCPToolset)

@@ -89,6 +89,8 @@ class CallState(StrEnum):
     STARTED = "started"
     DONE = "done"
     FAILED = "failed"
+    UNKNOWN = "unknown"
+    """It ended, and nobody knows whether it ran: the connection to its server was lost."""
 
 
 @dataclass(frozen=True, slots=True)
