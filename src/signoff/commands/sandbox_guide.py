@@ -31,7 +31,7 @@ def guide(hurry: int) -> dict[str, Any]:
         "direct": "Ada may use Signoff in direct messages, and decides there herself. It replies to nobody else here.",
         "mark": "check",
         "people": _PEOPLE,
-        "steps": [_incident(), *_basics(), _timeout(hurry), _direct()],
+        "steps": [_incident(), *_basics(), _elsewhere(), _timeout(hurry), _direct()],
     }
 
 
@@ -125,6 +125,20 @@ def _basics() -> list[Step]:
             "done": [r"Edited by", r"APPROVED by", r"write_file: done"],
         },
     ]
+
+
+def _elsewhere() -> Step:
+    return {
+        "id": "elsewhere",
+        "title": "Decide from the approvals channel",
+        "short": "Approvals channel",
+        "text": 'announce "The kitchen is closed today." to everyone',
+        "as": "Max",
+        "acts": ["Olga"],
+        "then": "Max asks here. Act as Olga: **#approvals** is marked as unread and has the same card. Open it and "
+        "press **Accept** there: both cards agree. `/signoff inbox` lists what waits for you.",
+        "done": [BY_SOMEBODY_ELSE, r"post_announcement: done"],
+    }
 
 
 def _timeout(seconds: int) -> Step:
