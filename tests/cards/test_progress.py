@@ -79,7 +79,7 @@ def test_held_calls_are_named_unless_they_simply_ran() -> None:
     batch = replace(batch, requests=(batch.requests[0], *held))
     line = ("Of these: tool_3 failed, tool_4 may have run, tool_5 not run",)
     assert held_progress(batch) == [line]
-    assert line in build_card(batch, now=NOW).lead
+    assert line in build_card(batch, now=NOW).about
     assert held_progress(replace(batch, requests=batch.requests[:2])) == []
 
 

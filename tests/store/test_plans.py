@@ -62,6 +62,7 @@ WORKS = {
     "untold": lambda tx: (tx.set_untold("b3", True), tx.untold()),
     "insert_grant": lambda tx: tx.insert_grant(GRANT),
     "grants_under": lambda tx: tx.grants_under(["k1", "k2"]),
+    "grants_naming": lambda tx: tx.grants_naming("s1", "t1"),
     "grants_of": lambda tx: tx.grants_of("s1"),
     "use_grant": lambda tx: tx.use_grant("g1"),
     "revoke_grant": lambda tx: tx.revoke_grant("old1", "old1", 1.0),

@@ -10,6 +10,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal
 
+from signoff.approvals.coverage import EXACT, Coverage
+from signoff.approvals.tool_description import ToolDescription
+
 JsonObject = Mapping[str, Any]
 PAGE = 4
 """Questions on one page of a card."""
@@ -221,6 +224,8 @@ class Settlement:
     note: str = ""
     remember: Remember = Remember.NONE
     """How far this decision was remembered."""
+    coverage: Coverage = EXACT
+    """What is remembered. Used when the request is settled, and not stored: the grant has it."""
 
 
 class RunState(StrEnum):
@@ -276,6 +281,10 @@ class ApprovalRequest:
     void: tuple[Vote, ...] = ()
     """Votes that no longer count: a later check found that these people may no longer decide."""
     edit: Edit | None = None
+    description: ToolDescription = field(default_factory=ToolDescription)
+    """What the tool says about itself: untrusted, for the card only."""
+    diff_of: str = ""
+    """The argument that `preview` shows as a diff; empty if none. Only Signoff's own tools set it: see decision 013."""
     by_server: bool = False
     """Whether a server rule made it ask. Used when the batch is opened, and not stored."""
     run: CallRun | None = None
@@ -298,6 +307,12 @@ class ApprovalRequest:
         """The tool's preview, followed by the diff or preview of its `ApprovalRequired` if that text differs."""
         raised = str(self.metadata.get("diff") or self.metadata.get("preview") or "")
         return "\n\n".join(dict.fromkeys(text for text in (self.preview, raised) if text))
+
+    @property
+    def diffed(self) -> str:
+        """The argument that the card shows only as a diff; empty if it shows every argument itself."""
+        is_whole = self.preview and self.shown_preview == self.preview and self.edit is None
+        return self.diff_of if is_whole and isinstance(self.call.args.get(self.diff_of), str) else ""
 
     @property
     def escalated(self) -> bool:

@@ -22,6 +22,8 @@ LABEL_BUDGET = 28
 DIGEST_BUDGET = 12
 ID_BUDGET = 16
 PEOPLE_BUDGET = VOTERS * (NAME_BUDGET + 5) + 10
+DECIDED_BUDGET = 64
+"""Characters for how many calls of a card ended in which way."""
 OUTCOME_BUDGET = 60
 """Characters for how one call ended, without the names of the people who decided it."""
 
@@ -37,6 +39,11 @@ class Sizes:
     @property
     def tool(self) -> int:
         return 24 if self.tight else 64
+
+    @property
+    def says(self) -> int:
+        """Characters for the tool's sentence about itself."""
+        return 0 if self.tight else 100 if self.calls <= 2 else 60
 
     @property
     def why(self) -> int:
@@ -79,7 +86,7 @@ def settled_overhead(calls: int) -> int:
     """The most characters that decisions add to a page: votes, outcomes, reasons, and how each call ran."""
     outcome = OUTCOME_BUDGET + PEOPLE_BUDGET
     alike = 12 + CANCEL_BUDGET + outcome + REASON_BUDGET + LABEL_BUDGET + NOTE_BUDGET
-    apart = len("DECIDED") + calls * (outcome + LABEL_BUDGET + 24) + REASON_BUDGET
+    apart = DECIDED_BUDGET + calls * (outcome + LABEL_BUDGET + 24) + REASON_BUDGET
     return (max(alike, apart) if calls > 1 else alike) + calls * (PEOPLE_BUDGET + PROGRESS_BUDGET)
 
 

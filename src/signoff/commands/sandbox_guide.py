@@ -79,9 +79,9 @@ def _incident() -> Step:
         "as": "Max",
         "acts": ["Ada", "Olga"],
         "answers": [KEEP_THE_LOG],
-        "then": "The agent has read the log and asks to **delete** it. Act as somebody who may decide, and "
-        "choose **Reject with a reason…** (it may be behind **More…**) with the suggested reason. Then the agent "
-        "proposes something better: **Accept** it.",
+        "then": "The agent has read the log and asks to **delete** it. Act as somebody who may decide, and press "
+        "**More…** and **Reject with a reason…**, with the suggested reason. Then the agent proposes something better: "
+        "**Accept** it.",
         "done": [r"REJECTED by", BY_SOMEBODY_ELSE, r"Nothing is lost, and the disk has space again"],
     }
 
@@ -120,8 +120,8 @@ def _basics() -> list[Step]:
             "title": "Edit what would be written",
             "short": "Edit a file write",
             "text": 'write "PORT=8080" to config/app.env',
-            "then": "The card shows the change as a diff. Choose **Edit…** (it may be behind **More…**), write "
-            "another port, then **Accept**: the file gets your text. To let two people decide, try `/signoff protect`.",
+            "then": "The card shows the change as a diff. Press **More…** and **Edit…**, write another port, then "
+            "**Accept**: the file gets your text. To let two people decide, try `/signoff protect`.",
             "done": [r"Edited by", r"APPROVED by", r"write_file: done"],
         },
     ]

@@ -30,6 +30,7 @@ from signoff.approvals.model import (
     Actor,
     ApprovalRequest,
     CallKey,
+    Edit,
     JsonObject,
     Place,
     RequestKind,
@@ -42,7 +43,7 @@ from signoff.gate import wording
 from signoff.gate.arguments import Fixed, fix, seal_of
 from signoff.gate.book import Ask, CallBook, Go, Replay, Settled, UnusableResult, passable
 from signoff.gate.decisions import is_answered, may_still_run, said_yes
-from signoff.gate.declarations import declaration, is_independent, is_read_only
+from signoff.gate.declarations import declaration, describe_tool, is_independent, is_read_only
 from signoff.gate.lost_calls import CallLost
 from signoff.gate.pending_call import Attempt, CallInfo, CallTool, PendingCall, Preview, preview
 from signoff.gate.tool_slots import StartOrder, ToolOverran, ToolSlots
@@ -210,12 +211,12 @@ class Gate(AbstractCapability[Any]):
             match await self.book.enter(call, asks=asks, read_only=is_read_only(tool_def)):
                 case Ask(RequestKind.MAY_HAVE_RUN as kind):
                     ruling = replace(ruling, reason=wording.INTERRUPTED, held=False)
-                    pending = PendingCall(call, ruling, kind, preview=view.text, edit=attempt.edit)
+                    pending = self._pend(call, ruling, view, kind, edit=attempt.edit)
                     attempt, decided = await self._ask(attempt, pending), True
                 case Ask(again=again):
                     ruling = replace(ruling, reason=wording.CHANGED, held=False) if again else ruling
                     words = self._asked_early.get(call.key, {})
-                    pending = PendingCall(call, ruling, metadata=words, preview=view.text, edit=attempt.edit)
+                    pending = self._pend(call, ruling, view, metadata=words, edit=attempt.edit)
                     attempt, decided = await self._ask(attempt, pending), True
                 case Settled(changed=True):
                     return Refusal(wording.OTHER_ARGUMENTS)
@@ -238,6 +239,18 @@ class Gate(AbstractCapability[Any]):
         """Ask people about the call: the run ends here until they decide. `inline` asks and returns the attempt."""
         self._pending[pending.call.key] = pending
         raise ApprovalRequired
+
+    def _pend(
+        self,
+        call: ToolCall,
+        ruling: Ruling,
+        view: Preview,
+        kind: RequestKind = RequestKind.CALL,
+        metadata: JsonObject | None = None,
+        edit: Edit | None = None,
+    ) -> PendingCall:
+        said = describe_tool(self._tools[call.tool])
+        return PendingCall(call, ruling, kind, metadata or {}, view.text, edit, said, view.diff_of)
 
     def pending(self, call_id: str) -> PendingCall | None:
         """Return this call of the newest response if people have to decide about it."""
@@ -305,7 +318,7 @@ class Gate(AbstractCapability[Any]):
         ruling = replace(ruling, verdict=Verdict.ASK, reason=wording.ASKED, held=False)
         call = replace(attempt.call, operands=view.operands)
         edit = request.edit if request else None
-        return PendingCall(call, ruling, metadata=words, preview=view.text, edit=edit)
+        return self._pend(call, ruling, view, metadata=words, edit=edit)
 
     def _replay(self, call: ToolCall, entry: Replay) -> Any:
         self.ran[call.key] = call.tool

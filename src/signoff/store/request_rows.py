@@ -26,11 +26,13 @@ from signoff.approvals.model import (
 from signoff.approvals.notify import CHANNEL
 from signoff.store.codec import (
     dump_actor,
+    dump_described,
     dump_edit,
     dump_object,
     dump_strings,
     dump_votes,
     load_actor,
+    load_described,
     load_edit,
     load_object,
     load_strings,
@@ -43,7 +45,7 @@ _BATCH = """id, turn, server, channel, conversation, asker_seen, opened, deadlin
 _NOTIFY = [name.strip() for name in _BATCH.split(",")].index("notify")
 _REQUEST = """id, conversation, position, call_id, tool, args, schema, digest, why, approvers, kind, metadata,
     quorum, four_eyes, message, preview, held, missing, operands, votes, edit, state, choice, settled_by, settled_at,
-    note, remember, escalate_to, escalate_at"""
+    note, remember, escalate_to, escalate_at, described"""
 
 BATCHES = f"SELECT {_BATCH} FROM batches WHERE {{where}} ORDER BY {{order}}, id"
 REQUESTS_OF = f"""SELECT batch, {_REQUEST} FROM requests
@@ -78,12 +80,12 @@ INSERT_BATCH = f"""INSERT INTO batches ({_BATCH}, settled)
     VALUES ({", ".join("?" * 18)})
     ON CONFLICT (id) DO NOTHING"""
 INSERT_REQUEST = f"""INSERT INTO requests (seq, batch, {_REQUEST})
-    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM requests), {", ".join("?" * 30)})"""
+    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM requests), {", ".join("?" * 31)})"""
 SETTLE = """UPDATE requests SET votes = ?, state = ?, choice = ?, settled_by = ?, settled_at = ?, note = ?, remember = ?
     WHERE id = ? AND state = 'pending'"""
 REWRITE = """UPDATE requests SET args = ?, digest = ?, why = ?, approvers = ?, quorum = ?, four_eyes = ?, message = ?,
     preview = ?, held = ?, missing = ?, operands = ?, votes = ?, edit = ?, metadata = ?,
-    escalate_to = ?, escalate_at = ? WHERE id = ? AND state = 'pending'"""
+    escalate_to = ?, escalate_at = ?, described = ? WHERE id = ? AND state = 'pending'"""
 SET_REVISION = "UPDATE batches SET revision = ? WHERE id = ?"
 SETTLE_BATCH = """UPDATE batches SET settled = TRUE WHERE id = (SELECT batch FROM requests WHERE id = ?)
     AND NOT EXISTS (SELECT 1 FROM requests WHERE batch = batches.id AND state = 'pending')"""
@@ -161,7 +163,8 @@ class RequestRows:
         call, terms = request.call, _terms(request)
         columns = (dump_object(call.args), call.digest, request.why, dump_strings(request.approvers), *terms)
         columns = (*columns, dump_object(request.metadata), *_escalation(request))
-        return self.db.change(REWRITE, *columns, request.id) == 1
+        described = dump_described(request.description, request.diff_of)
+        return self.db.change(REWRITE, *columns, described, request.id) == 1
 
     def set_revision(self, batch_id: str, revision: int) -> None:
         self._change_batch(SET_REVISION, revision, batch_id)
@@ -236,6 +239,7 @@ class RequestRows:
             request.state,
             *_settlement_columns(request.settlement),
             *_escalation(request),
+            dump_described(request.description, request.diff_of),
         )
 
     def _change_batch(self, sql: str, *params: str | int) -> None:
@@ -274,7 +278,8 @@ def _batch(row: Row, requests: Sequence[ApprovalRequest], copies: Sequence[CardC
 def _request(row: Row) -> ApprovalRequest:
     id, conversation, position, call_id, tool, args, schema, digest, *rest = row
     why, approvers, kind, metadata, quorum, four_eyes, message, preview, held, missing, *rest = rest
-    operands, votes, edit, state, *settlement, escalate_to, escalate_at = rest
+    operands, votes, edit, state, *settlement, escalate_to, escalate_at, described = rest
+    description, diff_of = load_described(described)
     standing, void = load_votes(votes)
     return ApprovalRequest(
         id=id,
@@ -301,6 +306,8 @@ def _request(row: Row) -> ApprovalRequest:
         votes=standing,
         void=void,
         edit=load_edit(edit),
+        description=description,
+        diff_of=diff_of,
         escalate_to=load_strings(escalate_to),
         escalate_at=escalate_at,
     )
