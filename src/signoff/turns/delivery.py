@@ -97,6 +97,8 @@ class Delivery:
         if card != batch.card_message:
             try:
                 await self.front.retire_card(batch)
+                if current and current.copies:
+                    await self.front.refresh_card(current)  # the copies link to the new card
             except Exception:
                 log.exception("the old card of %s could not be emptied", batch_id)
         if current and current.settled:
