@@ -67,6 +67,14 @@ SEMANTIC = {
         5, '[approvals]\nreminder = "2m"\n[[rules]]\ntool = "write_file"\ntimeout = "90s"\nverdict = "ask"\n',
         "number 1", "2m", "90s",
     ),
+    "a rule's deadline before the escalation": toml(
+        5, '[approvals]\nescalate = { after = "3m", to = ["role:1"] }\n[[rules]]\ntool = "write_file"\n'
+        'timeout = "2m"\nverdict = "ask"\n', "number 1", "3m", "2m", "never escalates",
+    ),
+    "an escalation to the same people": toml(
+        2, '[approvals]\nescalate = { after = "3m", to = ["manage_server"] }\n', "changes nothing", "somebody else",
+        fatal=False,
+    ),
     "a rule for a tool that does not exist": toml(
         2, rule('tool = "wirte_file"\nverdict = "ask"\n'), "wirte_file", "protects nothing", 'write tool = "write_file"'
     ),

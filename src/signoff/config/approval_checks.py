@@ -22,6 +22,7 @@ def check_approvals(config: Config) -> list[Finding]:
         *_undecidable(config),
         *_in_direct_messages(config),
         *_reminders(config),
+        *_escalations(config),
         *_without_effect(config),
         *_unused_beside_import(config),
     ]
@@ -102,15 +103,21 @@ def _asking(config: Config) -> Iterator[tuple[int, RuleConfig]]:
     return ((number, rule) for number, rule in enumerate(config.rules) if rule.verdict is Verdict.ASK)
 
 
+def _deciders(config: Config, rule: RuleConfig | None = None) -> tuple[str, ...]:
+    """Return the approvers of a rule, or of `[approvals]`, with those who may decide too after an escalation."""
+    escalate = (rule and rule.escalate) or config.approvals.escalate
+    return (*((rule and rule.approvers) or config.approvals.approvers), *(escalate.to if escalate else ()))
+
+
 def _undecidable(config: Config) -> Iterator[Finding]:
     asking = config.approvals
-    if why := why_undecidable(asking.approvers, asking.quorum, four_eyes=asking.four_eyes):
+    if why := why_undecidable(_deciders(config), asking.quorum, four_eyes=asking.four_eyes):
         yield error(config.where("approvals", "approvers"), f"[approvals]: {why[0]}, {consequence(config)}", why[1])
     for number, rule in _asking(config):
         if rule.approvers is None and rule.quorum <= asking.quorum and rule.four_eyes <= asking.four_eyes:
             continue  # it adds nothing to [approvals]
         why = why_undecidable(
-            rule.approvers or asking.approvers,
+            _deciders(config, rule),
             max(rule.quorum, asking.quorum),
             four_eyes=rule.four_eyes or asking.four_eyes,
         )
@@ -148,6 +155,30 @@ def _reminders(config: Config) -> Iterator[Finding]:
             yield _late(config, ("rules", number, own), rule_name(number), reminder, timeout)
         if rule.ping and reminder is None:
             yield _silent_ping(config, ("rules", number, "ping"), rule_name(number))
+
+
+def _escalations(config: Config) -> Iterator[Finding]:
+    """Find escalations that never happen. A rule whose own keys contradict each other is refused when it is read."""
+    asking = config.approvals
+    if asking.escalate and set(asking.escalate.to) <= set(asking.approvers):
+        yield _useless_escalation(config, ("approvals", "escalate"), "[approvals]")
+    for number, rule in _asking(config):
+        escalate, own = rule.escalate or asking.escalate, "escalate" if rule.escalate else "timeout"
+        timeout = rule.timeout or asking.timeout
+        if escalate and (rule.escalate or rule.timeout) and escalate.after >= timeout:
+            yield error(
+                config.where("rules", number, own),
+                f"{rule_name(number)}: it escalates after {_spoken(escalate.after)}, but a card is open for "
+                f"{_spoken(timeout)} only, so it never escalates",
+                f"write an escalate.after below {_spoken(timeout)}, or a longer timeout",
+            )
+        if rule.escalate and set(rule.escalate.to) <= set(rule.approvers or asking.approvers):
+            yield _useless_escalation(config, ("rules", number, "escalate"), rule_name(number))
+
+
+def _useless_escalation(config: Config, path: tuple[str | int, ...], what: str) -> Finding:
+    problem = f"{what}: escalate.to names only people who may decide anyway, so it changes nothing"
+    return warning(config.where(*path), problem, "name somebody else, or remove escalate")
 
 
 def _late(config: Config, path: tuple[str | int, ...], what: str, reminder: float, timeout: float) -> Finding:
