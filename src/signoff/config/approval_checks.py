@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from signoff.approvals.approvers import ASKER, effective, parts
 from signoff.approvals.model import DIRECT, Place, Verdict
 from signoff.config.findings import Finding, error, warning
-from signoff.config.schema import Config, RuleConfig
+from signoff.config.schema import Config, EscalateConfig, RuleConfig
 
 _DIRECT = Place(DIRECT, "", "")
 
@@ -103,21 +103,16 @@ def _asking(config: Config) -> Iterator[tuple[int, RuleConfig]]:
     return ((number, rule) for number, rule in enumerate(config.rules) if rule.verdict is Verdict.ASK)
 
 
-def _deciders(config: Config, rule: RuleConfig | None = None) -> tuple[str, ...]:
-    """Return the approvers of a rule, or of `[approvals]`, with those who may decide too after an escalation."""
-    escalate = (rule and rule.escalate) or config.approvals.escalate
-    return (*((rule and rule.approvers) or config.approvals.approvers), *(escalate.to if escalate else ()))
-
-
 def _undecidable(config: Config) -> Iterator[Finding]:
     asking = config.approvals
-    if why := why_undecidable(_deciders(config), asking.quorum, four_eyes=asking.four_eyes):
+    everybody = _eventually(asking.approvers, asking.escalate)
+    if why := why_undecidable(everybody, asking.quorum, four_eyes=asking.four_eyes):
         yield error(config.where("approvals", "approvers"), f"[approvals]: {why[0]}, {consequence(config)}", why[1])
     for number, rule in _asking(config):
         if rule.approvers is None and rule.quorum <= asking.quorum and rule.four_eyes <= asking.four_eyes:
             continue  # it adds nothing to [approvals]
         why = why_undecidable(
-            _deciders(config, rule),
+            _eventually(rule.approvers or asking.approvers, rule.escalate or asking.escalate),
             max(rule.quorum, asking.quorum),
             four_eyes=rule.four_eyes or asking.four_eyes,
         )
@@ -125,6 +120,11 @@ def _undecidable(config: Config) -> Iterator[Finding]:
             key = "approvers" if rule.approvers else "quorum" if "quorum" in rule.model_fields_set else "four_eyes"
             problem = f"{rule_name(number)}: {why[0]}, {consequence(config)}"
             yield error(config.where("rules", number, key), problem, why[1])
+
+
+def _eventually(approvers: Sequence[str], escalate: EscalateConfig | None) -> tuple[str, ...]:
+    """Return everybody who may decide, now or after an escalation."""
+    return (*approvers, *(escalate.to if escalate else ()))
 
 
 def _in_direct_messages(config: Config) -> Iterator[Finding]:
@@ -158,22 +158,25 @@ def _reminders(config: Config) -> Iterator[Finding]:
 
 
 def _escalations(config: Config) -> Iterator[Finding]:
-    """Find escalations that never happen. A rule whose own keys contradict each other is refused when it is read."""
+    """Find escalations that change nothing, and rules whose cards close before them.
+
+    If a rule has both the escalation and the timeout, it is refused when the file is read.
+    """
     asking = config.approvals
     if asking.escalate and set(asking.escalate.to) <= set(asking.approvers):
         yield _useless_escalation(config, ("approvals", "escalate"), "[approvals]")
     for number, rule in _asking(config):
-        escalate, own = rule.escalate or asking.escalate, "escalate" if rule.escalate else "timeout"
-        timeout = rule.timeout or asking.timeout
-        if escalate and (rule.escalate or rule.timeout) and escalate.after >= timeout:
-            yield error(
-                config.where("rules", number, own),
-                f"{rule_name(number)}: it escalates after {_spoken(escalate.after)}, but a card is open for "
-                f"{_spoken(timeout)} only, so it never escalates",
-                f"write an escalate.after below {_spoken(timeout)}, or a longer timeout",
-            )
         if rule.escalate and set(rule.escalate.to) <= set(rule.approvers or asking.approvers):
             yield _useless_escalation(config, ("rules", number, "escalate"), rule_name(number))
+        escalate, timeout = rule.escalate or asking.escalate, rule.timeout or asking.timeout
+        if escalate is None or escalate.after < timeout or (rule.escalate is None and rule.timeout is None):
+            continue
+        yield error(
+            config.where("rules", number, "escalate" if rule.escalate else "timeout"),
+            f"{rule_name(number)}: a card is open for {_spoken(timeout)} only, so it is never escalated after "
+            f"{_spoken(escalate.after)}",
+            f"write an escalate.after below {_spoken(timeout)}, or a longer timeout",
+        )
 
 
 def _useless_escalation(config: Config, path: tuple[str | int, ...], what: str) -> Finding:
