@@ -19,6 +19,7 @@ from signoff.cards.frame import add_endings, quote_model_text, write_footer, wri
 from signoff.cards.layout import Quoted, cost, quote_values, share
 from signoff.cards.masking import mask_batch
 from signoff.cards.model import Card, CardCall, CardFile, Line, Tone
+from signoff.cards.progress import progress_lines
 from signoff.cards.warnings import fit_warnings
 from signoff.cards.wording import HELD_LEAD, HELD_TITLE, edit_lines, status, void_line, votes_line
 from signoff.errors import CardFailed
@@ -102,7 +103,7 @@ def _as_shown(batch: Batch, offers: Offers) -> Batch:
 
 
 def _as_asked(request: ApprovalRequest) -> ApprovalRequest:
-    return replace(request, state=RequestState.PENDING, settlement=None, votes=(), void=())
+    return replace(request, state=RequestState.PENDING, settlement=None, votes=(), void=(), run=None)
 
 
 def _fitting(batch: Batch, page: Page, now: float, budget: int, limit: int, size: Callable[[Card], int]) -> int:
@@ -185,7 +186,7 @@ def _facts(request: ApprovalRequest, batch: Batch, sizes: Sizes) -> list[Line]:
     # The outcome of an approved call names the voters.
     votes = (votes_line(request), void_line(request)) if request.state is not RequestState.APPROVED else ()
     about = (missing_line(request), escalation_line(request, batch), *edit_lines(request), *votes)
-    return [*facts, *(line for line in about if line)]
+    return [*facts, *(line for line in (*about, *progress_lines(request)) if line)]
 
 
 def _left_out(file: CardFile | None, parts: Quoted, values: int, sizes: Sizes) -> str:

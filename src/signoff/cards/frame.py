@@ -17,6 +17,7 @@ from signoff.cards.files import file_name
 from signoff.cards.layout import Value, beginning
 from signoff.cards.masking import note_on_masks
 from signoff.cards.model import Action, CardCall, Line, Moment, Quote, Verb
+from signoff.cards.progress import held_progress
 from signoff.cards.warnings import warnings_in
 from signoff.cards.wording import held_lines, list_tools, outcome
 from signoff.text.visible import plain
@@ -41,7 +42,7 @@ def write_lead(batch: Batch, page: Page, now: float, *, all_shown: bool, actions
     lead: list[Line] = [("Asked by ", person(batch.asker)), may_decide_line(batch)]
     if batch.already_ran:
         lead.append((f"Already ran: {list_tools(batch.already_ran, page.sizes.named_tools)}",))
-    lead += held_lines(batch, page.sizes.named_tools)
+    lead += [*held_lines(batch, page.sizes.named_tools), *held_progress(batch)]
     if not batch.settled:
         kinds = {r.kind for r in batch.open_questions}
         verb = " or ".join(word for kind, word in _EXPIRED.items() if kind in kinds)
