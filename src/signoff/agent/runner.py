@@ -27,6 +27,7 @@ from signoff.agent.history import (
     requests_made,
     responses_in,
 )
+from signoff.agent.prompt import NOTE, Prompt, has_enclosures, images_in, prompt_of, with_images
 from signoff.approvals.containment import contained
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, JsonObject, Place, Ruling, Terms
 from signoff.approvals.policy import Policy
@@ -90,9 +91,10 @@ class AgentRunner:
             self.limits.calls_per_response,
             responses=responses_in(history),
         )
+        prompt = None if turn.prompted else prompt_of(turn, await self.store.run(lambda tx: tx.files_of(turn.id)))
         try:
             with contained():
-                result = await self._run(turn, history, gate, saver)
+                result = await self._run(turn, prompt, history, gate, saver)
         except SignoffError:
             raise
         except Exception as error:
@@ -103,8 +105,9 @@ class AgentRunner:
         return Finished(str(result.output), saver.unsaved())
 
     async def _run(
-        self, turn: Turn, history: list[ModelMessage], gate: Gate, saver: Saver
+        self, turn: Turn, prompt: Prompt | None, history: list[ModelMessage], gate: Gate, saver: Saver
     ) -> AgentRunResult[str | DeferredToolRequests]:
+        marked = has_enclosures(history) or not isinstance(prompt, str | None)
         requests_left = self.limits.model_requests - (requests_made(history) if turn.prompted else 0)
         usage = RunUsage()
         try:
@@ -122,10 +125,11 @@ class AgentRunner:
         usage: RunUsage,
     ) -> AgentRunResult[str | DeferredToolRequests]:
         async with self.agent.run_stream_events(
-            None if turn.prompted else turn.text,
+            prompt,
             output_type=[str, DeferredToolRequests],
             message_history=history,
             conversation_id=turn.place.conversation,
+            instructions=NOTE if marked else None,
             usage_limits=UsageLimits(request_limit=max(requests_left, 0)),
             usage=usage,
             capabilities=[gate, saver, gate.seal()],
@@ -147,7 +151,13 @@ class AgentRunner:
 
     async def _history(self, conversation: str) -> list[ModelMessage]:
         entries = await self.store.run(lambda tx: tx.history(conversation))
-        return load_messages(entries)
+        messages = load_messages(entries)
+        if not (keys := images_in(messages)):
+            return messages
+        turns = {turn for turn, _ in keys}
+        files = await self.store.run(lambda tx: {turn: tx.files_of(turn) for turn in turns})
+        images = {(turn, at): file for turn, kept in files.items() for at, file in enumerate(kept) if file.is_image}
+        return with_images(messages, images)
 
     def _batch(self, result: AgentRunResult[Any], gate: Gate, turn: Turn) -> Any:
         words = next(text_of(m) for m in reversed(result.all_messages()) if isinstance(m, ModelResponse))

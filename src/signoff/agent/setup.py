@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic_ai import Agent, Tool, ToolDefinition
 from pydantic_ai.agent import AbstractAgent
+from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, PrefixedToolset
 
 from signoff.agent.demo.model import demo_model
@@ -79,6 +80,7 @@ class Brain:
 
     def runner(self, config: Config, store: TurnStore, clock: Clock, policy: Judge, mask: Mask) -> AgentRunner:
         limits = config.limits
+        ModelMessagesTypeAdapter.dump_json([])  # builds it now: later it would stop the event loop for a moment
         return AgentRunner(
             self.agent,
             store,

@@ -20,6 +20,7 @@ from signoff.approvals.approvers import both
 from signoff.approvals.containment import answered
 from signoff.approvals.digest import canonical
 from signoff.approvals.escalation import combined_escalation
+from signoff.approvals.large_values import off_loop_if_large
 from signoff.approvals.model import Actor, Escalation, JsonObject, Place, Ruling, ToolCall, Verdict
 from signoff.approvals.notify import combined_notify
 
@@ -106,9 +107,9 @@ class Policy:
         self, call: ToolCall, declaration: Declaration, context: Context, server: Layer | None = None
     ) -> Ruling:
         """Return the ruling on one call. If a predicate raises, so does this, and the caller must not run the call."""
-        operator = self._layer.ruling(call) or await self._declared(call, declaration, context)
+        operator = await self._layer.ruling_off_loop(call) or await self._declared(call, declaration, context)
         operator = self._with_terms(operator) if operator.verdict is Verdict.ASK else operator
-        own = server.ruling(call) if server else None
+        own = await server.ruling_off_loop(call) if server else None
         return layered(operator, own) if own else operator
 
     def _with_terms(self, ruling: Ruling) -> Ruling:
@@ -140,6 +141,10 @@ class Layer:
     """The rules of one authority, indexed by tool, so that a thousand rules stay fast."""
 
     rules: tuple[Rule, ...]
+
+    async def ruling_off_loop(self, call: ToolCall) -> Ruling | None:
+        """Do the same as `ruling`, in a thread if the arguments are large."""
+        return await off_loop_if_large(call.args, lambda: self.ruling(call)) if self._for_tool(call.tool) else None
 
     def ruling(self, call: ToolCall) -> Ruling | None:
         """Return the combined ruling; None if no rule matches."""

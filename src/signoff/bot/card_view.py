@@ -8,11 +8,13 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import discord
 from discord import ui
 
+from signoff.approvals.large_values import off_loop_if_large
 from signoff.approvals.model import Batch
 from signoff.bot import quoting
 from signoff.bot.buttons import rows
@@ -82,9 +84,37 @@ def render(
 
     `shown_in`: the channel of the message. A copy in another channel than the conversation's links to the conversation.
     """
-    above = link_line(batch) if shown_in not in (None, batch.place.channel) else ""
+    above = _above(batch, shown_in)
+    return _laid_out(_fit(batch, now, above, can_attach=can_attach, page=page, offers=offers), above)
+
+
+async def render_off_loop(
+    batch: Batch,
+    now: float,
+    *,
+    can_attach: bool = True,
+    page: int = 0,
+    offers: Offers | None = None,
+    shown_in: str | None = None,
+) -> Rendered:
+    """Do the same as `render`. A large card is built in a thread, but a view belongs to the event loop."""
+    above = _above(batch, shown_in)
+    work = partial(_fit, batch, now, above, can_attach=can_attach, page=page, offers=offers)
+    return _laid_out(await off_loop_if_large(batch, work), above)
+
+
+def _above(batch: Batch, shown_in: str | None) -> str:
+    return link_line(batch) if shown_in not in (None, batch.place.channel) else ""
+
+
+def _fit(
+    batch: Batch, now: float, above: str, *, can_attach: bool = True, page: int = 0, offers: Offers | None = None
+) -> Card:
     limit = MAX_TEXT - size(above)
-    card = fit_card(batch, now=now, limit=limit, size=_measure, can_attach=can_attach, page=page, offers=offers)
+    return fit_card(batch, now=now, limit=limit, size=_measure, can_attach=can_attach, page=page, offers=offers)
+
+
+def _laid_out(card: Card, above: str) -> Rendered:
     try:
         view = ApprovalView(card, above)
         problem = view.overflow()

@@ -19,7 +19,7 @@ from signoff.approvals.errors import UnknownRequest
 from signoff.approvals.model import ApprovalRequest, Batch, Choice, RequestState
 from signoff.bot import modals, panels
 from signoff.bot.buttons import Locator, parse, parse_form
-from signoff.bot.card_view import render
+from signoff.bot.card_view import render_off_loop
 from signoff.bot.inbox import Inbox
 from signoff.bot.responses import PATIENCE, Refresh, Responses, Visit, open_form, redraw, refusal, tell, visit
 from signoff.bot.sending import Failure
@@ -104,17 +104,17 @@ class Clicks:
             batch = await self._desk.look(locator.target, visit.actor, visit.channel, visit.card)
             is_open = any(locator.target in (batch.id, r.id) for r in batch.pending)
             # If the request is settled or out of date, the desk refuses the press and explains why.
-            heard = not is_open or locator.revision != batch.revision or self._offered(batch, locator)
+            heard = not is_open or locator.revision != batch.revision or await self._offered(batch, locator)
         except Exception as error:
             return refusal(error, visit, locator.target)
         return None if heard else wording.LOOK_AGAIN
 
-    def _offered(self, batch: Batch, locator: Locator) -> bool:
+    async def _offered(self, batch: Batch, locator: Locator) -> bool:
         if locator.verb.remember.reach:
             requests = [r for r in batch.pending if r.id == locator.target]
             actions = [a for r in requests for a in remember_actions(batch, r, self._offers, locator.page)]
         else:
-            card = render(batch, self._now(), page=locator.page, offers=self._offers).card
+            card = (await render_off_loop(batch, self._now(), page=locator.page, offers=self._offers)).card
             # This code cannot tell whether the message has the files of this page.
             actions = [] if card.files else [*card.buttons]
         drawn = (locator.verb, locator.target, locator.revision, locator.page)

@@ -19,7 +19,7 @@ import discord
 
 from signoff.approvals.model import Batch, CardCopy, Place
 from signoff.bot import earlier_posts, panels, quoting, sending
-from signoff.bot.card_view import Rendered, render
+from signoff.bot.card_view import Rendered, render_off_loop
 from signoff.bot.deletions import DeletedChannels
 from signoff.bot.linked_cards import shown_in
 from signoff.bot.origins import UNTITLED, origin, title
@@ -106,7 +106,7 @@ class DiscordFrontEnd:
 
     async def _post(self, batch: Batch, key: str, channel: str = "") -> str:
         channel = channel or batch.place.channel
-        rendered = render(batch, self._now(), offers=self.offers, shown_in=channel)
+        rendered = await self._rendered(batch, channel)
         try:
             message = await self._post_card(batch, rendered, key, channel)
         except Failure as error:
@@ -114,11 +114,16 @@ class DiscordFrontEnd:
                 raise _not_shown(error) from error
             log.info("card of %s is posted without its files: %s", batch.id, error)
             try:
-                without = render(batch, self._now(), can_attach=False, offers=self.offers, shown_in=channel)
+                without = await self._rendered(batch, channel, can_attach=False)
                 message = await self._post_card(batch, without, key, channel)
             except Failure as again:
                 raise _not_shown(again) from again
         return str(message.id)
+
+    async def _rendered(self, batch: Batch, channel: str, *, page: int = 0, can_attach: bool = True) -> Rendered:
+        return await render_off_loop(
+            batch, self._now(), can_attach=can_attach, page=page, offers=self.offers, shown_in=channel
+        )
 
     async def refresh_card(self, batch: Batch, page: int = 0, drawn: str | None = None) -> None:
         """Draw the card in every message that shows it, except in the message `drawn`, which shows it already.
@@ -245,13 +250,13 @@ class DiscordFrontEnd:
         await sending.while_open(self._client, editing)
 
     async def _draw(self, batch: Batch, at: CardCopy, page: int) -> None:
-        rendered = render(batch, self._now(), page=page, offers=self.offers, shown_in=at.channel)
+        rendered = await self._rendered(batch, at.channel, page=page)
         try:
             await self._edit(at, rendered.view, rendered.files())
         except discord.HTTPException as error:
             if not rendered.card.files or not _may_be_about_files(error):
                 raise
-            without = render(batch, self._now(), can_attach=False, page=page, offers=self.offers, shown_in=at.channel)
+            without = await self._rendered(batch, at.channel, can_attach=False, page=page)
             await self._edit(at, without.view, [])
 
     async def _change(self, batch: Batch, at: CardCopy, edit: Callable[[], Awaitable[None]]) -> None:

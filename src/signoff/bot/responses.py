@@ -19,7 +19,7 @@ import discord
 from signoff.approvals.desk import Desk
 from signoff.approvals.model import Actor, Batch
 from signoff.bot import panels, people, quoting
-from signoff.bot.card_view import render
+from signoff.bot.card_view import render_off_loop
 from signoff.bot.sending import NOBODY, Failure, while_open
 from signoff.cards import wording
 from signoff.cards.actions import Offers
@@ -214,7 +214,7 @@ class Responses:
             await self._refresh(batch, page)
 
     async def _edit(self, interaction: discord.Interaction[Any], batch: Batch, page: int, channel: str) -> None:
-        rendered = render(batch, self._now(), page=page, offers=self._offers, shown_in=channel)
+        rendered = await render_off_loop(batch, self._now(), page=page, offers=self._offers, shown_in=channel)
         # Send the files again: a component can only show a file of the same response, and files of another page must
         # be removed.
         await redraw(interaction, rendered.view, attachments=rendered.files())

@@ -12,6 +12,7 @@ from typing import Any
 
 from signoff.agent.setup import Brain
 from signoff.bot.access import Access
+from signoff.bot.attachments import FileLimits
 from signoff.bot.catch_up import is_connected
 from signoff.bot.checkup import check_servers
 from signoff.bot.client import Bot, SignoffClient
@@ -76,6 +77,7 @@ async def run_discord(settings: Settings, config: Config) -> None:
             listening=Listening(store, clock),
             catch_up=config.limits.catch_up,
             now=clock.now,
+            files=_file_limits(config),
             at_first_ready=partial(_check_servers, client, config),
         )
         core.desk.subscribers.append(LogChannels(client, config.audit.log_channels))
@@ -108,6 +110,17 @@ async def _until_told_to_stop(
     await asyncio.wait({serving})
     if not serving.cancelled():
         serving.result()
+
+
+def _file_limits(config: Config) -> FileLimits:
+    limits = config.limits
+    return FileLimits(
+        frozenset(limits.attachment_kinds),
+        limits.attachments_per_message,
+        limits.attachment_text_bytes,
+        limits.attachment_image_bytes,
+        limits.quoted_characters,
+    )
 
 
 async def _check_servers(client: SignoffClient, config: Config) -> None:

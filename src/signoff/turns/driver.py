@@ -23,7 +23,7 @@ from signoff.turns import messages
 from signoff.turns.activity import Activity, BatchOpened, TurnEnded, TurnStarted
 from signoff.turns.activity_log import ActivityLog
 from signoff.turns.delivery import Delivery
-from signoff.turns.model import Admission, Finished, HistoryEntry, Turn, TurnState, Waiting
+from signoff.turns.model import Admission, Finished, HistoryEntry, Turn, TurnFile, TurnState, Waiting
 from signoff.turns.notifying import Notifier, Notifying
 from signoff.turns.ports import FrontEnd, Runner, TurnStore, TurnTx
 from signoff.turns.queue import QueueLimits
@@ -85,6 +85,10 @@ class Driver:
     async def relocate(self, turn_id: str, place: Place) -> None:
         """Move a turn to another place, because its thread could not be opened."""
         await self.store.run(lambda tx: tx.relocate(turn_id, place))
+
+    async def enclose(self, turn_id: str, files: Sequence[TurnFile]) -> None:
+        """Store the contents of the files that came with a turn."""
+        await self.store.run(lambda tx: tx.set_files(turn_id, files, self.clock.now()))
 
     async def go(self, turn_id: str) -> None:
         self._admitted.pop(turn_id, None)
