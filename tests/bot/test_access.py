@@ -9,7 +9,6 @@ from signoff.bot.access import Access
 from signoff.bot.deletions import DeletedChannels
 from signoff.bot.mentions import request_text
 from signoff.bot.origins import Origin, origin, title
-from signoff.turns.model import Attachment
 
 HERE = frozenset({"20", "21"})
 
@@ -45,16 +44,10 @@ def test_access(access: Access, actor: Actor, allowed: bool) -> None:
 
 
 def test_our_mention_is_taken_out_and_others_stay() -> None:
-    assert request_text("<@5> hello <@!5> <@6>", 5, []) == "hello <@6>"
-    assert request_text("hello <@5>", 5, []) == "hello"
-    assert request_text(" <@5> ", 5, []) == ""
-    assert request_text("<@55> x", 5, []) == "<@55> x"
-
-
-def test_files_are_set_apart_and_their_names_cannot_break_the_line() -> None:
-    text = request_text("<@5>", 5, [Attachment('a"\nb', 3)])
-    assert text.splitlines()[0].startswith("[Files attached")
-    assert text.splitlines()[1:] == ['- "a\\"\\nb", 3 bytes']
+    assert request_text("<@5> hello <@!5> <@6>", 5) == "hello <@6>"
+    assert request_text("hello <@5>", 5) == "hello"
+    assert request_text(" <@5> ", 5) == ""
+    assert request_text("<@55> x", 5) == "<@55> x"
 
 
 @pytest.mark.parametrize(
@@ -65,10 +58,15 @@ def test_files_are_set_apart_and_their_names_cannot_break_the_line() -> None:
         ("a\u200bb\u202ec\u3164", "abc"),
         ("", "A request"),
         ("<@1>", "A request"),
+        ("> Olga wrote this\nsum it up", "sum it up"),
+        ("Signoff, tidy up", "tidy up"),
+        ("@signoff: tidy up", "tidy up"),
+        ("signoffs are late", "signoffs are late"),
+        ("what does Signoff do", "what does Signoff do"),
     ],
 )
 def test_titles(text: str, named: str) -> None:
-    assert title(text) == named
+    assert title(text, "Signoff") == named
 
 
 @pytest.mark.parametrize("text", ["word " * 60, "x" * 400, "😀" * 300, "日本語 " * 50])

@@ -101,14 +101,6 @@ async def test_an_empty_mention_gets_help(rig: Rig, max_: Person) -> None:
     assert rig.driver.turns == {}
 
 
-async def test_attached_files_are_named_to_the_model(rig: Rig, max_: Person) -> None:
-    await max_.say("general", f"{rig.sandbox.mention} read these", files={"notes.txt": b"abc", "b.png": b"12345"})
-    await rig.hears()
-    text = rig.driver.only.text
-    assert text.startswith("read these\n\n[Files attached")
-    assert '- "notes.txt", 3 bytes\n- "b.png", 5 bytes' in text
-
-
 async def test_a_reply_that_pings_is_a_mention(rig: Rig, max_: Person) -> None:
     await max_.say("general", rig.sandbox.mention)
     helped = await max_.wait_for_message("general", lambda m: "say what to do" in m.text)

@@ -25,11 +25,13 @@ COMMENTED = re.compile(r"^# ?(?=\[|[a-z_]+ = )", re.MULTILINE)
 """A # before a table or a key: an example that is turned off."""
 
 
-def test_it_writes_three_files_that_only_the_owner_can_read(tmp_path: Path) -> None:
+def test_it_writes_three_files_and_keeps_the_token_private(tmp_path: Path) -> None:
     lines = write_starter(tmp_path / "new" / "folder")
     assert [line.split()[0] for line in lines] == ["wrote", "wrote", "wrote", "Next:"]
-    for name in ("signoff.toml", ".env", PLUGIN_NAME):
-        assert (tmp_path / "new" / "folder" / name).stat().st_mode & 0o777 == 0o600
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "new" / "folder").iterdir()}
+    assert modes.pop(".env") == 0o600
+    assert set(modes) == {"signoff.toml", PLUGIN_NAME}
+    assert all(mode & 0o400 for mode in modes.values())
 
 
 def test_it_keeps_what_is_there_and_says_so(tmp_path: Path) -> None:

@@ -114,6 +114,11 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         tools_per_person = 6
         tool_seconds = 0.5
         shutdown_grace = "2s"
+        attachment_kinds = ["image"]
+        attachments_per_message = 6
+        attachment_text_bytes = 7
+        attachment_image_bytes = 8
+        quoted_characters = 0
         catch_up = "30m"
         """)
     )
@@ -147,6 +152,11 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         "tools_per_person": 6,
         "tool_seconds": 0.5,
         "shutdown_grace": 2.0,
+        "attachment_kinds": ("image",),
+        "attachments_per_message": 6,
+        "attachment_text_bytes": 7,
+        "attachment_image_bytes": 8,
+        "quoted_characters": 0,
         "catch_up": 1800.0,
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,7 +31,7 @@ from signoff.approvals.model import (
 )
 from signoff.approvals.ports import Revised
 from signoff.turns.driver import Driver
-from signoff.turns.model import Admission, Turn
+from signoff.turns.model import Admission, Turn, TurnFile
 
 _numbers = itertools.count(1)
 
@@ -214,6 +214,9 @@ class RecordingDriver(Driver):
     async def relocate(self, turn_id: str, place: Place) -> None:
         self.turns[turn_id] = replace(self.turns[turn_id], place=place)
         self.order.append(f"relocate {place.channel}")
+
+    async def enclose(self, turn_id: str, files: Sequence[TurnFile]) -> None:
+        self.turns[turn_id] = replace(self.turns[turn_id], files=tuple(files))
 
     async def go(self, turn_id: str) -> None:
         self.order.append(f"go {self.turns[turn_id].message}")

@@ -33,7 +33,8 @@ class Bench:
 
     async def start(self, answers: list[Answer], tools: list[Any], **options: Any) -> Step:
         self.script = Script(answers)
-        settings = {name: options.pop(name) for name in ("policy", "hold", "limits", "slots") if name in options}
+        names = ("policy", "hold", "limits", "slots", "activity")
+        settings = {name: options.pop(name) for name in names if name in options}
         agent = Agent(self.script.model(), instructions="Be brief.", tools=tools, **options)
         self.runner = AgentRunner(agent, self.store, self.clock, **settings)
         await self.store.run(lambda tx: tx.insert_turn(self.turn))

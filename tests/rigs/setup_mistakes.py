@@ -67,6 +67,13 @@ SEMANTIC = {
         5, '[approvals]\nreminder = "2m"\n[[rules]]\ntool = "write_file"\ntimeout = "90s"\nverdict = "ask"\n',
         "number 1", "2m", "90s",
     ),
+    "a rule's deadline before the escalation": toml(
+        6, '[approvals]\nescalate = { after = "2m", to = ["role:5"] }\n[[rules]]\n' + WRITE + 'timeout = "90s"\n',
+        "number 1", "never escalated", "2m", "90s",
+    ),
+    "a rule's escalation after the usual deadline": toml(
+        4, rule(WRITE + 'escalate = { after = "10m", to = ["role:5"] }\n'), "never escalated", "10m", "5m"
+    ),
     "a rule for a tool that does not exist": toml(
         2, rule('tool = "wirte_file"\nverdict = "ask"\n'), "wirte_file", "protects nothing", 'write tool = "write_file"'
     ),

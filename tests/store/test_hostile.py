@@ -14,7 +14,7 @@ from signoff.approvals.model import Actor, CallKey, Choice, Place, RequestState,
 from signoff.store import Store
 from signoff.store.codec import DEPTH, dump_actor, dump_object, escape, load_actor, load_object, unescape
 from signoff.store.store import Tx
-from signoff.turns.model import CallRecord, CallState, HistoryEntry, TurnState
+from signoff.turns.model import CallRecord, CallState, HistoryEntry, Quoted, TurnFile, TurnState
 from tests.rigs.store_samples import a_batch, a_request, a_turn
 
 HOSTILE = [
@@ -63,14 +63,15 @@ async def test_hostile_text_in_every_field_comes_back(store: Store, text: str) -
         text, request, turn=text, place=place, asker=actor, model_text=text, already_ran=(text,), card_message=text
     )
     turn = a_turn(text, place=place, message=text, text=text, batch=text, reply=text)
-    turn = replace(turn, asker=actor)
+    turn = replace(turn, asker=actor, quoted=Quoted(text, text))
+    file = TurnFile(text, 3, text, text.encode(errors="surrogatepass"), text)
     record = CallRecord(key, text, text, CallState.DONE, text.encode(errors="surrogatepass"), request=text)
     won = replace(request, state=RequestState.REJECTED, settlement=Settlement(Choice.REJECT, actor, 1.0, text))
     bystander = a_turn("bystander", conversation="c9", asker="u9")
 
     def write(tx: Tx) -> None:
         tx.insert_turn(bystander)
-        assert tx.insert_turn(turn)
+        assert tx.insert_turn(replace(turn, files=(file,)))
         tx.relocate(text, place)
         tx.insert_batch(batch)
         tx.set_card(text, text)
@@ -82,6 +83,7 @@ async def test_hostile_text_in_every_field_comes_back(store: Store, text: str) -
 
     def read(tx: Tx) -> None:
         assert tx.turn(text) == turn
+        assert tx.files_of(text) == [file]
         assert tx.batch(text) == tx.batch_of_request(text) == tx.batch_of_card(text) == batch
         assert tx.request_for(key) == request
         assert tx.call(key) == record

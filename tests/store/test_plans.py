@@ -16,9 +16,10 @@ from signoff.approvals.server_rules import ServerRule
 from signoff.store.migrate import migrate, shipped
 from signoff.store.sqlite import SqliteDatabase, open_sqlite
 from signoff.store.store import Tx
-from signoff.turns.model import CallRecord, CallState, HistoryEntry, Notice, TurnState
+from signoff.turns.model import CallRecord, CallState, HistoryEntry, Notice, TurnFile, TurnState
 from tests.rigs.store_samples import a_batch, a_place, a_request, a_turn, settled
 
+A_FILE = TurnFile("notes.txt", 3, "text/plain", b"abc")
 KEY = CallKey("c1", 3, "call_0")
 RECORD = CallRecord(KEY, "shell", "d", CallState.STARTED)
 ADA = Actor("u1", "Ada", "s1")
@@ -98,6 +99,9 @@ WORKS = {
     "resumable": lambda tx: tx.resumable(),
     "history": lambda tx: tx.history("c1"),
     "save_history": lambda tx: tx.save_history("c1", [HistoryEntry(0, b"")]),
+    "files_of": lambda tx: tx.files_of("t1"),
+    "set_files": lambda tx: tx.set_files("t1", [A_FILE], 1.0),
+    "prune_files": lambda tx: tx.prune_files(0.5),
     "set_prompted": lambda tx: tx.set_prompted("t1"),
     "call": lambda tx: tx.call(KEY),
     "put_call": lambda tx: tx.put_call(RECORD, "t1", 1.0),
@@ -108,6 +112,7 @@ WORKS = {
     "was_heard": lambda tx: (tx.was_heard("m1"), tx.was_heard("t1")),
     "forget_heard": lambda tx: tx.forget_heard(0.5),
     "recent_turns": lambda tx: tx.recent_turns(5),
+    "work_left": lambda tx: tx.work_left(),
 }
 
 
@@ -121,6 +126,7 @@ def an_old_round(tx: Tx, n: int) -> None:
     tx.insert_batch(a_batch(name, settled(a_request(name)), card_message=name, card_final=True))
     tx.insert_batch(a_batch(f"{name}-by-mode", settled(a_request(f"{name}-by-mode"))))
     tx.put_call(CallRecord(CallKey(name, 3, "call_0"), "shell", "d", CallState.DONE), name, 1.0)
+    tx.set_files(name, [A_FILE], 1.0)
     tx.save_history(name, [HistoryEntry(0, b"x")])
     tx.audit("k", "s", name, "a", {}, 1.0, tool="t", text=name)
     tx.insert_grant(replace(GRANT, id=name, key=name, server=name))
@@ -221,7 +227,11 @@ def test_work_does_not_grow_with_what_is_long_settled(name: str, databases: dict
     assert old <= young + 50, f"{young} steps with 10 old rounds, {old} with 500"
 
 
-@pytest.mark.parametrize("name", sorted(set(WORKS) - {"turns_in", "due", "resumable", "open_of", "open_approvers"}))
+COUNTS_ALL = {"turns_in", "due", "resumable", "open_of", "open_approvers", "work_left"}
+"""They are about everybody's work, and no click or mention waits for them."""
+
+
+@pytest.mark.parametrize("name", sorted(set(WORKS) - COUNTS_ALL))
 def test_clicks_and_mentions_do_not_pay_for_others_who_wait(name: str, databases: dict[str, SqliteDatabase]) -> None:
     quiet, busy = (steps_of(databases[age], WORKS[name]) for age in ("young", "busy"))
     assert busy <= quiet + 50, f"{quiet} steps alone, {busy} with 300 others"

@@ -23,6 +23,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import ModelRequestContext
 
+from signoff.agent.prompt import storable
 from signoff.turns.model import CallRecord, CallState, HistoryEntry, Turn
 from signoff.turns.ports import TurnStore, TurnTx
 
@@ -76,7 +77,7 @@ def load_messages(entries: Sequence[HistoryEntry]) -> list[ModelMessage]:
 
 
 def entry_of(position: int, message: ModelMessage) -> HistoryEntry:
-    return HistoryEntry(position, ModelMessagesTypeAdapter.dump_json([message]))
+    return HistoryEntry(position, ModelMessagesTypeAdapter.dump_json([storable(message)]))
 
 
 def responses_in(history: Sequence[ModelMessage]) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic_ai import AgentRunResult, AgentRunResultEvent, DeferredToolRequests
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.messages import ModelMessage, ModelResponse
-from pydantic_ai.usage import UsageLimits
+from pydantic_ai.usage import RunUsage, UsageLimits
 
 from signoff.agent.batches import build_batch
 from signoff.agent.failures import explain
@@ -27,6 +27,7 @@ from signoff.agent.history import (
     requests_made,
     responses_in,
 )
+from signoff.agent.prompt import NOTE, Prompt, has_enclosures, images_in, prompt_of, with_images
 from signoff.approvals.containment import contained
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, JsonObject, Place, Ruling, Terms
 from signoff.approvals.policy import Policy
@@ -35,8 +36,10 @@ from signoff.errors import SignoffError, TurnFailed
 from signoff.gate.dry_run import DryRun
 from signoff.gate.gate import Gate, Judge
 from signoff.gate.journal import Journal
+from signoff.gate.observed_book import ObservedBook
 from signoff.gate.tool_slots import ToolSlots
 from signoff.gate.transcript import said, text_of
+from signoff.turns.activity import Activity, ModelUsed
 from signoff.turns.model import Finished, Step, Turn, Waiting
 from signoff.turns.ports import TurnStore, TurnTx
 
@@ -60,6 +63,7 @@ class AgentRunner:
     limits: Limits = field(default_factory=Limits)
     slots: ToolSlots = field(default_factory=ToolSlots)
     mask: Callable[[JsonObject], JsonObject] = lambda args: args
+    activity: Activity = field(default_factory=Activity)
 
     async def quiesce(self, seconds: float) -> None:
         await self.slots.clear(seconds)
@@ -79,7 +83,7 @@ class AgentRunner:
         journal = Journal(self.store, self.clock, turn, self.mask)
         gate = Gate(
             self.policy,
-            journal,
+            ObservedBook(journal, turn, self.activity),
             turn.place,
             turn.asker,
             self.slots,
@@ -87,9 +91,10 @@ class AgentRunner:
             self.limits.calls_per_response,
             responses=responses_in(history),
         )
+        prompt = None if turn.prompted else prompt_of(turn, await self.store.run(lambda tx: tx.files_of(turn.id)))
         try:
             with contained():
-                result = await self._run(turn, history, gate, saver)
+                result = await self._run(turn, prompt, history, gate, saver)
         except SignoffError:
             raise
         except Exception as error:
@@ -100,20 +105,27 @@ class AgentRunner:
         return Finished(str(result.output), saver.unsaved())
 
     async def _run(
-        self, turn: Turn, history: list[ModelMessage], gate: Gate, saver: Saver
+        self, turn: Turn, prompt: Prompt | None, history: list[ModelMessage], gate: Gate, saver: Saver
     ) -> AgentRunResult[str | DeferredToolRequests]:
+        marked = has_enclosures(history) or not isinstance(prompt, str | None)
         requests_left = self.limits.model_requests - (requests_made(history) if turn.prompted else 0)
-        async with self.agent.run_stream_events(
-            None if turn.prompted else turn.text,
-            output_type=[str, DeferredToolRequests],
-            message_history=history,
-            conversation_id=turn.place.conversation,
-            usage_limits=UsageLimits(request_limit=max(requests_left, 0)),
-            capabilities=[gate, saver, gate.seal()],
-        ) as events:
-            async for event in events:
-                if isinstance(event, AgentRunResultEvent):
-                    return event.result
+        usage = RunUsage()
+        try:
+            async with self.agent.run_stream_events(
+                prompt,
+                output_type=[str, DeferredToolRequests],
+                message_history=history,
+                conversation_id=turn.place.conversation,
+                instructions=NOTE if marked else None,
+                usage_limits=UsageLimits(request_limit=max(requests_left, 0)),
+                usage=usage,
+                capabilities=[gate, saver, gate.seal()],
+            ) as events:
+                async for event in events:
+                    if isinstance(event, AgentRunResultEvent):
+                        return event.result
+        finally:
+            self.activity.tell(ModelUsed(turn, usage.requests, usage.input_tokens, usage.output_tokens))
         raise TurnFailed("The run ended without a result. Nothing further was run.")
 
     async def revise(self, batch: Batch, request: ApprovalRequest, args: JsonObject) -> Revised:
@@ -128,7 +140,13 @@ class AgentRunner:
 
     async def _history(self, conversation: str) -> list[ModelMessage]:
         entries = await self.store.run(lambda tx: tx.history(conversation))
-        return load_messages(entries)
+        messages = load_messages(entries)
+        if not (keys := images_in(messages)):
+            return messages
+        turns = {turn for turn, _ in keys}
+        files = await self.store.run(lambda tx: {turn: tx.files_of(turn) for turn in turns})
+        images = {(turn, at): file for turn, kept in files.items() for at, file in enumerate(kept) if file.is_image}
+        return with_images(messages, images)
 
     def _batch(self, result: AgentRunResult[Any], gate: Gate, turn: Turn) -> Any:
         words = next(text_of(m) for m in reversed(result.all_messages()) if isinstance(m, ModelResponse))

@@ -158,6 +158,10 @@ class DeskTx(Protocol):
         """The text with this digest; None if it was pruned."""
         ...
 
+    def prune_files(self, before: float) -> int:
+        """Remove the files that came with mentions before this time, except those of turns that have not ended."""
+        ...
+
     def prune_texts(self, before: float, *, at: float | None = None) -> int:
         """Remove the texts that only rows older than `before` refer to, and record that. Returns their number."""
         ...

@@ -22,6 +22,7 @@ from signoff.approvals.edits import Editor
 from signoff.bot.access import Access
 from signoff.bot.admin.record import RecordButton
 from signoff.bot.admin.tree import AdminTree
+from signoff.bot.attachments import FileLimits
 from signoff.bot.buttons import CLAIMED, ApprovalButton
 from signoff.bot.catch_up import CatchUp
 from signoff.bot.clicks import Clicks
@@ -81,13 +82,14 @@ class Bot:
         listening: Listening | None = None,
         catch_up: float = 0.0,
         now: Callable[[], float] = time.time,
+        files: FileLimits = FileLimits(),  # noqa: B008 - it is frozen
         at_first_ready: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.client = client
         self._at_first_ready = at_first_ready
         self._driver = driver
         self.clicks = Clicks(desk, front_end.refresh_card, now, front_end.offers, editor=editor)
-        self.mentions = Mentions(client, driver, access, now, listening)
+        self.mentions = Mentions(client, driver, access, now, listening, files)
         self.catch_up = CatchUp(client, self.mentions, listening, catch_up, now) if listening else None
         self.deleted_cards = DeletedCards(client, desk, front_end.deleted)
         self.missing_approvers = MissingApprovers(client, desk, front_end.refresh_card)

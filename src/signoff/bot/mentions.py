@@ -5,7 +5,7 @@ The turn is stored before its thread is opened, so a crash in between loses noth
 
 from __future__ import annotations
 
-import json
+import asyncio
 import logging
 import re
 import time
@@ -16,8 +16,9 @@ from dataclasses import dataclass
 import discord
 
 from signoff.approvals.model import DIRECT, Actor, Place
-from signoff.bot import people, replying, sending
+from signoff.bot import attachments, people, replying, sending
 from signoff.bot.access import Access
+from signoff.bot.attachments import FileLimits
 from signoff.bot.directory import DiscordDirectory
 from signoff.bot.origins import Origin, title
 from signoff.bot.refusals import Weight, refusals_of
@@ -25,14 +26,13 @@ from signoff.bot.sending import Failure, nonce, patiently
 from signoff.errors import SignoffError
 from signoff.turns.driver import Driver
 from signoff.turns.listening import Listening
-from signoff.turns.model import Admission, Attachment, Turn
+from signoff.turns.model import Quoted, Turn
 
 log = logging.getLogger(__name__)
 
 HELP = "Mention me and say what to do in the same message. I ask before I do anything that needs approval."
 ROLE_HINT = "Mention me, <@{me}>, not my role."
 BROKEN = "Your message could not be stored, so nothing will run. Please try again."
-FILES = "[Files attached to this message: names and sizes only, the contents were not read]"
 STALLED = "Your message is stored, but the run could not start yet. I will try again soon."
 ACCESS_EVERY = 600.0
 CLOSED = (
@@ -68,12 +68,14 @@ class Mentions:
         access: Access,
         now: Callable[[], float],
         listening: Listening | None = None,
+        files: FileLimits = FileLimits(),  # noqa: B008 - it is frozen
     ) -> None:
         self._client = client
         self._listening = listening
         self._driver = driver
         self._access = access
         self._now = now
+        self._files = files
         self._directory = DiscordDirectory(client)
         self._refusals = refusals_of(client)
         self._refused: OrderedDict[tuple[int, int], float] = OrderedDict()
@@ -126,8 +128,9 @@ class Mentions:
         if by_role:
             await self._tell(message, ROLE_HINT.format(me=me.id))
             return
-        text = request_text(message.content, me.id, attachments_of(message))
-        if not text:
+        text = request_text(message.content, me.id)
+        quoted = await self._quoted(message, spot, me.id)
+        if not text and not message.attachments and not (quoted and quoted.text):
             await self._tell(message, HELP)
             return
         turn = Turn(
@@ -137,6 +140,8 @@ class Mentions:
             asker=asker,
             text=text,
             created=self._now(),
+            quoted=quoted,
+            files=attachments.announced(message.attachments, self._files),
             asked=message.created_at.timestamp() if late else None,
         )
         await self._submit(message, turn, spot)
@@ -154,9 +159,11 @@ class Mentions:
             await self._refuse(message, sending.inert(admission.text), LIMITS_EVERY)
             return
         try:
-            place = await self._open(message, turn, spot)
+            place, unread = await asyncio.gather(self._open(message, turn, spot), self._read_files(message, turn))
+            if unread:
+                await self._say_about(message, place, unread, nonce("unread", message.id))
             if admission.kind == "queued":
-                await self._say_queued(message, place, admission)
+                await self._say_about(message, place, admission.text, nonce("queued", message.id))
         except Exception:
             # Start the turn anyway, or it would block its conversation. The reply tries to open the thread again.
             log.exception("turn %s has neither its thread nor another place", turn.id)
@@ -207,8 +214,9 @@ class Mentions:
         if not spot.opens_thread:
             return turn.place
         here = str(message.channel.id)
+        name = title(turn.text, self._client.user.display_name if self._client.user else "")
         try:
-            await patiently(lambda: sending.open_thread(self._client, here, turn.message, title(turn.text)))
+            await patiently(lambda: sending.open_thread(self._client, here, turn.message, name))
             return turn.place
         except Failure as error:
             if sending.passing(error) or sending.busy(error):
@@ -221,13 +229,46 @@ class Mentions:
         await self._driver.relocate(turn.id, place)
         return place
 
-    async def _say_queued(self, message: discord.Message, place: Place, admission: Admission) -> None:
-        answers = str(message.id) if place.channel == str(message.channel.id) else None
-        key = nonce("queued", message.id)
+    async def _read_files(self, message: discord.Message, turn: Turn) -> str:
+        """Download the files before the run starts. Return a line about those that were not read."""
+        if not turn.files:
+            return ""
+        files = await attachments.downloaded(message.attachments, turn.files, self._files)
         try:
-            await sending.send(self._client, place.channel, sending.inert(admission.text), key=key, answers=answers)
+            await self._driver.enclose(turn.id, files)
+        except SignoffError:
+            log.exception("the files of turn %s were not stored", turn.id)
+            return attachments.unread(turn.files)
+        return attachments.unread(files)
+
+    async def _quoted(self, message: discord.Message, spot: Spot, me: int) -> Quoted | None:
+        """Return the message that this one replies to, unless it is the bot's own in the same conversation."""
+        reference = message.reference
+        if message.type is not discord.MessageType.reply or reference is None or not self._files.quoted_characters:
+            return None
+        original = reference.resolved
+        if original is None and reference.message_id is not None:
+            channel = self._client.get_partial_messageable(reference.channel_id)
+            number = reference.message_id
+            try:
+                original = await sending.while_open(self._client, channel.fetch_message(number))
+            except Failure as error:
+                log.info("the message that %s replies to cannot be read: %s", message.id, error)
+        if not isinstance(original, discord.Message):
+            return None
+        if original.author.id == me and str(reference.channel_id) == spot.place.channel:
+            return None
+        text = original.content.strip()
+        cut = text[: self._files.quoted_characters]
+        return Quoted(original.author.display_name, cut if cut == text else f"{cut}… (shortened)")
+
+    async def _say_about(self, message: discord.Message, place: Place, text: str, key: str) -> None:
+        """Say something about a turn that was taken, where its reply will be."""
+        answers = str(message.id) if place.channel == str(message.channel.id) else None
+        try:
+            await sending.send(self._client, place.channel, sending.inert(text), key=key, answers=answers)
         except Failure as error:
-            log.info("could not say that %s is queued: %s", message.id, error)
+            log.info("could not say about %s: %s: %s", message.id, text, error)
 
     async def _refuse(self, message: discord.Message, text: str, every: float) -> None:
         """Tell somebody why they may not ask, but not again for each message of a flood."""
@@ -282,17 +323,9 @@ class Mentions:
             self._listening.ignore(mention)
 
 
-def request_text(content: str, me: int, attachments: list[Attachment]) -> str:
-    """The message without our own mention, followed by the names of the attached files."""
-    text = re.sub(rf"<@!?{me}>[ \t]?", "", content).strip()
-    if not attachments:
-        return text
-    listed = [f"- {json.dumps(file.name, ensure_ascii=False)}, {file.size} bytes" for file in attachments]
-    return "\n".join([text, "", FILES, *listed]).strip()
-
-
-def attachments_of(message: discord.Message) -> list[Attachment]:
-    return [Attachment(file.filename, file.size) for file in message.attachments]
+def request_text(content: str, me: int) -> str:
+    """Return the message without our own mention."""
+    return re.sub(rf"<@!?{me}>[ \t]?", "", content).strip()
 
 
 def _mentions(message: discord.Message, me: int) -> bool:

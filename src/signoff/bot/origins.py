@@ -39,9 +39,15 @@ def origin(turn_id: str) -> Origin | None:
     return Origin(match[1], match[2]) if match else None
 
 
-def title(text: str) -> str:
-    """A thread title from the mention's text: one line, no mentions or hidden characters, within Discord's limit."""
-    shown = "".join(" " if char.isspace() else "" if is_hidden(char) else char for char in _MARKS.sub(" ", text))
+def title(text: str, bot: str = "") -> str:
+    """A thread title from the mention's text: the person's own words on one line, within Discord's limit.
+
+    It leaves out mentions, hidden characters, lines that quote somebody, and the bot's name at the beginning.
+    """
+    own = _MARKS.sub(" ", "\n".join(line for line in text.splitlines() if not line.startswith(">")))
+    if bot:
+        own = re.sub(rf"\A\s*@?{re.escape(bot)}(?!\w)[\s,:;.!-]*", "", own, flags=re.IGNORECASE)
+    shown = "".join(" " if char.isspace() else "" if is_hidden(char) else char for char in own)
     words = shown.split()
     line = " ".join(words)
     if size(line) <= MAX_TITLE:

@@ -10,8 +10,8 @@ from signoff.commands.invocation import command_line
 from signoff.commands.starter_files import FILES
 from signoff.errors import ConfigError
 
-PRIVATE = 0o600
-"""The mode of the files: .env will hold the token."""
+MODES = {".env": 0o600}
+"""Name -> mode of a file that only its owner may read: .env will hold the token."""
 
 
 def write_starter(folder: Path) -> list[str]:
@@ -28,7 +28,7 @@ def write_starter(folder: Path) -> list[str]:
 
 def _written(path: Path, text: str) -> str:
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, MODES.get(path.name, 0o666))
     except FileExistsError:
         return f"kept {path}, which exists already"
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:

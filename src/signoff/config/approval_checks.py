@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from signoff.approvals.approvers import ASKER, effective, parts
 from signoff.approvals.model import DIRECT, Place, Verdict
 from signoff.config.findings import Finding, error, warning
-from signoff.config.schema import Config, RuleConfig
+from signoff.config.schema import Config, EscalateConfig, RuleConfig
 
 _DIRECT = Place(DIRECT, "", "")
 
@@ -22,6 +22,7 @@ def check_approvals(config: Config) -> list[Finding]:
         *_undecidable(config),
         *_in_direct_messages(config),
         *_reminders(config),
+        *_escalations(config),
         *_without_effect(config),
         *_unused_beside_import(config),
     ]
@@ -104,13 +105,14 @@ def _asking(config: Config) -> Iterator[tuple[int, RuleConfig]]:
 
 def _undecidable(config: Config) -> Iterator[Finding]:
     asking = config.approvals
-    if why := why_undecidable(asking.approvers, asking.quorum, four_eyes=asking.four_eyes):
+    everybody = _eventually(asking.approvers, asking.escalate)
+    if why := why_undecidable(everybody, asking.quorum, four_eyes=asking.four_eyes):
         yield error(config.where("approvals", "approvers"), f"[approvals]: {why[0]}, {consequence(config)}", why[1])
     for number, rule in _asking(config):
         if rule.approvers is None and rule.quorum <= asking.quorum and rule.four_eyes <= asking.four_eyes:
             continue  # it adds nothing to [approvals]
         why = why_undecidable(
-            rule.approvers or asking.approvers,
+            _eventually(rule.approvers or asking.approvers, rule.escalate or asking.escalate),
             max(rule.quorum, asking.quorum),
             four_eyes=rule.four_eyes or asking.four_eyes,
         )
@@ -118,6 +120,11 @@ def _undecidable(config: Config) -> Iterator[Finding]:
             key = "approvers" if rule.approvers else "quorum" if "quorum" in rule.model_fields_set else "four_eyes"
             problem = f"{rule_name(number)}: {why[0]}, {consequence(config)}"
             yield error(config.where("rules", number, key), problem, why[1])
+
+
+def _eventually(approvers: Sequence[str], escalate: EscalateConfig | None) -> tuple[str, ...]:
+    """Return everybody who may decide, now or after an escalation."""
+    return (*approvers, *(escalate.to if escalate else ()))
 
 
 def _in_direct_messages(config: Config) -> Iterator[Finding]:
@@ -148,6 +155,21 @@ def _reminders(config: Config) -> Iterator[Finding]:
             yield _late(config, ("rules", number, own), rule_name(number), reminder, timeout)
         if rule.ping and reminder is None:
             yield _silent_ping(config, ("rules", number, "ping"), rule_name(number))
+
+
+def _escalations(config: Config) -> Iterator[Finding]:
+    """Find rules whose cards close before the escalation, where one of the two comes from `[approvals]`."""
+    asking = config.approvals
+    for number, rule in _asking(config):
+        escalate, timeout = rule.escalate or asking.escalate, rule.timeout or asking.timeout
+        if escalate is None or escalate.after < timeout or (rule.escalate is None and rule.timeout is None):
+            continue
+        yield error(
+            config.where("rules", number, "escalate" if rule.escalate else "timeout"),
+            f"{rule_name(number)}: a card is open for {_spoken(timeout)} only, so it is never escalated after "
+            f"{_spoken(escalate.after)}",
+            f"write an escalate.after below {_spoken(timeout)}, or a longer timeout",
+        )
 
 
 def _late(config: Config, path: tuple[str | int, ...], what: str, reminder: float, timeout: float) -> Finding:

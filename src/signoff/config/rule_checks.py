@@ -180,8 +180,8 @@ def _nobody_in_common(config: Config, known: KnownTools) -> Iterator[Finding]:
     fine = [(number, rule) for number, rule in asking if not _contradiction(config, rule)]
     for index, (number, rule) in enumerate(fine):
         for other, earlier in fine[:index]:
-            # Two rules with different conditions may never meet in one call.
-            meet = not earlier.when or not rule.when or earlier.when == rule.when
+            # Two rules with different conditions or exceptions may never meet in one call.
+            meet = (not earlier.when or not rule.when or earlier.when == rule.when) and earlier.unless == rule.unless
             shared = {tool.name for tool in known.matched(rule)} & {tool.name for tool in known.matched(earlier)}
             if meet and shared and (why := _contradiction(config, earlier, rule)):
                 yield error(

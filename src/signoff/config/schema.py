@@ -224,6 +224,14 @@ class LimitsConfig(_Section):
     tool_seconds: Duration = Field(default=120.0, description=DURATION_HINT)
     shutdown_grace: Duration = Field(default=15.0, description=DURATION_HINT)
     """How long running tools may continue after the process was told to stop."""
+    attachment_kinds: Annotated[tuple[Literal["text", "image"], ...], Strict(False)] = Field(
+        default=("text", "image"), description='a list of "text" and "image"; an empty list turns attachments off'
+    )
+    attachments_per_message: Count = Field(default=4, description=COUNT_HINT)
+    attachment_text_bytes: Count = Field(default=100_000, description=COUNT_HINT)
+    attachment_image_bytes: Count = Field(default=4_000_000, description=COUNT_HINT)
+    quoted_characters: int = Field(default=2000, ge=0, description="a whole number; 0 leaves out replied-to messages")
+    """How much the agent gets of the message that a mention replies to."""
     catch_up: DurationOrOff = Field(default=3600.0, description=OFF_HINT)
     """How old a mention may be that was sent while the bot was offline and is answered when it is back; 0: none."""
 

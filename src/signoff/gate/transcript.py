@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from pydantic_ai import RunContext
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    TextContent,
+    TextPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 
 from signoff.approvals.policy import Said
 
@@ -20,6 +27,13 @@ def text_of(response: ModelResponse) -> str:
     return "".join(part.content for part in response.parts if isinstance(part, TextPart)).strip()
 
 
+def _prompt(part: UserPromptPart) -> str:
+    """Return a prompt as text: the asker's words and the texts that they sent along, without images."""
+    items = [part.content] if isinstance(part.content, str) else part.content
+    texts = [item.content if isinstance(item, TextContent) else item for item in items]
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
 def said(messages: Sequence[ModelMessage]) -> list[Said]:
     """Return the conversation as roles and plain text, for predicates."""
     found: list[Said] = []
@@ -30,7 +44,7 @@ def said(messages: Sequence[ModelMessage]) -> list[Said]:
             continue
         for part in message.parts:
             if isinstance(part, UserPromptPart):
-                found.append(Said("user", part.content if isinstance(part.content, str) else str(part.content)))
+                found.append(Said("user", _prompt(part)))
             elif isinstance(part, ToolReturnPart):
                 found.append(Said("tool", part.model_response_str()))
     return found

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from signoff.approvals.model import Actor, Edit, JsonObject, Remember, Verdict, Vote
 from signoff.approvals.policy import Rule
+from signoff.turns.model import Quoted
 
 DEPTH = 200
 """Most levels of nested JSON in a column. Low enough that a reader deep in its call stack can still parse the row."""
@@ -95,6 +96,15 @@ def load_actor(column: str) -> Actor:
         manages_server=fields["manages_server"],
         is_bot=fields["is_bot"],
     )
+
+
+def dump_quoted(quoted: Quoted | None) -> str:
+    return "" if quoted is None else _dump({"author": quoted.author, "text": quoted.text})
+
+
+def load_quoted(column: str) -> Quoted | None:
+    fields = json.loads(column) if column else None
+    return None if fields is None else Quoted(fields["author"], fields["text"])
 
 
 def _dump(value: Any) -> str:

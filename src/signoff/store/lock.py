@@ -64,8 +64,10 @@ class ProcessLock:
     def owner(database: Path) -> str | None:
         """Describe the process that has the lock; None if nobody has it. Creates nothing, and holds the lock no longer
         than it takes to try it."""
-        import fcntl
-
+        try:
+            import fcntl
+        except ImportError:
+            return None  # no process can take the lock here either
         try:
             descriptor = os.open(database.with_name(database.name + ".lock"), os.O_RDWR | os.O_CLOEXEC)
         except OSError:

@@ -21,6 +21,7 @@ GRANTS_OF = f"SELECT {_GRANT} FROM grants WHERE server = ? AND revoked IS NULL O
 USE_GRANT = "UPDATE grants SET uses_left = uses_left - 1 WHERE id = ? AND uses_left > 0"
 ONE_GRANT = f"SELECT {_GRANT} FROM grants WHERE id = ? AND server = ? AND revoked IS NULL"
 REVOKE_GRANT = "UPDATE grants SET revoked = ? WHERE id = ? AND server = ? AND revoked IS NULL"
+REVOKE_ALL = "UPDATE grants SET revoked = ? WHERE revoked IS NULL"
 
 RULES_OF = "SELECT id, server, rule, made_by, at FROM server_rules WHERE server = ? ORDER BY seq"
 INSERT_RULE = """INSERT INTO server_rules (seq, id, server, rule, made_by, at)
@@ -107,6 +108,11 @@ class PolicyRows:
         row = self.db.one(KEY, name)
         assert row
         return bytes(row[0])
+
+
+def revoke_all_grants(rows: PolicyRows, at: float) -> int:
+    """Revoke every grant of every server, and return their number. It reads the whole table: only a restore does it."""
+    return rows.db.change(REVOKE_ALL, at)
 
 
 def _grant(row: Row) -> Grant:

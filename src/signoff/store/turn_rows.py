@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from signoff.approvals.model import CallKey, Place
-from signoff.store.codec import dump_actor, load_actor
+from signoff.store.codec import dump_actor, dump_quoted, load_actor, load_quoted
 from signoff.store.database import Database, Row, Value
-from signoff.turns.model import MOVES, CallRecord, CallState, HistoryEntry, Turn, TurnState
+from signoff.turns.model import MOVES, CallRecord, CallState, HistoryEntry, Turn, TurnFile, TurnState
 
 _TURN = """id, server, channel, conversation, message, asker_seen, text, created, state, prompted, rounds, batch,
-    reply, reply_posted, ended, asked"""
+    reply, reply_posted, ended, asked, quoted"""
 _ACTIVE = "state IN ('running', 'waiting')"
 _QUEUED = "state = 'queued'"
 
 TURN_BY_ID = f"SELECT {_TURN} FROM turns WHERE id = ?"
 INSERT_TURN = f"""INSERT INTO turns (seq, asker, {_TURN})
-    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM turns), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM turns), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO NOTHING"""
 MOVE = "UPDATE turns SET state = ? WHERE id = ? AND state = ?"
 MOVE_TO_ACTIVE = f"""{MOVE} AND NOT EXISTS (SELECT 1 FROM turns AS other
@@ -39,6 +39,13 @@ NEXT_STARTABLE = f"""SELECT {_TURN} FROM turns WHERE {_QUEUED}
     AND server NOT IN (SELECT server FROM pauses) AND id NOT IN ({{skip}}) ORDER BY created, seq LIMIT 1"""
 RESUMABLE = f"""SELECT {_TURN} FROM turns WHERE state = 'waiting'
     AND EXISTS (SELECT 1 FROM batches WHERE batches.id = turns.batch AND batches.settled) ORDER BY created, seq"""
+
+FILES_OF = "SELECT name, size, media_type, data, problem FROM turn_files WHERE turn = ? ORDER BY position"
+PUT_FILE = """INSERT INTO turn_files (turn, position, name, size, media_type, data, problem, at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
+DROP_FILES = "DELETE FROM turn_files WHERE turn = ?"
+PRUNE_FILES = """DELETE FROM turn_files WHERE at < ? AND NOT EXISTS (
+    SELECT 1 FROM turns WHERE turns.id = turn_files.turn AND turns.state IN ('queued', 'running', 'waiting'))"""
 
 HISTORY = "SELECT position, body FROM messages WHERE conversation = ? ORDER BY position"
 SAVE_MESSAGE = """INSERT INTO messages (conversation, position, body) VALUES (?, ?, ?)
@@ -84,8 +91,26 @@ class TurnRows:
             turn.reply_posted,
             turn.ended,
             turn.asked,
+            dump_quoted(turn.quoted),
         )
+        if inserted and turn.files:
+            self.set_files(turn.id, turn.files, turn.created)
         return inserted == 1
+
+    def files_of(self, turn_id: str) -> Sequence[TurnFile]:
+        rows = self.db.all(FILES_OF, turn_id)
+        return [TurnFile(name, size, kind, bytes(data), problem) for name, size, kind, data, problem in rows]
+
+    def set_files(self, turn_id: str, files: Sequence[TurnFile], at: float) -> None:
+        self.db.change(DROP_FILES, turn_id)
+        rows = [
+            (turn_id, position, file.name, file.size, file.media_type, file.data, file.problem, at)
+            for position, file in enumerate(files)
+        ]
+        self.db.change_many(PUT_FILE, rows)
+
+    def prune_files(self, before: float) -> int:
+        return self.db.change(PRUNE_FILES, before)
 
     def move(self, turn_id: str, old: TurnState, new: TurnState) -> bool:
         """Return False also if the conversation has another active turn: a conversation runs one turn at a time."""
@@ -185,7 +210,7 @@ def _marks(values: Sequence[str]) -> str:
 
 def _turn(row: Row) -> Turn:
     id, server, channel, conversation, message, asker, text, created, state, *rest = row
-    prompted, rounds, batch, reply, reply_posted, ended, asked = rest
+    prompted, rounds, batch, reply, reply_posted, ended, asked, quoted = rest
     return Turn(
         id=id,
         place=Place(server=server, channel=channel, conversation=conversation),
@@ -200,6 +225,7 @@ def _turn(row: Row) -> Turn:
         reply=reply,
         reply_posted=bool(reply_posted),
         ended=ended,
+        quoted=load_quoted(quoted),
         asked=asked,
     )
 

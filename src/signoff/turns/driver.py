@@ -20,8 +20,10 @@ from signoff.approvals.retention import Retention
 from signoff.approvals.votes import Unchecked
 from signoff.errors import StoreError, TurnFailed
 from signoff.turns import messages
+from signoff.turns.activity import Activity, BatchOpened, TurnEnded, TurnStarted
+from signoff.turns.activity_log import ActivityLog
 from signoff.turns.delivery import Delivery
-from signoff.turns.model import Admission, Finished, HistoryEntry, Turn, TurnState, Waiting
+from signoff.turns.model import Admission, Finished, HistoryEntry, Turn, TurnFile, TurnState, Waiting
 from signoff.turns.notifying import Notifier, Notifying
 from signoff.turns.ports import FrontEnd, Runner, TurnStore, TurnTx
 from signoff.turns.queue import QueueLimits
@@ -48,6 +50,8 @@ class Driver:
     limits: QueueLimits = field(default_factory=QueueLimits)
     retention: Retention | None = None
     notifier: Notifier | None = None
+    activity: Activity = field(default_factory=lambda: Activity([ActivityLog()]))
+    """Tells what happens to turns. By default it is only logged."""
     _delivery: Delivery = field(init=False)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
     _steps: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, "asyncio.Task[None]"])
@@ -82,6 +86,10 @@ class Driver:
         """Move a turn to another place, because its thread could not be opened."""
         await self.store.run(lambda tx: tx.relocate(turn_id, place))
 
+    async def enclose(self, turn_id: str, files: Sequence[TurnFile]) -> None:
+        """Store the contents of the files that came with a turn."""
+        await self.store.run(lambda tx: tx.set_files(turn_id, files, self.clock.now()))
+
     async def go(self, turn_id: str) -> None:
         self._admitted.pop(turn_id, None)
         await self._start_queued()
@@ -93,6 +101,7 @@ class Driver:
             turn = await self.store.run(lambda tx, admitted=admitted: self.limits.claim(tx, admitted))
             if turn is None:
                 return
+            self.activity.tell(TurnStarted(turn))
             self._step(turn)
 
     # One step
@@ -130,10 +139,9 @@ class Driver:
         except StoreError:
             raise
         except TurnFailed as failure:
-            await self._end(turn, TurnState.FAILED, str(failure))
+            await self._end(turn, TurnState.FAILED, str(failure), error=failure)
         except Exception as error:
-            log.exception("a step of turn %s failed", turn.id)
-            await self._end(turn, TurnState.FAILED, messages.broken(error))
+            await self._end(turn, TurnState.FAILED, messages.broken(error), error=error)
 
     async def _give_up(self, turn: Turn) -> None:
         """End the turn as soon as the store works again."""
@@ -169,6 +177,7 @@ class Driver:
                 givers |= await self.desk.look_up_givers(turn.place.server, unchecked.people)
         if batch is None:
             return
+        self.activity.tell(BatchOpened(batch))
         self.desk.watch(batch).add_done_callback(lambda future: self._settled(future.result()))
         self._new_deadline.set()
         if not batch.settled:
@@ -176,7 +185,15 @@ class Driver:
         if notice := messages.missing_approvers_notice(batch):
             await self._delivery.say(turn, notice)
 
-    async def _end(self, turn: Turn, state: TurnState, text: str, history: tuple[HistoryEntry, ...] = ()) -> None:
+    async def _end(
+        self,
+        turn: Turn,
+        state: TurnState,
+        text: str,
+        history: tuple[HistoryEntry, ...] = (),
+        *,
+        error: Exception | None = None,
+    ) -> None:
         def work(tx: TurnTx) -> Turn | None:
             if not tx.move(turn.id, TurnState.RUNNING, state):
                 return None
@@ -185,6 +202,7 @@ class Driver:
             return tx.turn(turn.id)
 
         if ended := await self.store.run(work):
+            self.activity.tell(TurnEnded(ended, state, self.clock.now() - turn.created, error))
             await self._delivery.reply(ended, text)
             await self._start_queued()
 
@@ -219,6 +237,7 @@ class Driver:
         for turn in turns:
             if step := self._steps.get(turn.id):
                 step.cancel()
+            self.activity.tell(TurnEnded(turn, TurnState.STOPPED, self.clock.now() - turn.created))
             self._spawn(self._delivery.reply(replace(turn, state=TurnState.STOPPED), text))
         await self._start_queued()
 

@@ -35,11 +35,27 @@ MOVES: Mapping[TurnState, frozenset[TurnState]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Attachment:
-    """The name and size of a file that came with a mention. The model is told both."""
+class TurnFile:
+    """A file that came with a mention: its contents, or the problem why they were not read. The model gets either."""
 
     name: str
     size: int
+    media_type: str = ""
+    """`text/plain` or the type of an image. Empty if the file was not read."""
+    data: bytes = b""
+    problem: str = ""
+
+    @property
+    def is_image(self) -> bool:
+        return self.media_type.startswith("image/")
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """The message that a mention replies to. The text is empty if Discord does not show it."""
+
+    author: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +67,7 @@ class Turn:
     message: str
     asker: Actor
     text: str
+    """The asker's own words. It is empty if they sent only files or a reply."""
     created: float
     state: TurnState = TurnState.QUEUED
     prompted: bool = False
@@ -64,6 +81,9 @@ class Turn:
     reply_posted: bool = False
     ended: float | None = None
     """When the final text was stored. None before that, and for turns of earlier versions."""
+    quoted: Quoted | None = None
+    files: tuple[TurnFile, ...] = ()
+    """Only for `insert_turn`. The store does not load them with the turn; see `TurnTx.files_of`."""
     asked: float | None = None
     """When the asker wrote, if the bot was offline then and found the mention later."""
 

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from signoff.approvals.model import Batch, CallKey, Pause, Place
 from signoff.approvals.ports import DeskTx
-from signoff.turns.model import CallRecord, HistoryEntry, Notice, Step, Turn, TurnState
+from signoff.turns.model import CallRecord, HistoryEntry, Notice, Step, Turn, TurnFile, TurnState
 
 T = TypeVar("T")
 
@@ -19,7 +19,15 @@ class TurnTx(DeskTx, Protocol):
     def turn(self, turn_id: str) -> Turn | None: ...
 
     def insert_turn(self, turn: Turn) -> bool:
-        """Return False if the turn is already there, as after a replayed event."""
+        """Store a turn with its files. Return False if the turn is already there, as after a replayed event."""
+        ...
+
+    def files_of(self, turn_id: str) -> Sequence[TurnFile]:
+        """Return the files that came with a turn, in their order."""
+        ...
+
+    def set_files(self, turn_id: str, files: Sequence[TurnFile], at: float) -> None:
+        """Replace the files that came with a turn."""
         ...
 
     def move(self, turn_id: str, old: TurnState, new: TurnState) -> bool:

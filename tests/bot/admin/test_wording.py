@@ -24,6 +24,7 @@ from signoff.bot.admin.record import fitting
 from signoff.bot.admin.record_pages import Filters, Page, Spot, checked_filters, newest_page, page_at, read_id, write_id
 from signoff.bot.admin.record_wording import KINDS, row_text, what
 from signoff.bot.split import size
+from signoff.store.codec import dump_rule, load_rule
 from tests.rigs.admin import NOW, OPERATOR_RULES, TOOLS
 
 
@@ -59,6 +60,10 @@ def row(kind: str, /, *, actor: str = "1", **data: Any) -> AuditRow:
         (Asked("t", verdict="allow", role="1", four_eyes=True), "role, four_eyes can't be set"),
         (Asked("t", verdict="allow", message="x"), "message can't be set"),
         (Asked("t", message="\u202e"), "hidden character"),
+        (Asked("t", notify="everybody"), "notify must be none, ping or dm"),
+        (Asked("t", notify="ping", approvals_channel="5"), "can't both be set"),
+        (Asked("t", verdict="deny", approvals_channel="5"), "approvals_channel can't be set"),
+        (Asked("t", verdict="allow", notify="dm"), "notify can't be set"),
     ],
 )
 def test_an_impossible_rule_is_refused_in_words(asked: Asked, why: str) -> None:
@@ -70,6 +75,18 @@ def test_times_are_written_as_in_the_config() -> None:
     assert build_rule(Asked("t", timeout="90s")).timeout == 90.0
     assert build_rule(Asked("t", timeout=" 1.5h ")).timeout == 5400.0
     assert build_rule(Asked("t", timeout="600")).timeout == 600.0
+
+
+def test_a_rule_says_how_approvers_are_told_and_comes_back_from_its_row() -> None:
+    for asked, notify, words in (
+        (Asked("t", notify="dm"), "dm", "approvers get a direct message"),
+        (Asked("t", approvals_channel="5"), "channel:5", "the card is shown in <#5> too"),
+        (Asked("t"), None, ""),
+    ):
+        rule = build_rule(asked)
+        assert rule.notify == notify
+        assert words in listing.rule_line(rule)
+        assert load_rule(dump_rule(rule)) == rule
 
 
 def test_a_bar_can_be_part_of_a_pattern() -> None:

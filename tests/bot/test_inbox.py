@@ -1,0 +1,143 @@
+"""The inbox shows a person what they may decide, in all servers, and a press there is judged in the card's server."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from discord_sandbox import Person
+from signoff.approvals.model import DIRECT, Actor, Batch, Place
+from signoff.bot.inbox import MOST_SHOWN, Found, Inbox, InboxView
+from signoff.bot.responses import Visit
+from signoff.cards import wording
+from signoff.cards.actions import Offers
+from tests.rigs.bot import Rig
+from tests.rigs.bot_fakes import make_batch, make_request
+
+
+async def elsewhere(rig: Rig, *approvers: str) -> Batch:
+    """Open a card in another server, which the bot has joined."""
+    await rig.sandbox.join(await rig.sandbox.person("Signoff"), "Other Place")
+    server = str(await rig.sandbox.guild_id("Other Place"))
+    lobby = str((await rig.sandbox.channel("lobby")).id)
+    otto = await rig.sandbox.person("Otto")
+    asker = Actor(str(otto.id), "Otto", server)
+    batch = make_batch(Place(server, lobby, lobby), asker, make_request({"path": "b"}, approvers=approvers))
+    return rig.desk.open(replace(batch, card_message="77"))
+
+
+async def here(rig: Rig, *approvers: str) -> Batch:
+    request = make_request({"path": "a"}, approvers=approvers)
+    return rig.desk.open(make_batch(await rig.place(), await rig.asker(), request, card_message="66"))
+
+
+async def person_of(rig: Rig, name: str) -> Actor:
+    found = await rig.sandbox.person(name)
+    assert rig.desk.directory is not None
+    actor = await rig.desk.directory.person(rig.server, str(found.id))
+    assert actor is not None
+    return actor
+
+
+@pytest.fixture
+def inbox(rig: Rig) -> Inbox:
+    return rig.bot.clicks.inbox
+
+
+async def test_it_has_the_cards_of_all_servers_and_only_those_that_the_person_may_decide(
+    rig: Rig, inbox: Inbox, max_: Person
+) -> None:
+    await rig.sandbox.join(max_, "Other Place")
+    far, _ = await elsewhere(rig, f"user:{max_.id}"), await elsewhere(rig, "manage_server")
+    near, _ = await here(rig, f"user:{max_.id}"), await here(rig, "manage_server")
+    found = await inbox.of(await person_of(rig, "Max"))
+    assert {batch.id for batch in found.batches} == {far.id, near.id}
+    assert found.complete
+
+
+async def test_a_person_who_is_not_in_the_other_server_sees_nothing_of_it(rig: Rig, inbox: Inbox, max_: Person) -> None:
+    await elsewhere(rig, f"user:{max_.id}", "manage_server")
+    assert await inbox.of(await person_of(rig, "Ada")) == Found([])
+    assert await inbox.of(await person_of(rig, "Max")) == Found([])
+
+
+async def test_rights_here_count_for_nothing_there(rig: Rig, inbox: Inbox, ada: Person) -> None:
+    await rig.sandbox.join(ada, "Other Place")
+    await elsewhere(rig, "manage_server")
+    ada_here = await person_of(rig, "Ada")
+    assert ada_here.manages_server
+    assert await inbox.of(ada_here) == Found([])
+
+
+async def test_a_server_that_cannot_be_asked_is_reported(rig: Rig, inbox: Inbox, max_: Person) -> None:
+    await rig.sandbox.join(max_, "Other Place")
+    await elsewhere(rig, f"user:{max_.id}")
+    near = await here(rig, f"user:{max_.id}")
+    actor = await person_of(rig, "Max")
+    await rig.sandbox.fault("GET", "/members/", status=403, code=50001, times=1)
+    found = await inbox.of(actor)
+    assert ([batch.id for batch in found.batches], found.complete) == ([near.id], False)
+    view = InboxView(found, 0.0, Offers())
+    assert "Some servers could not be asked who you are there" in str(view.to_components())
+
+
+async def test_in_a_direct_conversation_the_cards_of_the_servers_are_listed(
+    rig: Rig, inbox: Inbox, max_: Person
+) -> None:
+    near = await here(rig, f"user:{max_.id}")
+    found = await inbox.of(Actor(str(max_.id), "Max", DIRECT))
+    assert [batch.id for batch in found.batches] == [near.id]
+
+
+async def test_a_press_far_from_the_card_is_judged_in_the_cards_server(rig: Rig, inbox: Inbox, max_: Person) -> None:
+    await rig.sandbox.join(max_, "Other Place")
+    far = await elsewhere(rig, f"user:{max_.id}")
+    pressed = Visit(await person_of(rig, "Max"), (await rig.place()).channel, None, private=True)
+    visit = await inbox.at_home(pressed, far.requests[0].id)
+    assert isinstance(visit, Visit)
+    assert (visit.actor.server, visit.channel, visit.away) == (far.place.server, far.place.channel, True)
+    assert not visit.actor.manages_server
+    public = replace(pressed, private=False, card="5")
+    assert await inbox.at_home(public, far.id) == public
+
+
+async def test_a_press_of_somebody_who_is_not_there_decides_nothing(rig: Rig, inbox: Inbox) -> None:
+    far = await elsewhere(rig, "manage_server")
+    pressed = Visit(await person_of(rig, "Ada"), "1", None, private=True)
+    assert await inbox.at_home(pressed, far.id) == wording.UNKNOWN_REQUEST
+    assert await inbox.at_home(pressed, "0" * 16) == pressed
+    await rig.sandbox.fault("GET", "/members/", status=403, code=50001, times=1)
+    assert await inbox.at_home(pressed, far.id) == wording.SLOW
+
+
+def entries(*batches: Batch) -> tuple[str, list[str]]:
+    view = InboxView(Found(batches), 0.0, Offers())
+    assert sum(1 for _ in view.walk_children()) <= 40
+    labels = [label for item in view.walk_children() if (label := getattr(getattr(item, "item", None), "label", None))]
+    text = "\n".join(content for item in view.walk_children() if (content := getattr(item, "content", None)))
+    assert len(text) <= 4000
+    return text, labels
+
+
+async def test_only_a_call_that_is_shown_whole_can_be_accepted_in_the_list(rig: Rig) -> None:
+    place, asker = await rig.place(), await rig.asker()
+    short = make_batch(place, asker, make_request({"path": "a.txt"}), card_message="5")
+    long = make_batch(place, asker, make_request({"text": "x" * 600}), card_message="5")
+    odd = make_batch(place, asker, make_request({"text": "a\u202eb"}), card_message="5")
+    several = make_batch(place, asker, make_request(), make_request(), card_message="5")
+    worded = make_batch(place, asker, make_request({"path": "a"}), model_text="just say yes", card_message="5")
+    text, labels = entries(short)
+    assert labels == ["Accept", "Reject", "Open…"]
+    assert ("a.txt" in text, f"/{place.channel}/5" in text, f"<@{asker.id}>" in text) == (True, True, True)
+    for other in (long, odd, several, worded):
+        assert entries(other)[1] == ["Open…"]
+
+
+async def test_the_list_stays_within_one_message(rig: Rig) -> None:
+    place, asker = await rig.place(), await rig.asker()
+    batches = [make_batch(place, asker, make_request({"t": "`" * 400}, tool="t" * 64)) for _ in range(40)]
+    text, labels = entries(*batches)
+    assert f"The first {MOST_SHOWN} are listed" in text
+    assert labels.count("Open…") == MOST_SHOWN
+    assert "No open card waits for your decision." in entries()[0]
