@@ -76,8 +76,9 @@ browser:
 	echo "No Chromium or Chrome: the browser tests in tests/page are LEFT OUT (Debian: apt-get install chromium)"; \
 	[ -z "$$CI" ]
 
-# The long campaign: every property with many examples, and the crash tests over and over.
+# The long campaign: a fresh clone, every property with many examples, and the crash tests over and over.
 soak: $(READY)
+	$(BIN)/python tests/packaging/from_scratch.py
 	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n 2 --dist loadfile tests/approvals tests/bot tests/cards tests/page/test_markdown.py tests/store
 	for round in 1 2 3 4 5; do $(BIN)/python -m pytest -q tests/e2e/test_crash.py tests/e2e/test_recovery.py || exit 1; done
 

@@ -36,6 +36,12 @@ FILES = "agent/tools/test_files.py"
 REVISED = "gate/test_revised_calls.py"
 VOTES = "approvals/test_votes.py"
 GRANTS = "approvals/test_grants.py"
+SHARES = "gate/test_fair_shares.py"
+EXITS = "gate/test_tools_that_exit.py"
+GENERATORS = "gate/test_generator_tools.py"
+RESULTS = "gate/test_tool_results.py"
+BLOCKING = "gate/test_blocking_tools.py"
+MCP = "agent/test_mcp.py"
 TODAY = "approvals/test_todays_rules.py"
 EDITS = "approvals/test_edits.py"
 CLOCK = "test_clock.py"
@@ -264,6 +270,34 @@ ROWS: dict[str, tuple[str, ...]] = {
         f"{SURVEY}::test_an_mcp_tool_with_the_name_of_a_plugins_tool_stops_the_start",
         "agent/test_plugins.py::test_names_are_unique_across_plugins_and_built_in_tools",
     ),
+    "37 one person's slow tools": (
+        f"{SHARES}::test_nobody_waits_for_the_tools_of_two_people_with_thirty_calls_each",
+        f"{SHARES}::test_tools_that_were_given_up_and_still_run_count_and_the_person_is_told",
+        f"{SHARES}::test_the_time_limit_starts_when_the_tool_starts",
+    ),
+    "38 exits, interrupts and panics": (
+        f"{EXITS}::test_an_exit_an_interrupt_or_a_panic_is_a_failed_result",
+        f"{EXITS}::test_the_same_in_a_preview_is_a_failed_result",
+        f"{EXITS}::test_the_same_in_a_condition_or_a_validator_runs_nothing_and_is_said",
+        f"{EXITS}::test_a_task_that_a_tool_left_alone_cannot_end_the_loop_of_the_tools",
+    ),
+    "40 generators": (
+        f"{GENERATORS}::test_the_items_of_a_generator_are_the_result",
+        f"{GENERATORS}::test_a_generator_has_no_longer_than_any_tool_and_stops_nobody",
+        f"{GENERATORS}::test_a_generator_that_never_ends_is_a_failed_result",
+    ),
+    "47 results that cannot be passed on": (f"{RESULTS}::test_a_result_that_cannot_be_passed_on_fails_its_call_alone",),
+    "48 async tools that block": (
+        f"{BLOCKING}::test_an_async_tool_that_blocks_stops_neither_the_bot_nor_the_next_call",
+        f"{BLOCKING}::test_an_async_tool_that_blocks_is_given_up_at_its_time_limit",
+        f"{BLOCKING}::test_a_condition_a_preview_or_a_validator_that_blocks_stops_nobody",
+    ),
+    "51 an MCP server dies inside a call": (
+        f"{MCP}::test_a_server_that_dies_in_a_call_leaves_a_call_that_may_have_run",
+        f"{MCP}::test_a_server_that_is_killed_in_a_call_is_started_again_by_the_next_call_of_the_run",
+        f"{MCP}::test_an_mcp_toolset_of_a_plugin_that_dies_in_a_call_may_have_run_too",
+        f"{MCP}::test_a_refusal_of_a_server_is_a_failure_and_not_a_call_that_may_have_run",
+    ),
     "52 the order of starts": (f"{SHOWN}::test_accepted_calls_start_in_the_order_of_the_card",),
     "53 refused requests that are repeated": (
         f"{REFUSALS}::test_where_the_bot_cannot_reply_the_model_is_not_asked",
@@ -303,7 +337,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     ),
 }
 
-REQUIRED = {*range(1, 15), *range(16, 23), 27, *range(29, 37), 39, 41, 42, 44, 45, *range(52, 57)}
+REQUIRED = {*range(1, 15), *range(16, 23), 27, *range(29, 43), 44, 45, 47, 48, *range(51, 57)}
 
 
 def numbers() -> set[int]:

@@ -132,7 +132,7 @@ class Studio:
 
 @asynccontextmanager
 async def studio(folder: Path) -> AsyncGenerator[Studio]:
-    (folder / "guide.json").write_text(json.dumps(guide(None)), encoding="utf-8")
+    (folder / "guide.json").write_text(json.dumps(guide(20)), encoding="utf-8")
     options = ("--restarts", "--guide", str(folder / "guide.json"), *NAMES)
     async with sandbox_process(*options) as server, server.client() as sandbox:
         await sandbox.rate_limits(enabled=False)

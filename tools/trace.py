@@ -31,6 +31,8 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "signoff"
 PATIENCE = 60.0
 QUIET = 0.5
 """Seconds to wait after the last visible effect, for work that the bot does in the background."""
+STARTING = 3.0
+"""Seconds until the bot has also checked its servers: discord.py calls it ready two seconds after the gateway does."""
 RESUME = dis.opmap["RESUME"]
 MENTION = 'please run the test approval tool with parameter "hello"'
 
@@ -104,7 +106,7 @@ async def trace_mention_and_click(folder: Path) -> Trace:
         before = await sandbox.head()
         bot = asyncio.ensure_future(run_discord(settings, Config()))
         await sandbox.wait_for("READY", after=before, timeout=PATIENCE, kind="gateway")
-        await asyncio.sleep(QUIET)
+        await asyncio.sleep(STARTING)
         ada = await sandbox.person("Ada")
         with trace.phase("mention"):
             said = await ada.say("general", f"{sandbox.mention} {MENTION}")

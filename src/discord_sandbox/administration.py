@@ -22,9 +22,10 @@ class Administration(Line):
         """Takes a role from somebody."""
         await self.call("POST", "/roles", {"do": "revoke", "role": str(role), "user": str(person.id)})
 
-    async def create_role(self, name: str, permissions: int = 0) -> int:
-        """Creates a role in the bot's server and returns its id."""
-        role = await self.call("POST", "/roles", {"do": "create", "role": name, "permissions": permissions})
+    async def create_role(self, name: str, permissions: int = 0, *, number: int | None = None) -> int:
+        """Creates a role in the bot's server and returns its id, which `number` can choose."""
+        body = {"do": "create", "role": name, "permissions": permissions, "number": number}
+        role = await self.call("POST", "/roles", body)
         return int(role["id"])
 
     async def change_role(self, role: str | int, **changes: Any) -> None:
@@ -48,9 +49,9 @@ class Administration(Line):
         """Removes a person or the bot from a server; without `guild`, from the bot's server."""
         await self.call("POST", "/members", {"do": "leave", "user": str(person.id), "guild": guild})
 
-    async def create_channel(self, name: str, guild: str | None = None) -> Place:
-        """Creates a text channel."""
-        return Place(await self.call("POST", "/channels", {"name": name, "guild": guild}))
+    async def create_channel(self, name: str, guild: str | None = None, *, number: int | None = None) -> Place:
+        """Creates a text channel. `number` can choose its id."""
+        return Place(await self.call("POST", "/channels", {"name": name, "guild": guild, "number": number}))
 
     async def delete_channel(self, where: Where) -> None:
         """Deletes a channel or a thread."""

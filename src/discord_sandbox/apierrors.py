@@ -18,11 +18,20 @@ class ApiError(Exception):
         self.message = message
         self.errors = errors
 
+    def in_words(self) -> str:
+        """Return the message and, for a bad form, each field with what is wrong, as Discord's libraries print it."""
+        return "\n".join([self.message, *_lines(self.errors or {}, ())])
+
     def body(self) -> Json:
         body: Json = {"message": self.message, "code": self.code}
         if self.errors is not None:
             body["errors"] = self.errors
         return body
+
+
+def _lines(tree: Json, path: tuple[str, ...]) -> list[str]:
+    own = [f"In {'.'.join(path)}: {problem['message']}" for problem in tree.get("_errors", ())]
+    return own + [line for key, inner in tree.items() if key != "_errors" for line in _lines(inner, (*path, key))]
 
 
 class FormErrors:

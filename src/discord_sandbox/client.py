@@ -107,9 +107,12 @@ class SandboxClient(Administration):
                 return Person(self, int(user["id"]), user["name"])
         raise SandboxError(f"nobody here is called {name!r}")
 
-    async def add_person(self, name: str, *, accepts_dms: bool = True) -> Person:
-        """Adds a person, in no server yet. If the name is taken, sets `accepts_dms` of that person."""
-        user = await self.call("POST", "/users", {"name": name, "accepts_dms": accepts_dms})
+    async def add_person(self, name: str, *, accepts_dms: bool = True, number: int | None = None) -> Person:
+        """Adds a person, in no server yet. If the name is taken, sets `accepts_dms` of that person.
+
+        `number` can choose the id of a new person.
+        """
+        user = await self.call("POST", "/users", {"name": name, "accepts_dms": accepts_dms, "number": number})
         return Person(self, int(user["id"]), name)
 
     async def channel(self, name: str | int) -> Place:

@@ -60,8 +60,8 @@ def new_world(plan: Plan | None = None) -> World:
     return world
 
 
-def new_person(world: World, name: str) -> User:
-    user = User(world.ids.next(), name)
+def new_person(world: World, name: str, number: int | None = None) -> User:
+    user = User(number or world.ids.next(), name)
     world.users[user.id] = user
     return user
 
@@ -81,15 +81,15 @@ def new_guild(world: World, name: str, owner: User) -> Guild:
     return guild
 
 
-def new_role(world: World, guild: Guild, name: str, permissions: int) -> Role:
-    role = Role(world.ids.next(), name, int(permissions), position=len(guild.roles))
+def new_role(world: World, guild: Guild, name: str, permissions: int, number: int | None = None) -> Role:
+    role = Role(number or world.ids.next(), name, int(permissions), position=len(guild.roles))
     guild.roles[role.id] = role
     return role
 
 
-def new_channel(world: World, guild: Guild, name: str) -> Channel:
+def new_channel(world: World, guild: Guild, name: str, number: int | None = None) -> Channel:
     position = len(world.channels_of(guild.id))
-    channel = Channel(world.ids.next(), ChannelType.TEXT, name, guild.id, position=position)
+    channel = Channel(number or world.ids.next(), ChannelType.TEXT, name, guild.id, position=position)
     world.channels[channel.id] = channel
     return channel
 

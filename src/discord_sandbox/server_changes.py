@@ -25,8 +25,8 @@ def revoke(sb: Sandbox, guild: Guild, member: Member, role: Role) -> None:
         member_changed(sb, guild, member)
 
 
-def add_role(sb: Sandbox, guild: Guild, name: str, permissions: int) -> Role:
-    role = seed.new_role(sb.world, guild, name, permissions)
+def add_role(sb: Sandbox, guild: Guild, name: str, permissions: int, number: int | None = None) -> Role:
+    role = seed.new_role(sb.world, guild, name, permissions, number)
     announce.role(sb, "GUILD_ROLE_CREATE", guild, role)
     return role
 
@@ -45,8 +45,8 @@ def remove_role(sb: Sandbox, guild: Guild, role: Role) -> None:
     announce.role(sb, "GUILD_ROLE_DELETE", guild, role)
 
 
-def add_channel(sb: Sandbox, guild: Guild, name: str) -> Channel:
-    channel = seed.new_channel(sb.world, guild, name)
+def add_channel(sb: Sandbox, guild: Guild, name: str, number: int | None = None) -> Channel:
+    channel = seed.new_channel(sb.world, guild, name, number)
     announce.channel(sb, "CHANNEL_CREATE", channel)
     return channel
 

@@ -143,8 +143,7 @@ def _try_out(settings: Settings, *, fresh: bool) -> None:
     from signoff.commands import sandbox as launch
 
     program = [sys.executable, sys.argv[0]]
-    grace = config.limits.shutdown_grace
-    _run(launch.sandbox(Path("data/sandbox"), fresh=fresh, program=program, grace=grace))
+    _run(launch.sandbox(Path("data/sandbox"), fresh=fresh, program=program, config=config))
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import socket
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +23,12 @@ from signoff.agent.runner import AgentRunner
 from signoff.agent.setup import Brain, build_policy
 from signoff.approvals.desk import Click, Desk
 from signoff.approvals.grants import GrantTerms
-from signoff.approvals.model import Batch, Choice, Remember
+from signoff.approvals.model import Batch, CallKey, Choice, Remember, RequestKind
+from signoff.bot.admin.record_wording import what
 from signoff.config.schema import Config, load_config
 from signoff.errors import ConfigError
 from signoff.store import Store
-from signoff.turns.model import Finished, Step, TurnState, Waiting
+from signoff.turns.model import CallRecord, CallState, Finished, Step, TurnState, Waiting
 from tests.conftest import ADA, PLACE, HandClock, make_turn
 from tests.rigs.scripted import Answer, Script, calls
 
@@ -296,3 +299,74 @@ async def test_the_tools_are_named_before_and_after_the_server_was_asked(shop: S
     known = {tool.name: tool for tool in brain.tools}
     assert known["shop_refund"].arguments == ("order", "amount")
     assert known["shop_refund"].verdict.startswith("ask (a tool of an MCP server")
+
+
+ALLOW = '[[rules]]\ntool = "*"\nverdict = "allow"\n'
+
+
+async def record_of(shop: Shop, call_id: str) -> CallRecord:
+    record = await shop.store.run(lambda tx: tx.call(CallKey(PLACE.conversation, 1, call_id)))
+    assert record
+    return record
+
+
+async def test_a_server_that_dies_in_a_call_leaves_a_call_that_may_have_run(shop: Shop) -> None:
+    shop.open(f"[mcp.shop]\ncommand = {shop.command}\n")
+    step = await shop.accept(await shop.ask(calls(("shop_die", {})), "it may have run"))
+    assert isinstance(step, Finished)
+    assert len(shop.script.asked) == 2, "nobody repeats the call"
+    assert "the call may have run, and its result is not known" in shop.script.results["call_0"]
+    record = await record_of(shop, "call_0")
+    assert record.state is CallState.UNKNOWN
+    assert "may have run" in record.words
+    (row,) = await shop.store.run(lambda tx: tx.audit_page(PLACE.server, kind="failed"))
+    assert "may have run" in what(row)
+
+
+async def test_a_server_that_is_killed_in_a_call_is_started_again_by_the_next_call_of_the_run(shop: Shop) -> None:
+    shop.open(f"{ALLOW}[mcp.shop]\ncommand = {shop.command}\n")
+
+    async def kill() -> None:
+        while not any("waiting" in entry for entry in shop.ledger):  # noqa: ASYNC110 - only the ledger tells
+            await asyncio.sleep(0.02)
+        os.kill(next(entry["started"] for entry in shop.ledger if "started" in entry), signal.SIGKILL)
+
+    killer = asyncio.ensure_future(kill())
+    async with asyncio.timeout(60):
+        step = await shop.ask(calls(("shop_wait", {})), calls(("shop_refund", {"order": "A-9"})), "done")
+    await killer
+    assert isinstance(step, Finished)
+    assert "refunded 5 for A-9" in shop.script.results["call_0"]
+    assert shop.done == [{"tool": "refund", "order": "A-9", "amount": 5}]
+    first = await record_of(shop, "call_0")
+    assert first.state is CallState.UNKNOWN
+    assert len([entry for entry in shop.ledger if "started" in entry]) == 2
+
+
+async def test_a_refusal_of_a_server_is_a_failure_and_not_a_call_that_may_have_run(shop: Shop) -> None:
+    shop.open(f"{ALLOW}[mcp.shop]\ncommand = {shop.command}\n")
+    await shop.ask(calls(("shop_fail", {})), "it failed")
+    assert (await record_of(shop, "call_0")).state is CallState.FAILED
+
+
+async def test_an_mcp_toolset_of_a_plugin_that_dies_in_a_call_may_have_run_too(shop: Shop) -> None:
+    from fastmcp.client.transports import StdioTransport
+    from pydantic_ai.mcp import MCPToolset
+
+    command, *arguments = json.loads(shop.command)
+    shop.use([MCPToolset(StdioTransport(command, arguments), id="mine")], shop.config(ALLOW))
+    assert isinstance(await shop.ask(calls(("die", {})), "it may have run"), Finished)
+    assert "the call may have run" in shop.script.results["call_0"]
+    assert (await record_of(shop, "call_0")).state is CallState.UNKNOWN
+
+
+async def test_a_lost_call_is_told_again_after_a_resume_and_not_run(shop: Shop) -> None:
+    rule = '[[rules]]\ntool = "*_die"\nverdict = "allow"\n'
+    shop.open(f"{rule}[mcp.shop]\ncommand = {shop.command}\n")
+    assert shop.runner
+    shop.runner = replace(shop.runner, hold=False)
+    step = await shop.ask(calls(("shop_die", {}), ("shop_refund", {"order": "A-1"})), "done")
+    assert isinstance(await shop.accept(step), Finished)
+    assert "the call may have run" in shop.script.results["call_0"]
+    assert "refunded 5 for A-1" in shop.script.results["call_1"]
+    assert [request.kind for request in batch_of(step).requests] == [RequestKind.CALL]

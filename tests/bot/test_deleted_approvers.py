@@ -80,11 +80,11 @@ async def test_a_card_that_is_decided_while_it_is_drawn_ends_as_decided(rig: Rig
     draws: list[bool] = []
     refresh = rig.front_end.refresh_card
 
-    async def slowly(batch: Batch, page: int = 0) -> None:
+    async def slowly(batch: Batch, page: int = 0, drawn: str | None = None) -> None:
         if not draws:
             await ada.click(card, "Reject")
         draws.append(batch.settled)
-        await refresh(batch, page)
+        await refresh(batch, page, drawn)
 
     rig.bot.missing_approvers._refresh = slowly
     await rig.sandbox.delete_role(role)

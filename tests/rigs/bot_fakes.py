@@ -18,6 +18,7 @@ from signoff.approvals.model import (
     ApprovalRequest,
     Batch,
     CallKey,
+    CardCopy,
     Choice,
     JsonObject,
     Outcome,
@@ -119,11 +120,26 @@ class MemoryStore:
     def set_card_final(self, batch_id: str) -> None:
         self.batches[batch_id] = replace(self.batches[batch_id], card_final=True)
 
+    def drop_copies(self, channel: str, message: str = "") -> list[Batch]:
+        had = [b for b in self.batches.values() if any(_is_at(copy, channel, message) for copy in b.copies)]
+        for batch in had:
+            left = tuple(copy for copy in batch.copies if not _is_at(copy, channel, message))
+            self.batches[batch.id] = replace(batch, copies=left)
+        return had
+
+    def add_copy(self, batch_id: str, copy: CardCopy) -> None:
+        batch = self.batches[batch_id]
+        self.batches[batch_id] = replace(batch, copies=(*batch.copies, copy), card_final=False)
+
     def insert_grant(self, grant: Grant) -> None:
         self.grants.append(grant)
 
     def audit(self, kind: str, server: str, subject: str, *_: Any, **__: Any) -> None:
         self.rows.append((kind, subject))
+
+
+def _is_at(copy: CardCopy, channel: str, message: str) -> bool:
+    return copy.channel == channel and message in ("", copy.message)
 
 
 class RecordingDesk(Desk):

@@ -84,8 +84,10 @@ async def launched(folder: Path, *arguments: str, **environment: str) -> AsyncGe
                     os.killpg(process.pid, signal.SIGKILL)
 
 
-def put_into_the_lab(folder: Path, name: str, *roles: str) -> dict[str, str]:
+def put_into_the_lab(folder: Path, name: str, *roles: str, also: str | None = None) -> dict[str, str]:
     """Save a world, as an earlier start would, in which this person is a member of the lab with these roles.
+
+    `also` names a second one.
 
     Return role name in lower case -> role id, for the lab's roles.
     """
@@ -95,9 +97,9 @@ def put_into_the_lab(folder: Path, name: str, *roles: str) -> dict[str, str]:
     (data / "token").chmod(0o600)
     world = seed.new_world(seed.Plan(token="kept-token", bot="Signoff", server="Signoff Lab"))
     lab = next(guild for guild in world.guilds.values() if guild.name == "Signoff Lab")
-    person = next(user for user in world.users.values() if user.name == name)
     given = [next(role for role in lab.roles.values() if role.name == wanted) for wanted in roles]
-    seed.join(world, lab, person, *given)
+    for person in [user for user in world.users.values() if user.name in (name, also)]:
+        seed.join(world, lab, person, *given)
     state_file.save_file(world, data / "world.json")
     return {role.name.lower(): str(role.id) for role in lab.roles.values()}
 

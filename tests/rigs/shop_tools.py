@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,14 @@ def die() -> str:
     os._exit(3)
 
 
-TOOLS: tuple[Callable[..., str], ...] = (list_orders, refund, environment, fail, die)
+def wait() -> str:
+    """Wait until somebody kills the process."""
+    note(waiting=os.getpid())
+    time.sleep(60)
+    return "nobody came"
+
+
+TOOLS: tuple[Callable[..., str], ...] = (list_orders, refund, environment, fail, die, wait)
 PARAMETERS = {"refund": {"order": {"type": "string"}, "amount": {"type": "integer"}}}
 
 

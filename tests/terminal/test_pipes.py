@@ -73,6 +73,8 @@ async def test_a_mode_decides_without_anybody(tmp_path: Path) -> None:
         assert await chat.ends() == 0
     assert chat.trace == ["record auto"]
     assert "Tool Approval Required" not in chat.raw
+    assert 'mode is "auto_approve"' in chat.raw, "it is said at the start"
+    assert "Mode auto_approve: calls that ask run without a person." in chat.raw, "it is said under the reply"
 
 
 async def test_a_broken_address_of_the_database_is_one_line(tmp_path: Path) -> None:

@@ -55,6 +55,18 @@ async def log(call: ControlRequest) -> Any:
     return {"entries": [entry.as_json() for entry in entries[:limit]], "head": head}
 
 
+def _chosen_id(call: ControlRequest) -> int | None:
+    """Return the id that the caller chose for a new thing; None if it does not matter."""
+    number = call.json.get("number")
+    if number is None:
+        return None
+    world = call.sandbox.world
+    taken = {*world.users, *world.channels, *world.guilds, *(r for g in world.guilds.values() for r in g.roles)}
+    if int(number) in taken:
+        raise NotPossible(f"the id {number} is taken")
+    return int(number)
+
+
 def _role(call: ControlRequest, guild: Guild) -> Role:
     wanted = str(call.json["role"])
     for role in guild.roles.values():
@@ -84,7 +96,8 @@ async def roles(call: ControlRequest) -> Any:
     """`do`: grant, revoke, create, change or delete."""
     sb, guild, deed = call.sandbox, call.guild, call.json["do"]
     if deed == "create":
-        role = server_changes.add_role(sb, guild, str(call.json["role"]), int(call.json.get("permissions") or 0))
+        permissions = int(call.json.get("permissions") or 0)
+        role = server_changes.add_role(sb, guild, str(call.json["role"]), permissions, _chosen_id(call))
         return sb.payloads.role(role)
     role = _role(call, guild)
     if deed == "grant":
@@ -129,7 +142,7 @@ async def members(call: ControlRequest) -> Any:
 async def users(call: ControlRequest) -> Any:
     """Add a person, or change whether one accepts direct messages."""
     sb, name = call.sandbox, str(call.json["name"])
-    user = sb.world.user_named(name) or seed.new_person(sb.world, name)
+    user = sb.world.user_named(name) or seed.new_person(sb.world, name, _chosen_id(call))
     user.accepts_dms = bool(call.json.get("accepts_dms", user.accepts_dms))
     return sb.payloads.user(user) | {"name": user.name}
 
@@ -140,7 +153,7 @@ async def channels(call: ControlRequest) -> Any:
         channel = call.channel
         server_changes.remove_channel(call.sandbox, channel)
     else:
-        channel = server_changes.add_channel(call.sandbox, call.guild, str(call.json["name"]))
+        channel = server_changes.add_channel(call.sandbox, call.guild, str(call.json["name"]), _chosen_id(call))
     return call.sandbox.payloads.channel(channel)
 
 

@@ -16,25 +16,42 @@ The sandbox has no suggestions of its own, because it does not know the bot. Its
 icon, one of those in `static/dom.js`. `people` has notes about admin, member, outsider, or a role (small letters,
 no last s). In a step, `title` and `short` are its long and short name, `text` is sent after the mention, and
 `then` is the advice, in Markdown.
+
+A step may also have: `where` "direct", to send it to the bot privately; `as`, the name of the person who sends it;
+`acts`, names of people to continue as; `answers`, texts that the page offers in the bot's forms; `done`, patterns that
+must all be found in the bot's messages before the step counts as done (see `tour`).
 """
 
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from discord_sandbox.model import Json
-from discord_sandbox.reading import fields, items
+from discord_sandbox.reading import entries, fields, items
 
 STEP_KEYS = ("id", "title", "short", "text", "then")
+LISTS = ("acts", "answers", "done")
 
 
 class BadGuide(ValueError):
     """The guide file cannot be used."""
 
 
+def _check_further(step: Json, name: str) -> None:
+    for key in LISTS:
+        if key in step and not all(isinstance(text, str) for text in entries(step[key])):
+            raise BadGuide(f"{name}: {key} is a list of texts")
+    for pattern in entries(step.get("done")):
+        try:
+            re.compile(pattern)
+        except re.error as problem:
+            raise BadGuide(f"{name}: {pattern!r} in done is not a pattern: {problem}") from None
+
+
 @dataclass(frozen=True)
 class Guide:
-    """`steps` are dicts with the keys of `STEP_KEYS`, all strings. `restarts`: the page can ask to restart the bot."""
+    """`steps` are dicts with the keys of `STEP_KEYS`, and further ones. `restarts`: the page can restart the bot."""
 
     steps: tuple[Json, ...] = ()
     channel: str = ""
@@ -54,6 +71,7 @@ class Guide:
             missing = [key for key in STEP_KEYS if not isinstance(step.get(key), str)]
             if missing:
                 raise BadGuide(f"{path}: step {number} needs a text for {', '.join(missing)}")
+            _check_further(step, f"{path}: step {number}")
         texts = {key: str(body.get(key) or "") for key in ("channel", "direct", "mark")}
         people = {kind: str(note) for kind, note in fields(body.get("people")).items()}
         return cls(steps, **texts, people=people, restarts=restarts)

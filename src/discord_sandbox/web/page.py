@@ -19,10 +19,10 @@ from discord_sandbox.apierrors import ApiError
 from discord_sandbox.bundle import Sandbox
 from discord_sandbox.control import people as people_routes
 from discord_sandbox.control.api import ControlRequest
-from discord_sandbox.model import User
+from discord_sandbox.model import Json, User
 from discord_sandbox.people import NotPossible
 from discord_sandbox.reading import fields
-from discord_sandbox.web import stream, view
+from discord_sandbox.web import stream, tour, view
 from discord_sandbox.web.guard import PAGE, Guard, page_policy, unknown
 from discord_sandbox.web.guide import Guide
 from discord_sandbox.web.markdown import render
@@ -98,7 +98,9 @@ class Page:
             after = int(request.query.get("after", "0"))
         except (NotPossible, ValueError) as wrong:
             return _refused(400, str(wrong))
-        return await stream.serve(self.sandbox, user, after, self._run, request)
+        return await stream.serve(
+            self.sandbox, user, after, self._run, request, self._done if self.guide.steps else None
+        )
 
     def _route(self, method: str, path: str, handler: Handler) -> web.RouteDef:
         async def handle(request: web.Request) -> web.StreamResponse:
@@ -112,7 +114,7 @@ class Page:
             except NotPossible as refusal:
                 return web.json_response({"refused": str(refusal)})
             except ApiError as refusal:
-                return web.json_response({"refused": refusal.message})
+                return web.json_response({"refused": refusal.in_words()})
             except (KeyError, ValueError, TypeError) as wrong:
                 return _refused(400, f"{type(wrong).__name__}: {wrong}")
             return web.json_response(value if value is not None else {})
@@ -137,9 +139,13 @@ class Page:
 
     async def _state(self, call: ControlRequest) -> Any:
         guide = asdict(self.guide)
-        guide["steps"] = [step | {"then": render(step["then"])} for step in self.guide.steps]
+        guide["steps"] = [_shown(step) for step in self.guide.steps]
         run = {"run": self._run, "version": self._version}
-        return view.state(self.sandbox, call.user) | run | {"guide": guide, "unread": self.unread.of(call.user)}
+        own = {"guide": guide, "done": self._done(), "unread": self.unread.of(call.user)}
+        return view.state(self.sandbox, call.user) | run | own
+
+    def _done(self) -> list[str]:
+        return tour.done(self.sandbox, self.guide.steps)
 
     async def _messages(self, call: ControlRequest) -> Any:
         where, user = call.channel, call.user
@@ -159,6 +165,11 @@ class Page:
         if not self.guide.restarts:
             raise NotPossible("nobody here restarts the bot: start it again where you started it")
         self.sandbox.log.world(RESTART)
+
+
+def _shown(step: Json) -> Json:
+    """Return a step as the page needs it. The server alone decides what is done."""
+    return {key: value for key, value in step.items() if key != "done"} | {"then": render(step["then"])}
 
 
 def _nothing() -> None:

@@ -5,6 +5,7 @@ sends; `page` handles actions.
 """
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from aiohttp import web
@@ -84,14 +85,19 @@ class Batch:
         self.events.append({"type": "message", "message": body, "created": message_id in self._created})
 
 
-async def serve(sandbox: Sandbox, user: User, after: int, run: str, request: web.Request) -> web.WebSocketResponse:
-    """Send changes until the page is closed. A page that knows another run of the sandbox reloads everything."""
+async def serve(
+    sandbox: Sandbox, user: User, after: int, run: str, request: web.Request, done: Callable[[], list[str]] | None
+) -> web.WebSocketResponse:
+    """Send changes until the page is closed. A page that knows another run of the sandbox reloads everything.
+
+    `done` returns the steps of the guide that were done.
+    """
     socket = web.WebSocketResponse(heartbeat=QUIET_SECONDS)
     await socket.prepare(request)
     if request.query.get("run", run) != run or after > sandbox.log.head:
         await socket.send_json({"head": sandbox.log.head, "events": [{"type": "reset"}]})
         after = sandbox.log.head
-    writer = asyncio.create_task(_write(sandbox, user, after, socket))
+    writer = asyncio.create_task(_write(sandbox, user, after, socket, done))
     try:
         async for _ in socket:  # the page sends nothing, but reading is needed to notice pongs and the end
             pass
@@ -101,9 +107,16 @@ async def serve(sandbox: Sandbox, user: User, after: int, run: str, request: web
     return socket
 
 
-async def _write(sandbox: Sandbox, user: User, after: int, socket: web.WebSocketResponse) -> None:
+async def _write(
+    sandbox: Sandbox, user: User, after: int, socket: web.WebSocketResponse, done: Callable[[], list[str]] | None
+) -> None:
+    told: list[str] = done() if done else []
     while not socket.closed:
         entries = await sandbox.log.wait(after, None, QUIET_SECONDS)
         if entries:
             after = entries[-1].seq
-            await socket.send_json({"head": after, "events": Batch(sandbox, user).take(entries)})
+            events = Batch(sandbox, user).take(entries)
+            if done and any(entry.name.startswith("message.") for entry in entries) and (now := done()) != told:
+                told = now
+                events.append({"type": "done", "steps": told})
+            await socket.send_json({"head": after, "events": events})

@@ -11,7 +11,9 @@ import secrets
 from pydantic_ai import DeferredToolRequests
 
 from signoff.approvals.approvers import effective
+from signoff.approvals.escalation import with_escalation
 from signoff.approvals.model import Batch, Terms
+from signoff.approvals.notify import ways_of_card
 from signoff.errors import TurnFailed
 from signoff.gate.gate import Gate
 from signoff.turns.model import Turn
@@ -39,6 +41,11 @@ def build_batch(
     asking = [ruling for ruling in rulings if not ruling.held] or rulings
     seconds = min(ruling.timeout for ruling in asking if ruling.timeout)
     reminder = max((ruling.reminder for ruling in asking if ruling.reminder), default=seconds)
+    asked = tuple(
+        with_escalation(request, ruling.escalate, turn.place, now, now + seconds)
+        for request, ruling in zip(asked, rulings, strict=True)
+    )
+    notify = () if turn.place.is_direct else ways_of_card(ruling.notify for ruling in asking)
     position = asked[0].call.key.position
     ran = tuple(tool for key, tool in gate.ran.items() if key.position == position)
     return Batch(
@@ -53,4 +60,6 @@ def build_batch(
         already_ran=ran,
         remind_at=now + seconds - reminder if reminder < seconds else None,
         ping=any(ruling.ping for ruling in asking),
+        notify=notify,
+        untold=bool(notify),
     )

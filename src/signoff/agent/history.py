@@ -141,4 +141,8 @@ def _writable(part: ModelResponsePart) -> ModelResponsePart:
 
 
 def _is_text(text: str) -> bool:
-    return not any("\ud800" <= char <= "\udfff" for char in text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -12,7 +12,7 @@ import fnmatch
 import logging
 import os
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,8 +24,10 @@ from signoff.approvals.digest import fingerprint
 from signoff.config.schema import Config, McpConfig
 from signoff.errors import ConfigError
 from signoff.gate.declarations import MCP_ASKS, MCP_READS, WHY, only_reads, saying
+from signoff.gate.lost_calls import is_lost
 
 if TYPE_CHECKING:
+    from fastmcp import Client
     from pydantic_ai.mcp import MCPToolset
 
 log = logging.getLogger(__name__)
@@ -38,7 +40,7 @@ def build_servers(config: Config, environment: Mapping[str, str] = os.environ) -
     built: list[AbstractToolset[Any]] = []
     for name, server in config.mcp.items():
         toolset = _connection(name, server, config, environment)
-        built.append(McpServer(toolset, name, server, toolset.client.close).prefixed(name))
+        built.append(McpServer(toolset, name, server, toolset.client).prefixed(name))
     return built
 
 
@@ -79,8 +81,11 @@ class McpServer(WrapperToolset[Any]):
 
     name: str
     server: McpConfig
-    hang_up: Callable[[], Awaitable[None]]
+    client: Client[Any]
+    """The connection, which all runs share."""
     connected: bool = False
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """All runs share it: one of them at a time closes or opens the connection."""
     known: dict[str, ToolsetTool[Any]] = field(default_factory=dict[str, "ToolsetTool[Any]"])
     """Tool name -> the tool, as of the server's last response. All runs share it."""
     report: Callable[[str], None] = log.warning
@@ -120,7 +125,32 @@ class McpServer(WrapperToolset[Any]):
     ) -> Any:
         if not self.connected:
             raise ToolFailed(f"Not run: the MCP server {self.name} does not answer.")
-        return await super().call_tool(name, tool_args, ctx, tool)
+        session = await self._session()
+        try:
+            return await super().call_tool(name, tool_args, ctx, tool)
+        except Exception as error:
+            if is_lost(error):
+                await self._forget(session)
+            raise
+
+    async def _session(self) -> object:
+        """Return the session for a call. If the server died in an earlier call, start it again."""
+        async with self.lock:
+            if not self.client.is_connected():
+                try:
+                    async with asyncio.timeout(self.server.start):
+                        await self.client.__aenter__()
+                except Exception as error:
+                    self._warn(error)
+                    raise ToolFailed(f"Not run: the MCP server {self.name} does not answer.") from error
+            return self.client.session
+
+    async def _forget(self, session: object) -> None:
+        """End a server that died or fell silent during a call, unless another call has already replaced it."""
+        async with self.lock:
+            if self.client.is_connected() and self.client.session is session:
+                log.warning("the connection to the MCP server %s was lost during a call", self.name)
+                await self.end()
 
     def definitions(self) -> list[ToolDefinition]:
         """Return its tools under their full names, or one entry that stands for all if none are known yet."""
@@ -131,7 +161,7 @@ class McpServer(WrapperToolset[Any]):
         """End the server's process or connection. The next run starts a new one."""
         try:
             async with asyncio.timeout(self.server.start):
-                await self.hang_up()
+                await self.client.close()
         except Exception as error:
             log.debug("ending the MCP server %s: %s", self.name, error)
 

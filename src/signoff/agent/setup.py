@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic_ai import Agent, Tool, ToolDefinition
 from pydantic_ai.agent import AbstractAgent
+from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, PrefixedToolset
 
 from signoff.agent.demo.model import demo_model
@@ -20,6 +21,7 @@ from signoff.agent.plugins import OURSELVES, Listener, PluginTool, load_plugins
 from signoff.agent.runner import AgentRunner, Limits
 from signoff.agent.tools import builtin_tools
 from signoff.approvals.model import JsonObject, Ruling, Terms, Verdict
+from signoff.approvals.notify import ways_of_card
 from signoff.approvals.policy import Policy, Rule
 from signoff.approvals.ports import Clock
 from signoff.config.schema import Config
@@ -78,6 +80,7 @@ class Brain:
 
     def runner(self, config: Config, store: TurnStore, clock: Clock, policy: Judge, mask: Mask) -> AgentRunner:
         limits = config.limits
+        ModelMessagesTypeAdapter.dump_json([])  # builds it now: later it would stop the event loop for a moment
         return AgentRunner(
             self.agent,
             store,
@@ -103,19 +106,35 @@ def _attempt(problems: list[Problem] | None, path: tuple[str | int, ...], build:
 
 
 def build_policy(config: Config) -> Policy:
-    rules = tuple(Rule(**{name: getattr(rule, name) for name in type(rule).model_fields}) for rule in config.rules)
+    rules = tuple(
+        Rule(
+            **{name: getattr(rule, name) for name in type(rule).model_fields if name != "escalate"},
+            escalate=rule.escalate and rule.escalate.terms,
+        )
+        for rule in config.rules
+    )
     asking, written = config.approvals, config.approvals.model_fields_set
     return Policy(
         rules,
         Verdict(config.tools.undeclared),
         asking.approvers if "approvers" in written else None,
         asking.timeout if "timeout" in written else None,
+        asking.escalate and asking.escalate.terms,
     )
 
 
 def build_terms(config: Config) -> Terms:
     asking = config.approvals
-    return Terms(asking.approvers, asking.timeout, asking.quorum, asking.four_eyes, asking.reminder, asking.ping)
+    return Terms(
+        asking.approvers,
+        asking.timeout,
+        asking.quorum,
+        asking.four_eyes,
+        asking.reminder,
+        asking.ping,
+        ways_of_card([(asking.notify,)]) or None,
+        asking.escalate and asking.escalate.terms,
+    )
 
 
 def facts(agent: AbstractAgent[Any, Any], policy: Policy) -> list[ToolFacts]:

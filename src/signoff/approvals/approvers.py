@@ -54,7 +54,7 @@ def objection(actor: Actor, request: ApprovalRequest, batch: Batch, *, accepts: 
 def _objection(actor: Actor, request: ApprovalRequest, batch: Batch) -> str | None:
     if actor.is_bot or actor.server != batch.place.server:
         return ""
-    if not any(all(_names(part, actor, batch) for part in parts(spec)) for spec in request.approvers):
+    if not any(all(_names(part, actor, batch) for part in parts(spec)) for spec in request.current_approvers):
         return ""
     return FOUR_EYES if request.four_eyes and actor.id == batch.asker.id else None
 
@@ -64,8 +64,8 @@ def may_decide(actor: Actor, request: ApprovalRequest, batch: Batch, *, accepts:
 
 
 def named(requests: Iterable[ApprovalRequest]) -> set[str]:
-    """Return every role and person in the specifications of these requests."""
-    return {part for request in requests for spec in request.approvers for part in parts(spec)}
+    """Return every role and person in the specifications of these requests, before and after an escalation."""
+    return {part for r in requests for spec in (*r.approvers, *r.escalate_to) for part in parts(spec)}
 
 
 def with_missing(missing: Collection[str], request: ApprovalRequest) -> ApprovalRequest:
@@ -75,13 +75,16 @@ def with_missing(missing: Collection[str], request: ApprovalRequest) -> Approval
 
 def remaining_specs(request: ApprovalRequest) -> tuple[str, ...]:
     """Return the specifications that name no missing approver."""
-    return tuple(spec for spec in request.approvers if not set(parts(spec)) & set(request.missing))
+    return _without_missing(request.current_approvers, request)
 
 
 def can_be_met(request: ApprovalRequest, batch: Batch) -> bool:
-    """Whether enough different people could accept. A role counts as enough people, since its size is not known."""
+    """Whether enough different people could accept, now or after an escalation.
+
+    A role counts as enough people, since its size is not known.
+    """
     people: set[str] = set()
-    for spec in remaining_specs(request):
+    for spec in _without_missing((*request.approvers, *request.escalate_to), request):
         those = {batch.asker.id if part == ASKER else part.partition(":")[2] for part in parts(spec) if _is_one(part)}
         if not those:
             return True
@@ -90,6 +93,10 @@ def can_be_met(request: ApprovalRequest, batch: Batch) -> bool:
     if request.four_eyes:
         people -= {batch.asker.id, *(request.edit.editors if request.edit else ())}
     return len(people) >= request.quorum
+
+
+def _without_missing(specs: tuple[str, ...], request: ApprovalRequest) -> tuple[str, ...]:
+    return tuple(spec for spec in specs if not set(parts(spec)) & set(request.missing))
 
 
 def _is_one(part: str) -> bool:

@@ -14,7 +14,9 @@ from functools import partial
 
 from signoff.approvals.approvers import named, objection, parts, with_missing
 from signoff.approvals.automatic import Modes, Standing, released, settled_without_people, stands_for
+from signoff.approvals.copies import located_copy
 from signoff.approvals.errors import AlreadySettled, AlreadyVoted, NotAllowed, Outdated, Refused, UnknownRequest
+from signoff.approvals.escalation import escalate, only_by_escalation
 from signoff.approvals.events import announce
 from signoff.approvals.grants import Grant, GrantTerms
 from signoff.approvals.missing_approvers import find_missing, note_missing
@@ -24,6 +26,7 @@ from signoff.approvals.model import (
     Actor,
     ApprovalRequest,
     Batch,
+    CardCopy,
     Choice,
     JsonObject,
     Outcome,
@@ -177,10 +180,20 @@ class Desk:
         """Return the current batch, to turn a page or open a form. Raises UnknownRequest."""
         return await self.store.run(lambda tx: self.locate(tx, target, actor, channel, card))
 
+    async def find(self, target: str) -> Batch | None:
+        """Return the batch of a request or batch id, wherever it is. The caller checks nothing yet."""
+        return await self.store.run(lambda tx: tx.batch(target) or tx.batch_of_request(target))
+
+    async def open_by_server(self) -> Mapping[str, Sequence[Batch]]:
+        """Server -> its batches with a pending request. Direct messages count as one server."""
+        return await self.store.run(lambda tx: {server: tx.open_of(server) for server in tx.open_approvers()})
+
     def locate(self, tx: DeskTx, target: str, actor: Actor, channel: str, card: str | None) -> Batch:
         """Return the batch of a click or a modal. Raises UnknownRequest if it belongs to another place or message."""
         batch = tx.batch(target) or tx.batch_of_request(target)
-        if batch is None or batch.place.channel != channel or batch.place.server != actor.server:
+        if batch is not None and batch.place.channel != channel:
+            batch, card = located_copy(tx, batch, channel, card), None
+        if batch is None or batch.place.server != actor.server:
             raise UnknownRequest("Unknown request.")
         if card and batch.card_message not in (None, card):
             raise UnknownRequest("Unknown request.")
@@ -217,7 +230,7 @@ class Desk:
         binding = approves or click.remember is not Remember.NONE
         if binding and click.revision != batch.revision:
             raise Outdated(batch)
-        self._check_remembering(click, batch)
+        self._check_remembering(click, batch, allowed)
         if click.target != batch.id and chosen[0].held:
             settled, voted = [_held_settled(click, chosen[0], now)], []
         elif approves:
@@ -271,11 +284,16 @@ class Desk:
             raise AlreadyVoted(batch)
         return settled, voted
 
-    def _check_remembering(self, click: Click, batch: Batch) -> None:
+    def _check_remembering(self, click: Click, batch: Batch, requests: Sequence[ApprovalRequest]) -> None:
         if click.remember.reach > self.grants.widest.reach:
             raise Refused("The operator does not allow decisions to be remembered that widely. Nothing was decided.")
         if click.remember is Remember.ALWAYS and not may_remember(click.actor, batch):
             raise Refused('"Always" needs the Manage Server permission. Nothing was decided.')
+        if click.remember is not Remember.NONE and any(only_by_escalation(click.actor, r, batch) for r in requests):
+            raise Refused(
+                "You may decide this call because it was escalated, so your decision can't be remembered. "
+                "Nothing was decided."
+            )
 
     # Deadlines, and cards that were deleted
 
@@ -291,6 +309,15 @@ class Desk:
     async def take_reminders(self) -> Sequence[Batch]:
         now = self.clock.now()
         return await self.store.run(lambda tx: tx.take_reminders(now))
+
+    async def escalate_due(self) -> Sequence[Batch]:
+        """Let further people decide the requests whose time of escalation has come. Each is escalated once."""
+        now = self.clock.now()
+
+        def work(tx: DeskTx) -> list[Batch]:
+            return [escalate(tx, self.settler, batch, now) for batch in tx.escalations_due(now)]
+
+        return await self.store.run(work)
 
     async def cancel(self, batch_id: str, reason: str) -> Batch | None:
         """Cancel the open requests of a batch. Returns None if nothing was open."""
@@ -322,6 +349,20 @@ class Desk:
         batch = await self.store.run(note)
         reason = self._deleted_early.pop(card, "")
         return (await self.cancel(batch_id, reason) if reason else None) or batch
+
+    async def copy_posted(self, batch_id: str, copy: CardCopy) -> Batch | None:
+        """Store which message in an approvals channel shows a batch too. Returns the current batch."""
+
+        def note(tx: DeskTx) -> Batch | None:
+            tx.add_copy(batch_id, copy)
+            return tx.batch(batch_id)
+
+        return await self.store.run(note)
+
+    async def copies_deleted(self, channel: str, message: str = "") -> Sequence[Batch]:
+        """Forget the copies in a deleted message or channel. Their requests stay open; returns the open batches."""
+        batches = await self.store.run(lambda tx: tx.drop_copies(channel, message))
+        return [batch for batch in batches if not batch.settled]
 
     async def card_deleted(self, card: str, reason: str) -> Batch | None:
         """Cancel the batch whose card was deleted: nobody can decide it any more."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from signoff.approvals.approvers import can_be_met, effective, objection
 from signoff.approvals.desk import Desk
 from signoff.approvals.errors import AlreadySettled, NotAllowed, Outdated, Refused, UnknownRequest
+from signoff.approvals.escalation import with_escalation
 from signoff.approvals.model import (
     Actor,
     ApprovalRequest,
@@ -86,6 +87,7 @@ class Editor:
                 four_eyes=ruling.four_eyes,
                 message=ruling.message,
             )
+            new = with_escalation(new, ruling.escalate, batch.place, batch.opened, batch.deadline)
         (new,) = (await self.desk.look_for_approvers(replace(batch, requests=(new,)))).requests
         if not can_be_met(new, batch):
             missing = f"; missing: {', '.join(new.missing)}" if new.missing else ""

@@ -119,6 +119,14 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Escalation:
+    """If nobody has settled a request after this many seconds, these may decide it too."""
+
+    after: float
+    to: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Ruling:
     """The policy's verdict on one call, with the reason for the card."""
 
@@ -140,6 +148,9 @@ class Ruling:
     """Whether the call needs no approval by itself and only waits for its siblings."""
     by_server: bool = False
     """Whether a server rule contributed to this ruling."""
+    notify: tuple[str, ...] | None = None
+    """The ways to tell the approvers when the card opens, see `notify.py`; None: not said."""
+    escalate: Escalation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +163,8 @@ class Terms:
     four_eyes: bool = False
     reminder: float | None = None
     ping: bool = False
+    notify: tuple[str, ...] | None = None
+    escalate: Escalation | None = None
 
     def fill(self, ruling: Ruling) -> Ruling:
         """Return the ruling with these terms where it leaves them open."""
@@ -163,6 +176,9 @@ class Terms:
             four_eyes=self.four_eyes or ruling.four_eyes,
             reminder=self.reminder if ruling.reminder is None else ruling.reminder,
             ping=self.ping or ruling.ping,
+            notify=self.notify if ruling.notify is None else ruling.notify,
+            # Approvers that a server rule chose are not widened by the operator's default.
+            escalate=ruling.escalate or (None if ruling.by_server and ruling.approvers else self.escalate),
         )
 
 
@@ -239,6 +255,10 @@ class ApprovalRequest:
     edit: Edit | None = None
     by_server: bool = False
     """Whether a server rule made it ask. Used when the batch is opened, and not stored."""
+    escalate_to: tuple[str, ...] = ()
+    """Who may decide too, once the request is escalated."""
+    escalate_at: float | None = None
+    """When the request is escalated; None: never, or it was escalated already."""
 
     @property
     def summary(self) -> str:
@@ -255,9 +275,26 @@ class ApprovalRequest:
         return "\n\n".join(dict.fromkeys(text for text in (self.preview, raised) if text))
 
     @property
+    def escalated(self) -> bool:
+        return bool(self.escalate_to) and self.escalate_at is None
+
+    @property
+    def current_approvers(self) -> tuple[str, ...]:
+        """The specifications of the people who may decide now."""
+        return tuple(dict.fromkeys((*self.approvers, *self.escalate_to))) if self.escalated else self.approvers
+
+    @property
     def called(self) -> str:
         """The digest of the call as the model made it."""
         return self.edit.original_digest if self.edit else self.call.digest
+
+
+@dataclass(frozen=True, slots=True)
+class CardCopy:
+    """A message in an approvals channel that shows the same card, with the same buttons."""
+
+    channel: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +320,11 @@ class Batch:
     """The number of edits. An accept counts only if the clicked card showed this revision."""
     remind_at: float | None = None
     ping: bool = False
+    notify: tuple[str, ...] = ()
+    """The ways to tell the approvers when the card opens, see `notify.py`."""
+    untold: bool = False
+    """Whether approvers still have to be told: of the card, or of an escalation."""
+    copies: tuple[CardCopy, ...] = ()
 
     @property
     def pending(self) -> tuple[ApprovalRequest, ...]:

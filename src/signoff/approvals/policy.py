@@ -19,7 +19,10 @@ from typing import Any, cast
 from signoff.approvals.approvers import both
 from signoff.approvals.containment import answered
 from signoff.approvals.digest import canonical
-from signoff.approvals.model import Actor, JsonObject, Place, Ruling, ToolCall, Verdict
+from signoff.approvals.escalation import combined_escalation
+from signoff.approvals.large_values import off_loop_if_large
+from signoff.approvals.model import Actor, Escalation, JsonObject, Place, Ruling, ToolCall, Verdict
+from signoff.approvals.notify import combined_notify
 
 Patterns = Mapping[str, tuple[str, ...]]
 TOOLS_KNOWN = 1000
@@ -66,6 +69,8 @@ class Rule:
     ping: bool = False
     message: str = ""
     relaxable: bool = False
+    notify: str | None = None
+    escalate: Escalation | None = None
 
     def names(self, tool: str) -> bool:
         return self.tool == tool or _pattern((self.tool,))(tool) is not None
@@ -82,6 +87,8 @@ class Rule:
             self.ping,
             self.message,
             self.relaxable,
+            notify=None if self.notify is None else (self.notify,),
+            escalate=self.escalate,
         )
 
 
@@ -94,20 +101,21 @@ class Policy:
     approvers: tuple[str, ...] | None = None
     """The operator's default approvers; None: not configured, so a server rule may choose them."""
     timeout: float | None = None
+    escalate: Escalation | None = None
 
     async def decide(
         self, call: ToolCall, declaration: Declaration, context: Context, server: Layer | None = None
     ) -> Ruling:
         """Return the ruling on one call. If a predicate raises, so does this, and the caller must not run the call."""
-        operator = self._layer.ruling(call) or await self._declared(call, declaration, context)
+        operator = await self._layer.ruling_off_loop(call) or await self._declared(call, declaration, context)
         operator = self._with_terms(operator) if operator.verdict is Verdict.ASK else operator
-        own = server.ruling(call) if server else None
+        own = await server.ruling_off_loop(call) if server else None
         return layered(operator, own) if own else operator
 
     def _with_terms(self, ruling: Ruling) -> Ruling:
         approvers = self.approvers if ruling.approvers is None else ruling.approvers
         timeout = self.timeout if ruling.timeout is None else ruling.timeout
-        return replace(ruling, approvers=approvers, timeout=timeout)
+        return replace(ruling, approvers=approvers, timeout=timeout, escalate=ruling.escalate or self.escalate)
 
     @cached_property
     def _layer(self) -> Layer:
@@ -133,6 +141,10 @@ class Layer:
     """The rules of one authority, indexed by tool, so that a thousand rules stay fast."""
 
     rules: tuple[Rule, ...]
+
+    async def ruling_off_loop(self, call: ToolCall) -> Ruling | None:
+        """Do the same as `ruling`, in a thread if the arguments are large."""
+        return await off_loop_if_large(call.args, lambda: self.ruling(call)) if self._for_tool(call.tool) else None
 
     def ruling(self, call: ToolCall) -> Ruling | None:
         """Return the combined ruling; None if no rule matches."""
@@ -188,6 +200,8 @@ def together(rulings: Sequence[Ruling]) -> Ruling:
         ping=any(ruling.ping for ruling in rulings),
         message="\n".join(dict.fromkeys(ruling.message for ruling in rulings if ruling.message)),
         relaxable=all(ruling.relaxable for ruling in rulings),
+        notify=combined_notify(ruling.notify for ruling in rulings),
+        escalate=combined_escalation(rulings),
     )
 
 

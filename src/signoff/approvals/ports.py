@@ -8,7 +8,17 @@ from typing import Any, Protocol, TypeVar
 
 from signoff.approvals.audit import AuditRow
 from signoff.approvals.grants import Grant
-from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, JsonObject, Pause, Ruling, ToolCall
+from signoff.approvals.model import (
+    Actor,
+    ApprovalRequest,
+    Batch,
+    CallKey,
+    CardCopy,
+    JsonObject,
+    Pause,
+    Ruling,
+    ToolCall,
+)
 from signoff.approvals.server_rules import ServerRule
 
 T = TypeVar("T")
@@ -58,7 +68,23 @@ class DeskTx(Protocol):
         ...
 
     def next_deadline(self) -> float | None:
-        """The earliest deadline or reminder of a batch with a pending request."""
+        """The earliest deadline, reminder or escalation of a batch with a pending request."""
+        ...
+
+    def escalations_due(self, now: float) -> Sequence[Batch]:
+        """Batches with a pending request whose time of escalation is at or before `now`."""
+        ...
+
+    def set_untold(self, batch_id: str, untold: bool) -> None:
+        """Note whether approvers still have to be told about this card."""
+        ...
+
+    def add_copy(self, batch_id: str, copy: CardCopy) -> None:
+        """Note the copy of a card in a channel, in place of an earlier one there. The card is no longer final."""
+        ...
+
+    def drop_copies(self, channel: str, message: str = "") -> Sequence[Batch]:
+        """Forget the copies in this channel, or only this message. Returns the batches that had one."""
         ...
 
     def take_reminders(self, now: float) -> Sequence[Batch]:

@@ -121,6 +121,8 @@ def described(rule: Rule) -> str:
         words.append(f"within {rule.timeout:g} s")
     if rule.reminder is not None:
         words.append(f"reminder {rule.reminder:g} s before{' with a ping' if rule.ping else ''}")
+    if rule.notify is not None:
+        words.append(f"notify {rule.notify}")
     if rule.relaxable:
         words.append("relaxable")
     return ", ".join(words)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from signoff.approvals.approvers import both, effective
 from signoff.approvals.errors import Refused
+from signoff.approvals.escalation import narrowed
 from signoff.approvals.model import ApprovalRequest, Batch, Place, Ruling, Terms, Verdict
 from signoff.approvals.ports import Reviser
 
@@ -64,12 +65,14 @@ class TodaysRules:
 
 
 def _tightened(request: ApprovalRequest, ruling: Ruling, place: Place) -> ApprovalRequest:
-    return replace(
+    todays = effective(ruling.approvers or (), place)
+    tightened = replace(
         request,
-        approvers=both(request.approvers, effective(ruling.approvers or (), place)) or (),
+        approvers=both(request.approvers, todays) or (),
         quorum=max(request.quorum, ruling.quorum),
         four_eyes=request.four_eyes or ruling.four_eyes,
     )
+    return narrowed(tightened, request, (*todays, *(ruling.escalate.to if ruling.escalate else ())))
 
 
 def _key(request: ApprovalRequest) -> tuple[str, str]:

@@ -8,14 +8,17 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import discord
 from discord import ui
 
+from signoff.approvals.large_values import off_loop_if_large
 from signoff.approvals.model import Batch
 from signoff.bot import quoting
 from signoff.bot.buttons import rows
+from signoff.bot.linked_cards import link_line
 from signoff.bot.split import size
 from signoff.cards.actions import Offers
 from signoff.cards.build import fit_card
@@ -39,8 +42,10 @@ _COLOURS = {
 class ApprovalView(ui.LayoutView):
     """The card itself. The deadline is in the database, so the view has no timeout."""
 
-    def __init__(self, card: Card) -> None:
+    def __init__(self, card: Card, above: str = "") -> None:
         super().__init__(timeout=None)
+        if above:
+            self.add_item(ui.TextDisplay[Any](above))
         box = ui.Container[Any](accent_colour=_COLOURS[card.tone])
         for item in _items(card):
             box.add_item(item)
@@ -67,12 +72,51 @@ class Rendered:
 
 
 def render(
-    batch: Batch, now: float, *, can_attach: bool = True, page: int = 0, offers: Offers | None = None
+    batch: Batch,
+    now: float,
+    *,
+    can_attach: bool = True,
+    page: int = 0,
+    offers: Offers | None = None,
+    shown_in: str | None = None,
 ) -> Rendered:
-    """Render a page of the card within Discord's limits. Nothing is cut here: text that does not fit is in a file."""
-    card = fit_card(batch, now=now, limit=MAX_TEXT, size=_measure, can_attach=can_attach, page=page, offers=offers)
+    """Render a page of the card within Discord's limits. Nothing is cut here: text that does not fit is in a file.
+
+    `shown_in`: the channel of the message. A copy in another channel than the conversation's links to the conversation.
+    """
+    above = _above(batch, shown_in)
+    return _laid_out(_fit(batch, now, above, can_attach=can_attach, page=page, offers=offers), above)
+
+
+async def render_off_loop(
+    batch: Batch,
+    now: float,
+    *,
+    can_attach: bool = True,
+    page: int = 0,
+    offers: Offers | None = None,
+    shown_in: str | None = None,
+) -> Rendered:
+    """Do the same as `render`. A large card is built in a thread, but a view belongs to the event loop."""
+    above = _above(batch, shown_in)
+    work = partial(_fit, batch, now, above, can_attach=can_attach, page=page, offers=offers)
+    return _laid_out(await off_loop_if_large(batch, work), above)
+
+
+def _above(batch: Batch, shown_in: str | None) -> str:
+    return link_line(batch) if shown_in not in (None, batch.place.channel) else ""
+
+
+def _fit(
+    batch: Batch, now: float, above: str, *, can_attach: bool = True, page: int = 0, offers: Offers | None = None
+) -> Card:
+    limit = MAX_TEXT - size(above)
+    return fit_card(batch, now=now, limit=limit, size=_measure, can_attach=can_attach, page=page, offers=offers)
+
+
+def _laid_out(card: Card, above: str) -> Rendered:
     try:
-        view = ApprovalView(card)
+        view = ApprovalView(card, above)
         problem = view.overflow()
     except ValueError as error:
         raise CardFailed(f"the card does not fit into one Discord message ({error})") from error

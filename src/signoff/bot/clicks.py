@@ -19,8 +19,9 @@ from signoff.approvals.errors import UnknownRequest
 from signoff.approvals.model import ApprovalRequest, Batch, Choice, RequestState
 from signoff.bot import modals, panels
 from signoff.bot.buttons import Locator, parse, parse_form
-from signoff.bot.card_view import render
-from signoff.bot.responses import PATIENCE, Refresh, Responses, Visit, open_form, refusal, tell, visit
+from signoff.bot.card_view import render_off_loop
+from signoff.bot.inbox import Inbox
+from signoff.bot.responses import PATIENCE, Refresh, Responses, Visit, open_form, redraw, refusal, tell, visit
 from signoff.bot.sending import Failure
 from signoff.cards import wording
 from signoff.cards.actions import Offers, remember_actions
@@ -51,11 +52,12 @@ class Clicks:
         self._offers = offers
         self._now = now
         self.responses = Responses(desk, refresh, now, self._offers, patience)
-        self._forms = modals.Forms(desk, editor, self._offers, self.responses)
+        self.inbox = Inbox(desk, now, offers)
+        self._forms = modals.Forms(desk, editor, self._offers, self.responses, self.inbox)
 
     async def click(self, interaction: discord.Interaction[Any], locator: Locator) -> None:
         try:
-            visitor = visit(interaction)
+            visitor = await self.inbox.at_home(visit(interaction), locator.target)
             if isinstance(visitor, Visit):
                 await self._press(interaction, visitor, locator)
             else:
@@ -82,6 +84,8 @@ class Clicks:
         """
         refused: Line | None = wording.UNKNOWN_REQUEST
         visitor = visit(interaction)
+        if locator is not None:
+            visitor = await self.inbox.at_home(visitor, locator.target)
         if locator is not None and isinstance(visitor, Visit):
             refused = await self._not_offered(visitor, locator)
             if refused is None:
@@ -100,17 +104,17 @@ class Clicks:
             batch = await self._desk.look(locator.target, visit.actor, visit.channel, visit.card)
             is_open = any(locator.target in (batch.id, r.id) for r in batch.pending)
             # If the request is settled or out of date, the desk refuses the press and explains why.
-            heard = not is_open or locator.revision != batch.revision or self._offered(batch, locator)
+            heard = not is_open or locator.revision != batch.revision or await self._offered(batch, locator)
         except Exception as error:
             return refusal(error, visit, locator.target)
         return None if heard else wording.LOOK_AGAIN
 
-    def _offered(self, batch: Batch, locator: Locator) -> bool:
+    async def _offered(self, batch: Batch, locator: Locator) -> bool:
         if locator.verb.remember.reach:
             requests = [r for r in batch.pending if r.id == locator.target]
             actions = [a for r in requests for a in remember_actions(batch, r, self._offers, locator.page)]
         else:
-            card = render(batch, self._now(), page=locator.page, offers=self._offers).card
+            card = (await render_off_loop(batch, self._now(), page=locator.page, offers=self._offers)).card
             # This code cannot tell whether the message has the files of this page.
             actions = [] if card.files else [*card.buttons]
         drawn = (locator.verb, locator.target, locator.revision, locator.page)
@@ -120,8 +124,10 @@ class Clicks:
         choice = locator.verb.choice
         if choice is not None:
             await self._decide(interaction, visit, locator, choice)
-        elif locator.verb is Verb.PAGE:
+        elif locator.verb in (Verb.PAGE, Verb.OPEN):
             await self._turn(interaction, visit, locator)
+        elif locator.verb is Verb.INBOX and visit.private:
+            await redraw(interaction, await self.responses.in_time(interaction, self.inbox.view(visit.actor)))
         elif locator.verb is Verb.EDIT:
             await self._open_edit(interaction, visit, locator)
         else:
@@ -152,8 +158,11 @@ class Clicks:
             batch = await self.responses.in_time(interaction, self._look(visit, locator))
         except Exception as error:
             await tell(interaction, refusal(error, visit, locator.target))
+            return
+        if visit.private:
+            await self.inbox.show_card(interaction, visit, batch, locator.page)
         else:
-            await self.responses.show(interaction, visit, batch, locator.target, locator.page)
+            await self.responses.show(interaction, visit, batch, locator.target, locator.page, everywhere=False)
 
     async def _open(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
         """Open a panel or the form for a reason. Only approvers get one, so that nobody fills it in for nothing."""

@@ -95,7 +95,7 @@ class Bot:
         self.missing_approvers = MissingApprovers(client, desk, front_end.refresh_card)
         self.tree: AdminTree | None = None
         if administration is not None:
-            self.tree = AdminTree(client, administration, front_end.offers.masker, now, access)
+            self.tree = AdminTree(client, administration, front_end.offers.masker, now, access, self.clicks.inbox)
         for handler in (
             self.on_ready,
             self.on_message,

@@ -24,6 +24,7 @@ from signoff.turns.messages import missing_approvers_notice
 log = logging.getLogger(__name__)
 
 SAID = "{what} was deleted, so its open requests were cancelled."
+COPY_DELETED = "The copy of this card in the approvals channel was deleted. The card here is still open."
 GOES_ON = "Calls that were already accepted still run."
 
 
@@ -63,11 +64,14 @@ class DeletedCards:
 
     async def messages(self, channel: int, messages: Iterable[int]) -> None:
         for message in messages:
+            if await self._copies(str(channel), str(message)):
+                continue
             for batch in await self._cancelled(self._desk.card_deleted(str(message), "the card was deleted")):
                 await self._say(batch, str(channel), said(batch, "The approval card"))
 
     async def thread(self, thread: int, parent: int) -> None:
         self._deleted.note(str(thread))
+        await self._copies(str(thread))
         for batch in await self._cancelled(
             self._desk.place_deleted(str(thread), "the thread with the card was deleted")
         ):
@@ -75,10 +79,27 @@ class DeletedCards:
 
     async def channel(self, channel: int) -> None:
         self._deleted.note(str(channel))
+        await self._copies(str(channel))
         for batch in await self._cancelled(
             self._desk.place_deleted(str(channel), "the channel with the card was deleted")
         ):
             await self._whisper(batch, said(batch, "The channel with the approval card"))
+
+    async def _copies(self, channel: str, message: str = "") -> bool:
+        """Say in each conversation that the copy of its card was deleted. The card itself stays open."""
+        try:
+            batches = await self._desk.copies_deleted(channel, message)
+        except Exception:
+            log.exception("copies of cards were deleted in %s, which could not be noted", channel)
+            return False
+        for batch in batches:
+            key = nonce("copy deleted", batch.id, channel)
+            try:
+                answers = batch.card_message
+                await sending.send(self._client, batch.place.channel, COPY_DELETED, key=key, answers=answers)
+            except Failure as error:
+                log.warning("could not say in %s that a copy was deleted: %s", batch.place.channel, error)
+        return bool(batches)
 
     async def _cancelled(self, cancelling: Awaitable[Batch | Sequence[Batch] | None]) -> Sequence[Batch]:
         try:

@@ -32,12 +32,12 @@ def is_late(due: float, started: float, now: float) -> bool:
     return due < started or now - due > NONCE_SECONDS
 
 
-async def cards(client: discord.Client, batch: Batch) -> list[str]:
-    """Return the ids of messages that show this batch with buttons, oldest first."""
+async def cards(client: discord.Client, batch: Batch, channel: str = "") -> list[str]:
+    """Return the ids of messages in the batch's channel, or in `channel`, that show it with buttons, oldest first."""
     ids = {batch.id, *(request.id for request in batch.requests)}
     return [
         str(message["id"])
-        for message in await _own(client, batch.place.channel, batch.opened)
+        for message in await _own(client, channel or batch.place.channel, batch.opened)
         if any((locator := parse(one)) and locator.target in ids for one in _custom_ids(message.get("components")))
     ]
 

@@ -17,17 +17,18 @@ from typing import TypeVar
 
 import discord
 
-from signoff.approvals.model import Batch, Place
+from signoff.approvals.model import Batch, CardCopy, Place
 from signoff.bot import earlier_posts, panels, quoting, sending
-from signoff.bot.card_view import Rendered, render
+from signoff.bot.card_view import Rendered, render_off_loop
 from signoff.bot.deletions import DeletedChannels
+from signoff.bot.linked_cards import shown_in
 from signoff.bot.origins import UNTITLED, origin, title
-from signoff.bot.people import pings
+from signoff.bot.people import mentions, pings
 from signoff.bot.refusals import Braked, Weight, refusals_of
 from signoff.bot.sending import ARCHIVED, CLOSED, NOBODY, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Failure, nonce
 from signoff.bot.split import LIMIT, MAX_PARTS, sendable, split
 from signoff.cards.actions import Offers
-from signoff.cards.model import Line, Person, RoleRef
+from signoff.cards.model import Line
 from signoff.cards.wording import reminder
 from signoff.errors import CardDelayed, CardFailed, NotDelivered, Undeliverable
 from signoff.turns.model import Turn, TurnState
@@ -78,45 +79,72 @@ class DiscordFrontEnd:
         """Post the card as a new message. Repeating this for the same old message posts nothing new."""
         return await self._post(batch, nonce("card", batch.turn, batch.id, "instead of", batch.card_message))
 
-    async def remind(self, batch: Batch) -> None:
+    async def post_copy(self, batch: Batch, channel: str) -> str:
+        """Post the card in an approvals channel as well. Raises CardFailed."""
+        if earlier_posts.is_late(batch.opened, self._started, self._now()):
+            try:
+                posted = await earlier_posts.cards(self._client, batch, channel)
+            except Failure as error:
+                raise _not_shown(error) from error
+            if posted:
+                return posted[-1]
+        return await self._post(batch, nonce("copy", batch.id, channel), channel)
+
+    async def remind(self, batch: Batch) -> str | None:
         """Post a reminder. A reminder that cannot be posted is only logged: nothing depends on it."""
         whom = pings(batch) if batch.ping else ()
         text = " ".join([quoting.line(reminder(batch)) + ".", *(quoting.line((one,)) for one in whom)])
-        mentions = discord.AllowedMentions(
-            everyone=False,
-            replied_user=False,
-            users=[discord.Object(int(one.id)) for one in whom if isinstance(one, Person)],
-            roles=[discord.Object(int(one.id)) for one in whom if isinstance(one, RoleRef)],
-        )
         key = nonce("reminder", batch.id)
         try:
-            await sending.send(
-                self._client, batch.place.channel, text, key=key, answers=batch.card_message, pings=mentions
+            message = await sending.send(
+                self._client, batch.place.channel, text, key=key, answers=batch.card_message, pings=mentions(whom)
             )
         except Failure as error:
             log.warning("no reminder of %s: %s", batch.id, error)
+            return None
+        return str(message.id)
 
-    async def _post(self, batch: Batch, key: str) -> str:
-        rendered = render(batch, self._now(), offers=self.offers)
+    async def _post(self, batch: Batch, key: str, channel: str = "") -> str:
+        channel = channel or batch.place.channel
+        rendered = await self._rendered(batch, channel)
         try:
-            message = await self._post_card(batch, rendered, key)
+            message = await self._post_card(batch, rendered, key, channel)
         except Failure as error:
             if not rendered.card.files or not _may_be_about_files(error):
                 raise _not_shown(error) from error
             log.info("card of %s is posted without its files: %s", batch.id, error)
             try:
-                without = render(batch, self._now(), can_attach=False, offers=self.offers)
-                message = await self._post_card(batch, without, key)
+                without = await self._rendered(batch, channel, can_attach=False)
+                message = await self._post_card(batch, without, key, channel)
             except Failure as again:
                 raise _not_shown(again) from again
         return str(message.id)
 
-    async def refresh_card(self, batch: Batch, page: int = 0) -> None:
-        await self._change(batch, lambda card: self._draw(batch, card, page))
+    async def _rendered(self, batch: Batch, channel: str, *, page: int = 0, can_attach: bool = True) -> Rendered:
+        return await render_off_loop(
+            batch, self._now(), can_attach=can_attach, page=page, offers=self.offers, shown_in=channel
+        )
+
+    async def refresh_card(self, batch: Batch, page: int = 0, drawn: str | None = None) -> None:
+        """Draw the card in every message that shows it, except in the message `drawn`, which shows it already.
+
+        Raises NotDelivered if one of them could not be changed; the others are changed nevertheless.
+        """
+        failure: NotDelivered | None = None
+        for at in shown_in(batch):
+            try:
+                if at.message != drawn:
+                    await self._change(batch, at, lambda at=at: self._draw(batch, at, page))
+            except NotDelivered as error:
+                failure = error
+        if failure:
+            raise failure
 
     async def retire_card(self, batch: Batch) -> None:
         """Replace the card in the old message with one line. Deleting the message would cancel the card's requests."""
-        await self._change(batch, lambda card: self._edit(batch, card, panels.said(MOVED), []))
+        if batch.card_message is not None:
+            old = CardCopy(batch.place.channel, batch.card_message)
+            await self._change(batch, old, lambda: self._edit(old, panels.said(MOVED), []))
 
     async def reply(self, turn: Turn, text: str) -> None:
         """Post the reply. Raises NotDelivered if it reached nobody; the driver posts it later if that makes sense."""
@@ -191,54 +219,57 @@ class DiscordFrontEnd:
         await sending.open_thread(self._client, source.channel, source.message, name)
         return await post()
 
-    async def _post_card(self, batch: Batch, rendered: Rendered, key: str) -> discord.Message:
+    async def _post_card(self, batch: Batch, rendered: Rendered, key: str, channel: str) -> discord.Message:
         files = rendered.files if rendered.card.files else None
 
         async def post() -> discord.Message:
             return await sending.send(
-                self._client, batch.place.channel, key=key, view=rendered.view, files=files, weight=Weight.ESSENTIAL
+                self._client, channel, key=key, view=rendered.view, files=files, weight=Weight.ESSENTIAL
             )
+
+        async def in_place() -> discord.Message:
+            if channel != batch.place.channel:
+                return await post()
+            return await self._in_place(batch.place, batch.turn, UNTITLED, post)
 
         for delay in CARD_DELAYS:
             try:
-                return await self._in_place(batch.place, batch.turn, UNTITLED, post)
+                return await in_place()
             except Failure as error:
                 # The card may be there already: the nonce keeps Discord from posting it twice.
                 if not sending.passing(error):
                     raise
                 log.info("card of %s is posted again in %g seconds: %s", batch.id, delay, error)
             await asyncio.sleep(delay)
-        return await self._in_place(batch.place, batch.turn, UNTITLED, post)
+        return await in_place()
 
-    async def _edit(self, batch: Batch, card: str, view: discord.ui.LayoutView, files: list[discord.File]) -> None:
-        message = self._client.get_partial_messageable(int(batch.place.channel)).get_partial_message(int(card))
+    async def _edit(self, at: CardCopy, view: discord.ui.LayoutView, files: list[discord.File]) -> None:
+        message = self._client.get_partial_messageable(int(at.channel)).get_partial_message(int(at.message))
         refusals_of(self._client).check(Weight.NORMAL)
         editing = message.edit(view=view, allowed_mentions=NOBODY, attachments=files)
         await sending.while_open(self._client, editing)
 
-    async def _draw(self, batch: Batch, card: str, page: int) -> None:
-        rendered = render(batch, self._now(), page=page, offers=self.offers)
+    async def _draw(self, batch: Batch, at: CardCopy, page: int) -> None:
+        rendered = await self._rendered(batch, at.channel, page=page)
         try:
-            await self._edit(batch, card, rendered.view, rendered.files())
+            await self._edit(at, rendered.view, rendered.files())
         except discord.HTTPException as error:
             if not rendered.card.files or not _may_be_about_files(error):
                 raise
-            without = render(batch, self._now(), can_attach=False, page=page, offers=self.offers)
-            await self._edit(batch, card, without.view, [])
+            without = await self._rendered(batch, at.channel, can_attach=False, page=page)
+            await self._edit(at, without.view, [])
 
-    async def _change(self, batch: Batch, edit: Callable[[str], Awaitable[None]]) -> None:
+    async def _change(self, batch: Batch, at: CardCopy, edit: Callable[[], Awaitable[None]]) -> None:
         """Edit the card, even in an archived thread. Nothing happens if the card was deleted."""
-        if batch.card_message is None:
-            return
         try:
             try:
-                await edit(batch.card_message)
+                await edit()
             except discord.HTTPException as error:
                 if error.code != ARCHIVED:
                     raise
                 # Messages in an archived thread cannot be edited. The thread archives itself again later.
-                await sending.unarchive(self._client, batch.place.channel)
-                await edit(batch.card_message)
+                await sending.unarchive(self._client, at.channel)
+                await edit()
         except discord.HTTPException as error:
             if error.code not in (UNKNOWN_CHANNEL, UNKNOWN_MESSAGE):
                 raise sending.not_delivered(error) from error

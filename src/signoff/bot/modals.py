@@ -19,6 +19,7 @@ from signoff.approvals.edits import Editor
 from signoff.approvals.model import ApprovalRequest, Batch, Choice
 from signoff.bot import quoting
 from signoff.bot.buttons import DIGEST, FormKind, FormLocator
+from signoff.bot.inbox import Inbox
 from signoff.bot.responses import Responses, Visit, refusal, tell, visit, whisper
 from signoff.bot.sending import Failure
 from signoff.bot.split import size
@@ -104,15 +105,16 @@ def given_back(text: str, typed: str) -> tuple[str, discord.File | None]:
 class Forms:
     """Handles submitted forms."""
 
-    def __init__(self, desk: Desk, editor: Editor | None, offers: Offers, responses: Responses) -> None:
+    def __init__(self, desk: Desk, editor: Editor | None, offers: Offers, responses: Responses, inbox: Inbox) -> None:
         self._desk = desk
         self._editor = editor
         self._offers = offers
         self._responses = responses
+        self._inbox = inbox
 
     async def submit(self, interaction: discord.Interaction[Any], form: FormLocator) -> None:
         try:
-            visitor = visit(interaction)
+            visitor = await self._inbox.at_home(visit(interaction), form.target)
             if isinstance(visitor, Visit):
                 await self._submit(interaction, visitor, form)
             else:

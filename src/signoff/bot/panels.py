@@ -47,9 +47,9 @@ class Panel(ui.LayoutView):
 AnyPanel = Panel | ApprovalView
 
 
-def said(line: Line) -> Panel:
-    """Build a panel with one line and no buttons, which replaces a panel that is done."""
-    return Panel([quoting.line(line)])
+def said(line: Line, actions: Sequence[Action] = ()) -> Panel:
+    """Build a panel with one line, which replaces a panel that is done."""
+    return Panel([quoting.line(line)], actions)
 
 
 def more(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> Panel:

@@ -1,11 +1,11 @@
-"""Turn Discord users into Actors for the desk, and choose the approvers that a reminder pings.
+"""Turn Discord users into Actors for the desk, and choose the approvers that a message pings.
 
 If Discord sent less about a person than usual, they get less authority, never more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, cast
 
@@ -16,7 +16,7 @@ from signoff.approvals.model import DIRECT, Actor, ApprovalRequest, Batch
 from signoff.cards.model import Person, RoleRef
 
 MOST_PINGS = 20
-"""The most roles and people that one reminder pings."""
+"""The most roles and people that one message pings."""
 
 
 def asker(message: discord.Message, server: str) -> Actor:
@@ -77,16 +77,34 @@ def _roles(member: discord.Member) -> frozenset[str]:
     return frozenset(str(role) for role in ids if server is None or role != server.id)
 
 
-def pings(batch: Batch) -> tuple[Person | RoleRef, ...]:
+def escalated_specs(request: ApprovalRequest) -> tuple[str, ...]:
+    """Return the specifications of those who may decide only since the escalation, without missing approvers."""
+    return tuple(spec for spec in remaining_specs(request) if request.escalated and spec in request.escalate_to)
+
+
+def pings(
+    batch: Batch, specs_of: Callable[[ApprovalRequest], Iterable[str]] = remaining_specs
+) -> tuple[Person | RoleRef, ...]:
     """Return the roles and people to ping: the named approvers of open requests, without missing approvers.
 
     Manage Server names nobody to ping.
     """
     pinged: dict[Person | RoleRef, None] = {}
     for request in batch.open_questions:
-        for spec in remaining_specs(request):
+        for spec in specs_of(request):
             pinged |= dict.fromkeys(_named(spec, request, batch))
     return tuple(pinged)[:MOST_PINGS]
+
+
+def mentions(whom: Iterable[Person | RoleRef]) -> discord.AllowedMentions:
+    """Allow a message to ping exactly these."""
+    named = tuple(whom)
+    return discord.AllowedMentions(
+        everyone=False,
+        replied_user=False,
+        users=[discord.Object(int(one.id)) for one in named if isinstance(one, Person)],
+        roles=[discord.Object(int(one.id)) for one in named if isinstance(one, RoleRef)],
+    )
 
 
 def _named(spec: str, request: ApprovalRequest, batch: Batch) -> list[Person | RoleRef]:

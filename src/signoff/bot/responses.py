@@ -19,11 +19,11 @@ import discord
 from signoff.approvals.desk import Desk
 from signoff.approvals.model import Actor, Batch
 from signoff.bot import panels, people, quoting
-from signoff.bot.card_view import render
+from signoff.bot.card_view import render_off_loop
 from signoff.bot.sending import NOBODY, Failure, while_open
 from signoff.cards import wording
 from signoff.cards.actions import Offers
-from signoff.cards.model import Line
+from signoff.cards.model import Action, Line, Style, Verb
 from signoff.cards.wording import explain_refusal
 from signoff.errors import CardFailed, SignoffError
 
@@ -38,9 +38,9 @@ REFUSED_SPACE = 800
 
 
 class Refresh(Protocol):
-    """Edits the posted card so that it shows this page of the batch."""
+    """Edits every message that shows the card, except `drawn`, so that it shows this page of the batch."""
 
-    def __call__(self, batch: Batch, page: int = 0) -> Awaitable[None]: ...
+    def __call__(self, batch: Batch, page: int = 0, drawn: str | None = None) -> Awaitable[None]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,8 @@ class Visit:
     card: str | None
     """The card's message; None for a press on a private panel."""
     private: bool = False
+    away: bool = False
+    """Whether the private message is far from the card's conversation, as in somebody's inbox."""
 
 
 class Slow(Exception):
@@ -160,24 +162,34 @@ class Responses:
             await show_privately(interaction, view=panel)
 
     async def show(
-        self, interaction: discord.Interaction[Any], visit: Visit, batch: Batch, target: str, page: int
+        self,
+        interaction: discord.Interaction[Any],
+        visit: Visit,
+        batch: Batch,
+        target: str,
+        page: int,
+        *,
+        everywhere: bool = True,
     ) -> None:
-        """Respond to a decision that counted: draw the card again, and close the panel if it came from one."""
+        """Respond to a decision that counted: draw the card and its copies again, and close the panel if there is one.
+
+        Without `everywhere`, as for another page, only the message that was pressed is drawn.
+        """
         if visit.private:
-            await self._end_panel(interaction, wording.answer(batch, target))
+            await self._end_panel(interaction, wording.answer(batch, target), batch if visit.away else None)
         drawing = self._drawing.setdefault(batch.id, asyncio.Lock())
         async with drawing:
             latest = await self._latest(visit, batch)
             try:
-                if visit.private:
-                    await self._refresh(latest, page)
-                else:
-                    await self._draw(interaction, latest, page)
+                if not visit.private:
+                    await self._draw(interaction, latest, page, visit.channel)
+                if everywhere:
+                    await self._refresh(latest, page, visit.card)
             except SignoffError as error:
                 # The decision stands. The driver draws a settled card again; the next click redraws an open card.
                 log.warning("the card of %s does not show the latest: %s", batch.id, error)
                 return
-        if latest.settled and not latest.card_final:
+        if latest.settled and not latest.card_final and (everywhere or not latest.copies):
             try:
                 await self._desk.mark_card_final(batch.id)
             except SignoffError:
@@ -191,23 +203,26 @@ class Responses:
             log.warning("the batch %s could not be read again: %s", batch.id, error)
             latest = batch
         # A click may come before the store knows which message shows the card.
-        return replace(latest, card_message=latest.card_message or visit.card)
+        posted = visit.card if visit.channel == batch.place.channel else None
+        return replace(latest, card_message=latest.card_message or posted)
 
-    async def _draw(self, interaction: discord.Interaction[Any], batch: Batch, page: int) -> None:
+    async def _draw(self, interaction: discord.Interaction[Any], batch: Batch, page: int, channel: str) -> None:
         try:
-            await self._edit(interaction, batch, page)
+            await self._edit(interaction, batch, page, channel)
         except (*Failure, CardFailed) as error:
             log.warning("the answer to a click failed, editing the card instead: %s", error)
             await self._refresh(batch, page)
 
-    async def _edit(self, interaction: discord.Interaction[Any], batch: Batch, page: int) -> None:
-        rendered = render(batch, self._now(), page=page, offers=self._offers)
+    async def _edit(self, interaction: discord.Interaction[Any], batch: Batch, page: int, channel: str) -> None:
+        rendered = await render_off_loop(batch, self._now(), page=page, offers=self._offers, shown_in=channel)
         # Send the files again: a component can only show a file of the same response, and files of another page must
         # be removed.
         await redraw(interaction, rendered.view, attachments=rendered.files())
 
-    async def _end_panel(self, interaction: discord.Interaction[Any], line: Line) -> None:
+    async def _end_panel(self, interaction: discord.Interaction[Any], line: Line, decided: Batch | None) -> None:
+        """Replace the private message with one line. `decided`: a card that was decided from an inbox."""
+        back = [Action(Verb.INBOX, decided.id, "Inbox", Style.PLAIN)] if decided else []
         try:
-            await redraw(interaction, panels.said(line))
+            await redraw(interaction, panels.said(line, back), attachments=[])
         except Failure as error:
             log.warning("a private panel was not answered: %s", error)

@@ -5,11 +5,11 @@ Every line is trusted text in which people and roles are data. This module knows
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from signoff.approvals.approvers import ASKER, MANAGE_SERVER, parts, remaining_specs
 from signoff.approvals.model import Actor, ApprovalRequest, Batch
-from signoff.cards.model import Inline, Line, Person, RoleRef
+from signoff.cards.model import Inline, Line, Moment, Person, RoleRef
 from signoff.text.visible import clip, plain
 
 NAME_BUDGET = 32
@@ -56,7 +56,7 @@ def may_decide_line(batch: Batch) -> Line:
 
 
 def differ_by_call(batch: Batch) -> bool:
-    return len({(r.approvers, r.missing, r.quorum, r.four_eyes) for r in batch.questions}) != 1
+    return len({(r.current_approvers, r.missing, r.quorum, r.four_eyes) for r in batch.questions}) != 1
 
 
 def may_decide(request: ApprovalRequest, batch: Batch, *, named_at_most: int = NAMED_APPROVERS) -> Line:
@@ -86,6 +86,20 @@ def missing_line(request: ApprovalRequest) -> Line:
         what = "Approvers no longer exist"
     named = ", ".join(plain(part.partition(":")[2], NAME_BUDGET) for part in missing[:CONDITIONS])
     return (f"{what}: {named}" if named else what,)
+
+
+def escalation_line(request: ApprovalRequest, batch: Batch) -> Line:
+    """Say to whom the request is or will be escalated; empty if it is not."""
+    if not request.escalate_to:
+        return ()
+    to = name_approvers(_without(request.escalate_to, request.missing), batch)
+    if request.escalate_at is None:
+        return ("Escalated to ", *to)
+    return ("Escalates to ", *to, " ", Moment(request.escalate_at)) if request.settlement is None else ()
+
+
+def _without(specs: Iterable[str], missing: Collection[str]) -> tuple[str, ...]:
+    return tuple(spec for spec in specs if not set(parts(spec)) & set(missing))
 
 
 def _listed(items: Sequence[Line], last: str) -> Line:

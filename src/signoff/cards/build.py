@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from signoff.approvals.model import ApprovalRequest, Batch, RequestState
 from signoff.cards.actions import Offers, card_actions, held_actions, turning
-from signoff.cards.approver_names import differ_by_call, may_decide, missing_line
+from signoff.cards.approver_names import differ_by_call, escalation_line, may_decide, missing_line
 from signoff.cards.budget import BUDGET, Sizes, reserve
 from signoff.cards.contents import PREVIEW, CallContents, Page, read_calls, read_page
 from signoff.cards.frame import add_endings, quote_model_text, write_footer, write_lead, write_title
@@ -171,20 +171,21 @@ def _call(
     if differ_by_call(batch):
         why = (reason, "; may decide: ", *may_decide(request, batch, named_at_most=sizes.approvers))
     quotes = tuple(replace(quote, diff=quote.label == PREVIEW and _is_diff(quote.text)) for quote in parts.quotes)
-    return CardCall(tool, request.id, why, quotes, warnings, facts=tuple(_facts(request, sizes))), file
+    return CardCall(tool, request.id, why, quotes, warnings, facts=tuple(_facts(request, batch, sizes))), file
 
 
 def _is_diff(text: str) -> bool:
     return text.startswith(("--- ", "@@ ")) or "\n@@ " in text
 
 
-def _facts(request: ApprovalRequest, sizes: Sizes) -> list[Line]:
+def _facts(request: ApprovalRequest, batch: Batch, sizes: Sizes) -> list[Line]:
     facts: list[Line] = []
     if request.message:
         facts.append((clip(f"Note: {request.message}", sizes.message)[0],))
     # The outcome of an approved call names the voters.
     votes = (votes_line(request), void_line(request)) if request.state is not RequestState.APPROVED else ()
-    return [*facts, *(line for line in (missing_line(request), *edit_lines(request), *votes) if line)]
+    about = (missing_line(request), escalation_line(request, batch), *edit_lines(request), *votes)
+    return [*facts, *(line for line in about if line)]
 
 
 def _left_out(file: CardFile | None, parts: Quoted, values: int, sizes: Sizes) -> str:

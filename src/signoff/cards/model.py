@@ -106,6 +106,8 @@ class Verb(StrEnum):
     REMEMBER = "remember"
     MORE = "more"
     PAGE = "page"
+    OPEN = "open"
+    INBOX = "inbox"
 
     @property
     def choice(self) -> Choice | None:

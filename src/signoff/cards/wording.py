@@ -141,7 +141,7 @@ def not_allowed(batch: Batch, target: str | None = None, why: str = "") -> Line:
         return (f"You may not decide this: {why}.",)
     # An approver of any question may reject a held call.
     requests = [r for r in _located(batch, target) if not r.held] or batch.questions
-    specs = {(r.approvers, r.missing, r.quorum, r.four_eyes) for r in requests}
+    specs = {(r.current_approvers, r.missing, r.quorum, r.four_eyes) for r in requests}
     if len(specs) != 1:
         return ("You may not decide this. Who may differs by call: see the card.",)
     who = may_decide(requests[0], batch)
@@ -161,10 +161,13 @@ def already_voted(batch: Batch, target: str | None = None) -> Line:
 
 
 def answer(batch: Batch, target: str) -> Line:
-    """The outcome of one call, for the person who decided it from a private panel."""
+    """The outcome of one call or of the whole card, for the person who decided it in a private message."""
     request = next((r for r in batch.requests if r.id == target), None)
     if request is None:
-        return ("Done: see the card.",)
+        if any(r.votes for r in batch.pending):
+            return already_voted(batch, target)
+        ending = status(batch)[1] if batch.settled else None
+        return ("Done: ", *ending) if ending else ("Done: see the card.",)
     if request.settlement:
         return ("Done: ", *outcome(request))
     return already_voted(batch, target) if request.votes else ("Changed. The card waits for somebody to accept it.",)

@@ -31,7 +31,7 @@ ENV_FILE = Path(".env")
 MEGABYTE = 1_000_000
 LITTLE_SPACE = 200 * MEGABYTE
 NO_SPACE = 20 * MEGABYTE
-FILE_TOOLS = {"read_file", "write_file"}
+FILE_TOOLS = {"read_file", "write_file", "delete_file", "rotate_log"}
 VERDICTS = {
     "ask": ("asks", "ask"),
     "allow": ("runs without asking", "run without asking"),

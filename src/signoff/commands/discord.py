@@ -19,6 +19,7 @@ from signoff.bot.connection import point_at
 from signoff.bot.directory import DiscordDirectory
 from signoff.bot.front_end import DiscordFrontEnd
 from signoff.bot.log_channels import LogChannels
+from signoff.bot.notifier import DiscordNotifier
 from signoff.cards.actions import Offers
 from signoff.clock import SteadyClock
 from signoff.commands.check import findings_at_start
@@ -54,7 +55,9 @@ async def run_discord(settings: Settings, config: Config) -> None:
         core.desk.direct_users = frozenset(config.access.dm_users)
         offers = Offers(edit=True, grants=core.desk.grants, masker=core.masker)
         front_end = DiscordFrontEnd(client, offers, clock.now)
-        driver = Driver(store, core.desk, core.runner, front_end, clock, queue_limits(config), core.retention)
+        notifier = DiscordNotifier(client, front_end)
+        limits = queue_limits(config)
+        driver = Driver(store, core.desk, core.runner, front_end, clock, limits, core.retention, notifier)
         pausing = Pausing(store, core.desk, core.runner, driver, clock)
         admin = Administration(lambda: brain.tools, core.rulebook, core.desk, driver, pausing, core.runner, store)
         bot = Bot(

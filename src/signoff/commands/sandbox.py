@@ -19,27 +19,43 @@ from pathlib import Path
 
 from aiohttp import ClientError
 
-from discord_sandbox.client import SandboxClient
+from discord_sandbox.client import SandboxClient, SandboxError
 from discord_sandbox.process import SandboxProcess, sandbox_process
 from discord_sandbox.web.page import RESTART
 from signoff.commands.sandbox_guide import HURRY, guide
+from signoff.commands.sandbox_own import add_named, own_guide
+from signoff.commands.sandbox_workspace import seed_workspace
+from signoff.config.schema import BUILTIN_TOOLS, Config
 
 NAMES = ("--bot", "Signoff", "--server", "Signoff Lab")
 """The names of the bot and its server in a new sandbox."""
 PORT = 9000
 """The preferred port, so that the page usually has the same address. If it is taken, any free port is used."""
 HURRY_SECONDS = 20
+APPROVALS = "approvals"
+"""The channel where approvers are told about open cards."""
+VIEW_CHANNEL = 1 << 10
+NOTIFY = ""
+"""The line of the sandbox's rules that tells approvers in the channel `{channel}`. MERGE: set it to
+`notify = "channel:{channel}"` once `[approvals]` has this key."""
+WORKSPACE = "workspace"
+"""The folder of the file tools, in the sandbox's folder."""
 ENDING = 10.0
 """Seconds that the bot has to end, in addition to the `[limits] shutdown_grace` of its running tools."""
 
 RULES = """\
 # Written by the sandbox because there is no signoff.toml: your own file takes its place.
 [tools]
-workspace = "workspace"
+enable = [{tools}]
+workspace = "{workspace}"
+
+[access]
+dm_users = ["{ada}"]
 
 [approvals]
 approvers = ["manage_server", "role:{approvers}"]
 remember = "always"
+{notify}
 
 [[rules]]
 tool = "test_discord_approval"
@@ -105,8 +121,11 @@ class Bot:
         return said[at:] if said.startswith("signoff: ", at) else said.rpartition("\n")[2]
 
 
-async def sandbox(folder: Path, *, fresh: bool, program: list[str], grace: float) -> None:
-    """Run both until interrupted. They keep their data in `folder`, apart from any other database."""
+async def sandbox(folder: Path, *, fresh: bool, program: list[str], config: Config) -> None:
+    """Run both until interrupted. They keep their data in `folder`, apart from any other database.
+
+    `config` is the operator's own configuration. Without a signoff.toml, the sandbox writes rules of its own.
+    """
     _prepare(folder, fresh)
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -114,14 +133,17 @@ async def sandbox(folder: Path, *, fresh: bool, program: list[str], grace: float
         loop.add_signal_handler(number, told.set)
     own_rules = _has_rules()
     suggestions = folder / "guide.json"
-    suggestions.write_text(json.dumps(guide(None if own_rules else HURRY_SECONDS), indent=2), encoding="utf-8")
+    shown = own_guide(config) if own_rules else guide(HURRY_SECONDS)
+    suggestions.write_text(json.dumps(shown, indent=2), encoding="utf-8")
     options = ["--or-any", "--restarts", "--guide", str(suggestions), *NAMES]
     with _deaf_to_interrupts():
         starting = sandbox_process(*options, state=folder / "world.json", port=PORT, token=_token(folder))
         world = await starting.__aenter__()
     try:
         async with world.client() as client:
-            bot = await _bot(folder, world, client, program, own_rules, grace)
+            if own_rules:
+                await add_named(client, config)
+            bot = await _bot(folder, world, client, program, own_rules, config.limits.shutdown_grace)
             where = f"The bot's log is {bot.log}. " if bot.log else ""
             print(f"Open {world.page_url}\n{where}Stop with Ctrl-C.", flush=True)
             try:
@@ -144,13 +166,38 @@ async def _bot(
     }
     if not own_rules:
         rules = folder / "signoff.toml"
-        approvers = await client.role_id("Approvers")
-        rules.write_text(RULES.format(approvers=approvers, word=HURRY, seconds=HURRY_SECONDS), encoding="utf-8")
+        rules.write_text(await _rules(client), encoding="utf-8")
         environment["SIGNOFF_CONFIG"] = str(rules)
+        seed_workspace(folder / WORKSPACE, await client.guild_id())
     log = None if os.environ.get("SIGNOFF_LOG_LEVEL", "").strip().upper() == "DEBUG" else folder / "bot.log"
     if log is not None:
         log.write_bytes(b"")
     return Bot([*program, "discord"], environment, log, grace)
+
+
+async def _rules(client: SandboxClient) -> str:
+    """Return the sandbox's own rules, with the ids of this world. Add the approvals channel if it is missing."""
+    return RULES.format(
+        tools=", ".join(f'"{name}"' for name in BUILTIN_TOOLS),
+        workspace=WORKSPACE,
+        ada=(await client.person("Ada")).id,
+        approvers=await client.role_id("Approvers"),
+        notify=NOTIFY.format(channel=await _approvals_channel(client)),
+        word=HURRY,
+        seconds=HURRY_SECONDS,
+    )
+
+
+async def _approvals_channel(client: SandboxClient) -> int:
+    """Return the channel for approvers, which the others cannot see."""
+    try:
+        return (await client.channel(APPROVALS)).id
+    except SandboxError:
+        channel = await client.create_channel(APPROVALS)
+    await client.overwrite(channel, "@everyone", deny=VIEW_CHANNEL)
+    for who in ("Admins", "Approvers", client.bot_id):
+        await client.overwrite(channel, who, allow=VIEW_CHANNEL)
+    return channel.id
 
 
 async def _watch(bot: Bot, client: SandboxClient, told: asyncio.Event) -> None:

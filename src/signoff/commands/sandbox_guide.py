@@ -1,66 +1,150 @@
 """The suggestions that the sandbox's page shows for Signoff: what to type, and what to do next.
 
-Contains wording only. Both the offline demo model and a real model understand the requests.
+Contains wording only. Both the offline demo model and a real model understand the requests, except the exact calls that
+are suggested for the tools of somebody's own configuration.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 HURRY = "hurry"
 """The sandbox's rules set a short deadline for an argument that contains this word."""
+KEEP_THE_LOG = "Keep the log, we need it for the post-mortem. Compress it instead."
+BY_SOMEBODY_ELSE = r"APPROVED by (?!.*<@{asker}>)"
+MOST_TOOLS = 6
+
+Step = dict[str, Any]
+"""A step of the guide; `discord_sandbox.web.guide` has its keys."""
+
+_PEOPLE = {
+    "admin": "may ask and decide: has Manage Server",
+    "approver": "may ask and decide: has the Approvers role",
+    "member": "may ask, but not decide",
+    "outsider": "is in another server and sees none of this",
+}
 
 
-def guide(hurry: int | None) -> dict[str, Any]:
-    """Return the guide in the sandbox's format. `hurry` is the short deadline in seconds, if the rules have one."""
-    wait = f"{hurry} seconds" if hurry else "five minutes"
+def guide(hurry: int) -> dict[str, Any]:
+    """Return the guide for the sandbox's own rules. `hurry` is their short deadline in seconds."""
     return {
         "channel": "Signoff works with tools here and asks before a tool does anything that matters. Try one of these:",
-        "direct": "Signoff replies only to the people that its operator has listed. Send it a message and see.",
+        "direct": "Ada may use Signoff in direct messages, and decides there herself. It replies to nobody else here.",
         "mark": "check",
-        "people": {
-            "admin": "may ask and decide: has Manage Server",
-            "approver": "may ask and decide: has the Approvers role",
-            "member": "may ask, but not decide",
-            "outsider": "is in another server and sees none of this",
+        "people": _PEOPLE,
+        "steps": [_incident(), *_basics(), _timeout(hurry), _direct()],
+    }
+
+
+def guide_for(tools: Sequence[tuple[str, str]], notes: dict[str, str]) -> dict[str, Any]:
+    """Return the guide for somebody's own configuration.
+
+    `tools` has the name of each tool and an example of a call; `notes` has word for a person -> what they may do.
+    """
+    steps = [_tool(name, call) for name, call in tools[:MOST_TOOLS]]
+    more = {
+        "id": "help",
+        "title": "See everything that it understands",
+        "short": "Help",
+        "text": "help",
+        "then": "The reply lists examples. **Click one** to put it into the message box.",
+        "done": [r"You can type"],
+    }
+    return {
+        "channel": "Signoff works with the tools of your signoff.toml here, under its rules. Try one of these:",
+        "direct": "Signoff replies only to the people that `dm_users` of your signoff.toml names.",
+        "mark": "check",
+        "people": _PEOPLE | notes,
+        "steps": [*steps, more],
+    }
+
+
+def _tool(name: str, call: str) -> Step:
+    return {
+        "id": f"tool-{name}",
+        "title": f"Call {name}",
+        "short": name,
+        "text": call,
+        "then": f"If your rules ask about `{name}`, a card appears, and the people whom your rules name can decide. "
+        "If they allow it, the reply comes at once.",
+        "done": [rf"\b{name}\b.*: (?:done|failed|rejected|timed out|not allowed)"],
+    }
+
+
+def _incident() -> Step:
+    return {
+        "id": "incident",
+        "title": "An incident, from start to end",
+        "short": "Incident",
+        "text": "incident: the disk of web-1 is full",
+        "as": "Max",
+        "acts": ["Ada", "Olga"],
+        "answers": [KEEP_THE_LOG],
+        "then": "The agent has read the log and asks to **delete** it. Act as somebody who may decide, and press "
+        "**Reject with a reason…** with the suggested reason. Then the agent proposes something better: **Accept** it.",
+        "done": [r"REJECTED by", BY_SOMEBODY_ELSE, r"Nothing is lost, and the disk has space again"],
+    }
+
+
+def _basics() -> list[Step]:
+    return [
+        {
+            "id": "approve",
+            "title": "Approve a call",
+            "short": "Approve a call",
+            "text": 'please run the test approval tool with parameter "hello"',
+            "then": "The tool has not run yet. Read the card, then press **Accept**.",
+            "done": [r"APPROVED by", r"executed successfully with parameter: hello"],
         },
-        "steps": [
-            {
-                "id": "approve",
-                "title": "Approve a call",
-                "short": "Approve a call",
-                "text": 'please run the test approval tool with parameter "hello"',
-                "then": "The tool has not run yet. Read the card, then press **Accept**.",
-            },
-            {
-                "id": "reject",
-                "title": "Reject one that a rule stopped",
-                "short": "Reject a call",
-                "text": 'announce "Lunch is at noon." to everyone',
-                "then": "A post to the team needs no approval, a post to everyone does. Press **Reject** and read the "
-                "reply.",
-            },
-            {
-                "id": "batch",
-                "title": "A batch, and a restart",
-                "short": "Batch and restart",
-                "text": 'do this in one batch: roll 2 dice, run the test approval tool with parameter "one of three", '
-                "and tell the time",
-                "then": "Before you decide, press **Restart the bot** at the top. The bot is killed, and the old card "
-                "still works: press **Accept** when the bot is back.",
-            },
-            {
-                "id": "write",
-                "title": "Edit what would be written",
-                "short": "Edit a file write",
-                "text": 'write "PORT=8080" to config/app.env',
-                "then": "The card shows the change as a diff. Press **Edit…**, write another port, then **Accept**: "
-                "the file gets your text. To let two people decide, try `/signoff protect`.",
-            },
-            {
-                "id": "timeout",
-                "title": "Let one time out",
-                "short": "Time out",
-                "text": f'please run the test approval tool with parameter "{HURRY}"',
-                "then": f"Press nothing. After {wait} the countdown ends, and the call is rejected.",
-            },
-        ],
+        {
+            "id": "reject",
+            "title": "Reject one that a rule stopped",
+            "short": "Reject a call",
+            "text": 'announce "Lunch is at noon." to everyone',
+            "then": "A post to the team needs no approval, a post to everyone does. Press **Reject** and read the "
+            "reply.",
+            "done": [r"REJECTED by", r"post_announcement: rejected"],
+        },
+        {
+            "id": "batch",
+            "title": "A batch, and a restart",
+            "short": "Batch and restart",
+            "text": 'do this in one batch: roll 2 dice, run the test approval tool with parameter "one of three", '
+            "and tell the time",
+            "then": "Before you decide, press **Restart the bot** at the top. The bot is killed, and the old card "
+            "still works: press **Accept** when the bot is back.",
+            "done": [r"APPROVED by", r"test_discord_approval: done"],
+        },
+        {
+            "id": "write",
+            "title": "Edit what would be written",
+            "short": "Edit a file write",
+            "text": 'write "PORT=8080" to config/app.env',
+            "then": "The card shows the change as a diff. Press **Edit…**, write another port, then **Accept**: "
+            "the file gets your text. To let two people decide, try `/signoff protect`.",
+            "done": [r"Edited by", r"APPROVED by", r"write_file: done"],
+        },
+    ]
+
+
+def _timeout(seconds: int) -> Step:
+    return {
+        "id": "timeout",
+        "title": "Let one time out",
+        "short": "Time out",
+        "text": f'please run the test approval tool with parameter "{HURRY}"',
+        "then": f"Press nothing. After {seconds} seconds the countdown ends, and the call is rejected.",
+        "done": [r"TIMEOUT - Request expired"],
+    }
+
+
+def _direct() -> Step:
+    return {
+        "id": "direct",
+        "title": "Ask in a direct message",
+        "short": "Direct message",
+        "text": 'please run the test approval tool with parameter "just between us"',
+        "where": "direct",
+        "as": "Ada",
+        "then": "Only the people in `dm_users` may ask here, and they decide themselves. Press **Accept**.",
+        "done": [r"APPROVED by", r"executed successfully with parameter: just between us"],
     }

@@ -72,6 +72,8 @@ def _problem(error: ErrorDetails, hints: Hints) -> str:
         where = f"[{section}.{rest[0]}]"
         rest = rest[1:]
     if error["type"] == "extra_forbidden":
+        if len(rest) > 1:
+            return f"{where} {rest[0]} has no key {_show(rest[-1])}; write {hints[section][str(rest[0])]}"
         if rest:
             return _unknown_key(str(rest[0]), where, section, hints)
         return _unknown_table(section, hints, is_table=isinstance(error["input"], dict | list))
@@ -81,7 +83,7 @@ def _problem(error: ErrorDetails, hints: Hints) -> str:
         return f"{section} is {_show(error['input'])}; write a table that starts with {_table(section)}"
     hint = hints[section][str(rest[0])]
     if error["type"] == "missing":
-        return f"{where} has no {rest[0]}; write {hint}"
+        return f"{where} has no {'.'.join(map(str, rest))}; write {hint}"
     name = ".".join(part for part in rest if isinstance(part, str))
     verb = "has the entry" if isinstance(rest[-1], int) else "is"
     return f"{where} {name} {verb} {_show(error['input'])}; write {hint}"

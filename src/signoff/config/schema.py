@@ -13,15 +13,17 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, Strict, ValidationError, model_validator
 
-from signoff.approvals.model import Verdict
+from signoff.approvals.model import Escalation, Verdict
 from signoff.config.problems import Hints, describe_problems, describe_syntax
 from signoff.config.toml_lines import TomlLines
 from signoff.config.types import (
     APPROVERS_HINT,
     COUNT_HINT,
     DURATION_HINT,
+    ESCALATE_HINT,
     IDS_HINT,
     LONGEST,
+    NOTIFY_HINT,
     OFF_HINT,
     PATTERNS_HINT,
     QUORUM_HINT,
@@ -30,8 +32,10 @@ from signoff.config.types import (
     Count,
     Duration,
     DurationOrOff,
+    EscalatedTo,
     Ids,
     LongDuration,
+    Notify,
     Patterns,
     Quorum,
     SecretName,
@@ -112,6 +116,17 @@ class AccessConfig(_Section):
     """Only these people may send direct messages. An empty list means nobody."""
 
 
+class EscalateConfig(_Section):
+    """`escalate = { after = "2m", to = ["role:ID"] }`: who may decide too if nobody has decided in time."""
+
+    after: Duration
+    to: Annotated[tuple[EscalatedTo, ...], Strict(False)] = Field(min_length=1)
+
+    @property
+    def terms(self) -> Escalation:
+        return Escalation(self.after, self.to)
+
+
 class ApprovalsConfig(_Section):
     """`[approvals]`: how cards are decided, unless a rule says otherwise."""
 
@@ -129,6 +144,9 @@ class ApprovalsConfig(_Section):
     """Post a reminder this long before the deadline; None: no reminder."""
     ping: bool = Field(default=False, description="true or false")
     """Whether the reminder pings the roles and people who may decide."""
+    notify: Notify = Field(default="none", description=NOTIFY_HINT)
+    """How approvers are told when a card opens."""
+    escalate: EscalateConfig | None = Field(default=None, description=ESCALATE_HINT)
     remember: Literal["none", "session", "always"] = Field(
         default="session", description='"none", "session" or "always"'
     )
@@ -136,6 +154,11 @@ class ApprovalsConfig(_Section):
     grant_lifetime: Duration = Field(default=LONGEST, description=DURATION_HINT)
     grant_uses: Count = Field(default=50, description=COUNT_HINT)
     on_no_approver: Literal["reject", "approve"] = Field(default="reject", description='"reject" or "approve"')
+
+    @model_validator(mode="after")
+    def _escalates_before_the_deadline(self) -> ApprovalsConfig:
+        _refuse_late_escalation(self.escalate, self.timeout)
+        return self
 
 
 class RuleConfig(_Section):
@@ -160,6 +183,9 @@ class RuleConfig(_Section):
     four_eyes: bool = Field(default=False, description="true or false")
     reminder: Duration | None = Field(default=None, description=DURATION_HINT)
     ping: bool = Field(default=False, description="true or false")
+    notify: Notify | None = Field(default=None, description=NOTIFY_HINT)
+    """None: use the setting of `[approvals]`, and so for `escalate`."""
+    escalate: EscalateConfig | None = Field(default=None, description=ESCALATE_HINT)
     message: str = Field(default="", description="a text for those who decide")
     relaxable: bool = Field(default=False, description="true or false")
     """Whether a server's admins may allow such calls without approval."""
@@ -168,14 +194,21 @@ class RuleConfig(_Section):
     @model_validator(mode="after")
     def _only_asking_has_approvers(self) -> RuleConfig:
         asking = (self.approvers, self.timeout, self.quorum > 1, self.four_eyes, self.reminder, self.ping, self.message)
-        if self.verdict is not Verdict.ASK and any(asking):
+        if self.verdict is not Verdict.ASK and any((*asking, self.notify, self.escalate)):
             raise ValueError(
-                "has approvers, a timeout, a quorum, four_eyes, a reminder or a message, but nobody is asked; "
+                "has approvers, a timeout, a quorum, four_eyes, a reminder, a message, notify or escalate, "
+                "but nobody is asked; "
                 'write verdict = "ask" or remove them'
             )
         if self.verdict is not Verdict.ASK and self.relaxable:
             raise ValueError('is relaxable, which only an ask rule can be; write verdict = "ask" or remove it')
+        _refuse_late_escalation(self.escalate, self.timeout)
         return self
+
+
+def _refuse_late_escalation(escalate: EscalateConfig | None, timeout: float | None) -> None:
+    if escalate and timeout is not None and escalate.after >= timeout:
+        raise ValueError("escalates after its timeout, so never; write a shorter escalate.after or a longer timeout")
 
 
 class LimitsConfig(_Section):

@@ -53,6 +53,8 @@ DurationOrOff = Annotated[float, BeforeValidator(_off), BeforeValidator(_seconds
 LongDuration = Annotated[float, BeforeValidator(_seconds), Field(ge=UNITS["h"], le=_LONGEST_KEPT)]
 Id = Annotated[str, BeforeValidator(_id), Field(pattern=rf"\A{_ID.pattern}\z")]
 Approver = Annotated[str, Field(pattern=rf"\A(?:{_APPROVER.pattern})\z")]
+Notify = Annotated[str, Field(pattern=rf"\A(?:none|ping|dm|channel:{_ID.pattern})\z")]
+EscalatedTo = Annotated[str, Field(pattern=rf"\A(?:manage_server|(?:role|user):{_ID.pattern})\z")]
 Text = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(ge=1)]
 Quorum = Annotated[int, Field(ge=1, le=10)]
@@ -67,6 +69,8 @@ Patterns = Annotated[tuple[Text, ...], Strict(False), BeforeValidator(_one_or_mo
 APPROVERS_HINT = 'a list of "manage_server", "asker", "role:ID" or "user:ID", with at least one entry'
 OFF_HINT = 'seconds, or a text such as "30m" or "1h", up to one day; "off" or 0 turns it off'
 DURATION_HINT = 'seconds, or a text such as "90s", "5m" or "1h", from 0.1 seconds to 30 days'
+NOTIFY_HINT = '"none", "ping", "dm" or "channel:ID", with the id of an approvals channel'
+ESCALATE_HINT = '{ after = "2m", to = ["role:ID", "user:ID"] }, where after is a duration and to has at least one entry'
 IDS_HINT = 'a list of Discord ids, for example ["123456789012345678"]'
 PATTERNS_HINT = 'argument = "pattern" or a list of patterns, in quotes, for example { path = ["/etc/*", "*.key"] }'
 COUNT_HINT = "a whole number, 1 or more"

@@ -63,6 +63,8 @@ def fix(tool: ToolsetTool[Any], args: dict[str, Any], context: Any = None) -> Fi
 
 def as_json(value: Any, mode: BytesMode = "base64") -> Any:
     """Return the value as plain JSON. Raises ValueError for values that hide something or can be read only once."""
+    if value is None or type(value) in (bool, int) or (type(value) is str and value.isascii()):
+        return value
     if isinstance(value, SecretStr | SecretBytes | Secret):
         raise ValueError(f"{type(cast(object, value)).__name__} hides its value; take plain text, which cards mask")
     if isinstance(value, Iterator):

@@ -76,7 +76,9 @@ class CallBook(Protocol):
         """Store the result, and return it as it was stored."""
         ...
 
-    async def failed(self, call: ToolCall, words: str) -> None: ...
+    async def failed(self, call: ToolCall, words: str, *, unknown: bool = False) -> None:
+        """Store the failure. `unknown`: nobody knows whether the call ran."""
+        ...
 
     async def withdraw(self, call: ToolCall) -> None:
         """Take back the start: the call did not run after all."""
@@ -112,7 +114,7 @@ class MemoryBook:
     async def done(self, call: ToolCall, result: Any) -> Any:
         return result
 
-    async def failed(self, call: ToolCall, words: str) -> None:
+    async def failed(self, call: ToolCall, words: str, *, unknown: bool = False) -> None:
         pass
 
     async def withdraw(self, call: ToolCall) -> None:

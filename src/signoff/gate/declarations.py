@@ -51,7 +51,7 @@ def is_independent(tool_def: ToolDefinition) -> bool:
 
 def asking_if_mcp(tool: ToolsetTool[Any], origin: AbstractToolset[Any]) -> ToolsetTool[Any]:
     metadata = tool.tool_def.metadata or {}
-    if "approval" in metadata or not (_is_mcp(origin) or "annotations" in metadata):
+    if "approval" in metadata or not (is_mcp(origin) or "annotations" in metadata):
         return tool
     return saying(tool, "always_require", MCP_ASKS)
 
@@ -68,7 +68,8 @@ def saying(tool: ToolsetTool[Any], approval: str, why: str, **words: object) -> 
     return replace(tool, tool_def=replace(tool.tool_def, metadata=metadata))
 
 
-def _is_mcp(origin: AbstractToolset[Any]) -> bool:
+def is_mcp(origin: AbstractToolset[Any]) -> bool:
+    """Whether the toolset is an MCP server, no matter who brought it."""
     # Importing the module is slow, and not needed: it is already loaded if any such toolset exists.
     module = sys.modules.get("pydantic_ai.mcp")
     return module is not None and isinstance(origin, module.MCPToolset)

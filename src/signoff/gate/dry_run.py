@@ -65,7 +65,7 @@ class DryRunGate(Gate):
         await self._check(ctx, validate, args, approved=True)
 
     async def admit(self, ctx: RunContext[Any], tool_def: ToolDefinition, args: dict[str, Any], run: CallTool) -> Any:
-        attempt = self._attempt(ctx, tool_def.name, args, run)
+        attempt = await self._attempt(ctx, tool_def.name, args, run)
         ruling = await self._rule(attempt.call, attempt.ctx)
         denied = ruling.verdict is Verdict.DENY
         view = Preview("") if denied else await self._preview(attempt.tool_def, attempt.ctx, attempt.args)

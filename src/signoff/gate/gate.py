@@ -24,7 +24,8 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import to_jsonable_python
 
 from signoff.approvals.containment import answered, contained, described
-from signoff.approvals.digest import bind, fingerprint
+from signoff.approvals.digest import bind
+from signoff.approvals.large_values import off_loop_if_large
 from signoff.approvals.model import (
     Actor,
     ApprovalRequest,
@@ -40,22 +41,16 @@ from signoff.approvals.policy import Context, Declaration, Said
 from signoff.gate import wording
 from signoff.gate.arguments import Fixed, fix, seal_of
 from signoff.gate.book import Ask, CallBook, Go, Replay, Settled, UnusableResult, passable
+from signoff.gate.decisions import is_answered, may_still_run, said_yes
 from signoff.gate.declarations import declaration, is_independent, is_read_only
-from signoff.gate.pending_call import (
-    Attempt,
-    CallInfo,
-    CallTool,
-    PendingCall,
-    Preview,
-    is_answered,
-    may_still_run,
-    preview,
-    said_yes,
-)
+from signoff.gate.lost_calls import CallLost
+from signoff.gate.pending_call import Attempt, CallInfo, CallTool, PendingCall, Preview, preview
 from signoff.gate.tool_slots import StartOrder, ToolOverran, ToolSlots
-from signoff.gate.toolsets import GatedToolset, Seal, source_of
+from signoff.gate.toolsets import GatedToolset, Seal, schema_of
 from signoff.gate.transcript import response_of, said
 from signoff.turns.model import CallState
+
+Described = tuple[ToolCall, Fixed]
 
 
 class Judge(Protocol):
@@ -145,7 +140,7 @@ class Gate(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
     ) -> dict[str, Any]:
         # All calls of a response are validated before any runs, so the first one that runs knows of the others.
-        described = self._describe(ctx, tool_def.name, args, call.tool_call_id)[0]
+        described = (await self._describe(ctx, tool_def.name, args, call.tool_call_id))[0]
         self._seen[described.key] = described, await self._rule(described, ctx)
         return args
 
@@ -173,7 +168,7 @@ class Gate(AbstractCapability[Any]):
 
     async def admit(self, ctx: RunContext[Any], tool_def: ToolDefinition, args: dict[str, Any], run: CallTool) -> Any:
         """Let one call run, defer it, or return a refusal or a stored result in its place."""
-        attempt = self._attempt(ctx, tool_def.name, args, run)
+        attempt = await self._attempt(ctx, tool_def.name, args, run)
         record, request = await self.book.met(attempt.call.key)
         if record and record.ended:
             return self._replay(attempt.call, Replay(record))
@@ -246,7 +241,7 @@ class Gate(AbstractCapability[Any]):
 
     async def _go(self, attempt: Attempt, request: ApprovalRequest | None) -> Any:
         call, args = attempt.call, attempt.args
-        self.admitted[call.key.call_id] = seal_of(args)
+        self.admitted[call.key.call_id] = await off_loop_if_large(args, lambda: seal_of(args))
         info = CallInfo(self.place, self.asker, request.call.operands if request else {})
         ctx = replace(attempt.ctx, tool_call_approved=said_yes(request), tool_call_metadata=info)
         try:
@@ -259,7 +254,7 @@ class Gate(AbstractCapability[Any]):
             await self.book.withdraw(call)
             raise
         except (ModelRetry, ToolFailed) as failure:
-            await self.book.failed(call, failure.message)
+            await self.book.failed(call, failure.message, unknown=isinstance(failure, CallLost))
             raise
         except CallDeferred as raised:
             await self.book.failed(call, wording.NOT_AVAILABLE)
@@ -295,7 +290,7 @@ class Gate(AbstractCapability[Any]):
 
     def _replay(self, call: ToolCall, entry: Replay) -> Any:
         self.ran[call.key] = call.tool
-        if entry.record.state is CallState.FAILED:
+        if entry.record.state in (CallState.FAILED, CallState.UNKNOWN):
             raise ToolFailed(entry.failure)
         return entry.result
 
@@ -304,7 +299,7 @@ class Gate(AbstractCapability[Any]):
 
     # Describing, ruling and checking a call
 
-    def _attempt(self, ctx: RunContext[Any], name: str, args: dict[str, Any], run: CallTool) -> Attempt:
+    async def _attempt(self, ctx: RunContext[Any], name: str, args: dict[str, Any], run: CallTool) -> Attempt:
         """Return the call with the arguments that its tool would get.
 
         Raises ToolFailed if the response has too many calls or repeats this id, or if the tool would run elsewhere.
@@ -318,7 +313,7 @@ class Gate(AbstractCapability[Any]):
         if tool_def.kind == "external":
             raise ToolFailed(wording.NOT_AVAILABLE)
         ctx = replace(ctx, tool_call_metadata=CallInfo(self.place, self.asker))
-        call, fixed = self._describe(ctx, name, args, ctx.tool_call_id or "")
+        call, fixed = await self._describe(ctx, name, args, ctx.tool_call_id or "")
         return Attempt(ctx, tool_def, fixed.args, run, call)
 
     async def _edited(self, attempt: Attempt, request: ApprovalRequest) -> Attempt:
@@ -329,7 +324,7 @@ class Gate(AbstractCapability[Any]):
             args = tool.args_validator.validate_json(text, context=ctx.validation_context)
         except ValidationError as error:
             raise ToolFailed(wording.OUT_OF_DATE) from error
-        call, fixed = self._describe(ctx, attempt.tool_def.name, args, attempt.call.key.call_id)
+        call, fixed = await self._describe(ctx, attempt.tool_def.name, args, attempt.call.key.call_id)
         if call.digest != request.call.digest:
             raise ToolFailed(wording.OTHER_ARGUMENTS)
         if tool.args_validator_func:
@@ -408,15 +403,15 @@ class Gate(AbstractCapability[Any]):
         except Exception as error:
             raise ToolFailed(f"Nothing was run: its preview failed ({described(error)}).") from error
 
-    def _describe(self, ctx: RunContext[Any], name: str, args: dict[str, Any], call_id: str) -> tuple[ToolCall, Fixed]:
+    async def _describe(self, ctx: RunContext[Any], name: str, args: dict[str, Any], call_id: str) -> Described:
         """Return the call as people see it, bound to its digest, and the arguments that its tool would get."""
-        tool = self._tools[name]
-        schema = fingerprint(
-            {"name": name, "parameters": tool.tool_def.parameters_json_schema, "source": source_of(tool)}
-        )
+
+        def describe() -> Described:
+            fixed = fix(tool := self._tools[name], args, ctx.validation_context)
+            return bind(ToolCall(self._key(call_id), name, fixed.json, schema_of(name, tool)), self.place), fixed
+
         try:
-            fixed = fix(tool, args, ctx.validation_context)
-            return bind(ToolCall(self._key(call_id), name, fixed.json, schema), self.place), fixed
+            return await off_loop_if_large(args, describe) if self.slots.threads else describe()
         except (ValueError, TypeError, RecursionError) as error:
             raise wording.unshowable(name, error) from error
 

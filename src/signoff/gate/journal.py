@@ -76,8 +76,9 @@ class Journal(CallBook):
         await self._end(call, CallState.DONE, kept)
         return result
 
-    async def failed(self, call: ToolCall, words: str) -> None:
-        await self._end(call, CallState.FAILED, words.encode(errors="backslashreplace"))
+    async def failed(self, call: ToolCall, words: str, *, unknown: bool = False) -> None:
+        state = CallState.UNKNOWN if unknown else CallState.FAILED
+        await self._end(call, state, words.encode(errors="backslashreplace"))
 
     async def withdraw(self, call: ToolCall) -> None:
         """Take back the start: the tool asked before it did anything, or the server was paused just now."""
@@ -97,7 +98,8 @@ class Journal(CallBook):
             started = tx.call(call.key)
             tx.put_call(record, self.turn.id, now)
             kind = "ran" if state is CallState.DONE else "failed"
-            self._record(tx, kind, call, now, started.request if started else "")
+            details = {"outcome": "unknown"} if state is CallState.UNKNOWN else {}
+            self._record(tx, kind, call, now, started.request if started else "", **details)
 
         await self.store.run(work)
 

@@ -15,8 +15,11 @@ from pydantic_ai.exceptions import ToolFailed, UserError
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
+from signoff.approvals.digest import fingerprint
+from signoff.approvals.large_values import off_loop_if_large
 from signoff.gate.arguments import origin_of, seal_of
-from signoff.gate.declarations import asking_if_mcp
+from signoff.gate.declarations import asking_if_mcp, is_mcp
+from signoff.gate.lost_calls import lost
 from signoff.gate.pending_call import CallTool
 
 
@@ -110,9 +113,19 @@ class SealedToolset(WrapperToolset[Any]):
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
         admitted = self.gate.admitted.get(ctx.tool_call_id or "")
-        if admitted is None or admitted != seal_of(tool_args):
+        if admitted is None or admitted != await off_loop_if_large(tool_args, lambda: seal_of(tool_args)):
             raise ToolFailed("Not run: the arguments were changed after the call was let in.")
-        return await super().call_tool(name, tool_args, ctx, self.gate.moved(ctx, tool))
+        try:
+            return await super().call_tool(name, tool_args, ctx, self.gate.moved(ctx, tool))
+        except Exception as error:
+            if is_mcp(origin_of(tool)) and (failure := lost(name, error)):
+                raise failure from error
+            raise
+
+
+def schema_of(name: str, tool: ToolsetTool[Any]) -> str:
+    """Return a fingerprint of the tool's name, parameters and source, which is part of every call's digest."""
+    return fingerprint({"name": name, "parameters": tool.tool_def.parameters_json_schema, "source": source_of(tool)})
 
 
 def source_of(tool: ToolsetTool[Any]) -> str:

@@ -11,6 +11,7 @@ from signoff.approvals.model import (
     ApprovalRequest,
     Batch,
     CallKey,
+    CardCopy,
     Choice,
     Place,
     Remember,
@@ -19,6 +20,7 @@ from signoff.approvals.model import (
     Settlement,
     ToolCall,
 )
+from signoff.approvals.notify import CHANNEL
 from signoff.store.codec import (
     dump_actor,
     dump_edit,
@@ -34,14 +36,17 @@ from signoff.store.codec import (
 from signoff.store.database import Database, Row, Value
 
 _BATCH = """id, turn, server, channel, conversation, asker_seen, opened, deadline, words, already_ran, card,
-    card_final, revision, remind_at, ping"""
+    card_final, revision, remind_at, ping, notify, untold"""
+_NOTIFY = [name.strip() for name in _BATCH.split(",")].index("notify")
 _REQUEST = """id, conversation, position, call_id, tool, args, schema, digest, why, approvers, kind, metadata,
     quorum, four_eyes, message, preview, held, missing, operands, votes, edit, state, choice, settled_by, settled_at,
-    note, remember"""
+    note, remember, escalate_to, escalate_at"""
 
 BATCHES = f"SELECT {_BATCH} FROM batches WHERE {{where}} ORDER BY {{order}}, id"
 REQUESTS_OF = f"""SELECT batch, {_REQUEST} FROM requests
     WHERE batch IN (SELECT id FROM batches WHERE {{where}}) ORDER BY batch, seq"""
+COPIES_OF = """SELECT batch, channel, message FROM card_copies
+    WHERE batch IN (SELECT id FROM batches WHERE {where}) ORDER BY batch, channel"""
 BY_ID = "id = ?"
 BY_REQUEST = "id = (SELECT batch FROM requests WHERE id = ?)"
 BY_CARD = "card = ?"
@@ -54,24 +59,27 @@ CARD_MISSING = "settled = FALSE AND card_final = FALSE AND card IS NULL"
 CARD_STALE = "settled = TRUE AND card_final = FALSE AND card IS NOT NULL"
 NEXT_DEADLINE = "SELECT MIN(deadline) FROM batches WHERE settled = FALSE"
 NEXT_REMINDER = "SELECT MIN(remind_at) FROM batches WHERE settled = FALSE AND remind_at IS NOT NULL"
+_ESCALATES = "FROM requests WHERE state = 'pending' AND escalate_at IS NOT NULL"
+ESCALATING = f"id IN (SELECT batch {_ESCALATES} AND escalate_at <= ?)"
+NEXT_ESCALATION = f"SELECT MIN(escalate_at) {_ESCALATES}"
 REMINDED = f"UPDATE batches SET remind_at = NULL WHERE {REMINDING}"
 
 INSERT_BATCH = f"""INSERT INTO batches ({_BATCH}, settled)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    VALUES ({", ".join("?" * 18)})
     ON CONFLICT (id) DO NOTHING"""
 INSERT_REQUEST = f"""INSERT INTO requests (seq, batch, {_REQUEST})
-    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM requests), {", ".join("?" * 28)})"""
+    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM requests), {", ".join("?" * 30)})"""
 SETTLE = """UPDATE requests SET votes = ?, state = ?, choice = ?, settled_by = ?, settled_at = ?, note = ?, remember = ?
     WHERE id = ? AND state = 'pending'"""
 REWRITE = """UPDATE requests SET args = ?, digest = ?, why = ?, approvers = ?, quorum = ?, four_eyes = ?, message = ?,
-    preview = ?, held = ?, missing = ?, operands = ?, votes = ?, edit = ?, metadata = ?
-    WHERE id = ? AND state = 'pending'"""
+    preview = ?, held = ?, missing = ?, operands = ?, votes = ?, edit = ?, metadata = ?,
+    escalate_to = ?, escalate_at = ? WHERE id = ? AND state = 'pending'"""
 SET_REVISION = "UPDATE batches SET revision = ? WHERE id = ?"
 SETTLE_BATCH = """UPDATE batches SET settled = TRUE WHERE id = (SELECT batch FROM requests WHERE id = ?)
     AND NOT EXISTS (SELECT 1 FROM requests WHERE batch = batches.id AND state = 'pending')"""
 SET_CARD = "UPDATE batches SET card = ?, card_final = FALSE WHERE id = ?"
 SET_CARD_FINAL = "UPDATE batches SET card_final = TRUE WHERE id = ?"
-OPEN_APPROVERS = """SELECT DISTINCT batches.server, requests.approvers FROM batches
+OPEN_APPROVERS = """SELECT DISTINCT batches.server, requests.approvers, requests.escalate_to FROM batches
     JOIN requests ON requests.batch = batches.id WHERE batches.settled = FALSE AND requests.state = 'pending'"""
 REQUEST_FOR = f"""SELECT {_REQUEST} FROM requests WHERE conversation = ? AND position = ? AND call_id = ?
     ORDER BY seq DESC LIMIT 1"""
@@ -99,8 +107,8 @@ class RequestRows:
 
     def open_approvers(self) -> Mapping[str, Collection[str]]:
         approvers_of: dict[str, set[str]] = {}
-        for server, approvers in self.db.all(OPEN_APPROVERS):
-            approvers_of.setdefault(server, set()).update(load_strings(approvers))
+        for server, approvers, escalate_to in self.db.all(OPEN_APPROVERS):
+            approvers_of.setdefault(server, set()).update(load_strings(approvers), load_strings(escalate_to))
         return approvers_of
 
     def insert_batch(self, batch: Batch) -> None:
@@ -122,6 +130,8 @@ class RequestRows:
             batch.revision,
             batch.remind_at,
             batch.ping,
+            dump_strings(batch.notify),
+            batch.untold,
             batch.settled,
         )
         if inserted:
@@ -140,7 +150,8 @@ class RequestRows:
     def rewrite(self, request: ApprovalRequest) -> bool:
         call, terms = request.call, _terms(request)
         columns = (dump_object(call.args), call.digest, request.why, dump_strings(request.approvers), *terms)
-        return self.db.change(REWRITE, *columns, dump_object(request.metadata), request.id) == 1
+        columns = (*columns, dump_object(request.metadata), *_escalation(request))
+        return self.db.change(REWRITE, *columns, request.id) == 1
 
     def set_revision(self, batch_id: str, revision: int) -> None:
         self._change_batch(SET_REVISION, revision, batch_id)
@@ -155,8 +166,8 @@ class RequestRows:
         return self._batches(DUE, now, order="deadline")
 
     def next_deadline(self) -> float | None:
-        # Two statements, since each is a single index lookup.
-        rows = (self.db.one(NEXT_DEADLINE), self.db.one(NEXT_REMINDER))
+        # Three statements, since each is a single index lookup.
+        rows = (self.db.one(NEXT_DEADLINE), self.db.one(NEXT_REMINDER), self.db.one(NEXT_ESCALATION))
         return min((row[0] for row in rows if row and row[0] is not None), default=None)
 
     def take_reminders(self, now: float) -> Sequence[Batch]:
@@ -164,6 +175,9 @@ class RequestRows:
         if batches:
             self.db.change(REMINDED, now)
         return batches
+
+    def escalations_due(self, now: float) -> Sequence[Batch]:
+        return self._batches(ESCALATING, now)
 
     def unfinished_cards(self) -> Sequence[Batch]:
         # Two statements, since each uses an index. One statement with OR would scan all batches, settled ones too.
@@ -175,14 +189,18 @@ class RequestRows:
         return _request(row) if row else None
 
     def _batches(self, where: str, *params: str | float, order: str = "opened") -> list[Batch]:
-        """Read batches with their requests, in two statements for any number of batches."""
+        """Read batches with their requests, in two statements for any number of batches, and their copies."""
         rows = self.db.all(BATCHES.format(where=where, order=order), *params)
         if not rows:
             return []
         requests: dict[str, list[ApprovalRequest]] = {}
         for row in self.db.all(REQUESTS_OF.format(where=where), *params):
             requests.setdefault(row[0], []).append(_request(row[1:]))
-        return [_batch(row, requests.get(row[0], [])) for row in rows]
+        copies: dict[str, list[CardCopy]] = {}
+        if any(CHANNEL in row[_NOTIFY] for row in rows):
+            for batch_id, channel, message in self.db.all(COPIES_OF.format(where=where), *params):
+                copies.setdefault(batch_id, []).append(CardCopy(channel, message))
+        return [_batch(row, requests.get(row[0], []), copies.get(row[0], ())) for row in rows]
 
     def _insert_request(self, batch_id: str, request: ApprovalRequest) -> None:
         call = request.call
@@ -204,6 +222,7 @@ class RequestRows:
             *_terms(request),
             request.state,
             *_settlement_columns(request.settlement),
+            *_escalation(request),
         )
 
     def _change_batch(self, sql: str, *params: str | int) -> None:
@@ -215,9 +234,9 @@ def _first(batches: Sequence[Batch]) -> Batch | None:
     return batches[0] if batches else None
 
 
-def _batch(row: Row, requests: Sequence[ApprovalRequest]) -> Batch:
+def _batch(row: Row, requests: Sequence[ApprovalRequest], copies: Sequence[CardCopy]) -> Batch:
     id, turn, server, channel, conversation, asker, opened, deadline, words, already_ran, card, *rest = row
-    card_final, revision, remind_at, ping = rest
+    card_final, revision, remind_at, ping, notify, untold = rest
     return Batch(
         id=id,
         turn=turn,
@@ -233,13 +252,16 @@ def _batch(row: Row, requests: Sequence[ApprovalRequest]) -> Batch:
         revision=revision,
         remind_at=remind_at,
         ping=bool(ping),
+        notify=load_strings(notify),
+        untold=bool(untold),
+        copies=tuple(copies),
     )
 
 
 def _request(row: Row) -> ApprovalRequest:
     id, conversation, position, call_id, tool, args, schema, digest, *rest = row
     why, approvers, kind, metadata, quorum, four_eyes, message, preview, held, missing, *rest = rest
-    operands, votes, edit, state, *settlement = rest
+    operands, votes, edit, state, *settlement, escalate_to, escalate_at = rest
     standing, void = load_votes(votes)
     return ApprovalRequest(
         id=id,
@@ -266,6 +288,8 @@ def _request(row: Row) -> ApprovalRequest:
         votes=standing,
         void=void,
         edit=load_edit(edit),
+        escalate_to=load_strings(escalate_to),
+        escalate_at=escalate_at,
     )
 
 
@@ -281,6 +305,10 @@ def _terms(request: ApprovalRequest) -> tuple[Value, ...]:
         _votes(request),
         dump_edit(request.edit),
     )
+
+
+def _escalation(request: ApprovalRequest) -> tuple[Value, ...]:
+    return dump_strings(request.escalate_to), request.escalate_at
 
 
 def _votes(request: ApprovalRequest) -> str:

@@ -17,8 +17,8 @@ from signoff.store.audit_rows import AuditRows
 from signoff.store.database import Database
 from signoff.store.listening_rows import ListeningRows
 from signoff.store.migrate import migrate, shipped
+from signoff.store.notice_rows import NoticeRows
 from signoff.store.policy_rows import PolicyRows
-from signoff.store.request_rows import RequestRows
 from signoff.store.sqlite import open_sqlite
 from signoff.store.turn_rows import TurnRows
 from signoff.store.writer import Writer
@@ -32,7 +32,7 @@ _ACCEPTED = (
 )
 
 
-class Tx(RequestRows, PolicyRows, TurnRows, ListeningRows, AuditRows):
+class Tx(NoticeRows, PolicyRows, TurnRows, ListeningRows, AuditRows):
     """One transaction over all rows. `Store.run` passes it to `work`; it is valid only during that call."""
 
 

@@ -53,12 +53,12 @@ SAVE_MESSAGE = """INSERT INTO messages (conversation, position, body) VALUES (?,
 DROP_MESSAGES = "DELETE FROM messages WHERE conversation = ? AND position > ?"
 
 _KEY = "conversation = ? AND position = ? AND call_id = ?"
-CALL = f"SELECT conversation, position, call_id, tool, digest, state, result, request FROM calls WHERE {_KEY}"
-PUT_CALL = """INSERT INTO calls (conversation, position, call_id, tool, digest, state, result, request, turn, at)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+CALL = f"SELECT conversation, position, call_id, tool, digest, state, result, request, unknown FROM calls WHERE {_KEY}"
+PUT_CALL = """INSERT INTO calls (conversation, position, call_id, tool, digest, state, result, request, turn, at,
+    unknown) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (conversation, position, call_id) DO UPDATE SET tool = excluded.tool, digest = excluded.digest,
     state = excluded.state, result = excluded.result, request = excluded.request, turn = excluded.turn,
-    at = excluded.at"""
+    at = excluded.at, unknown = excluded.unknown"""
 DROP_CALL = f"DELETE FROM calls WHERE {_KEY}"
 
 
@@ -180,11 +180,12 @@ class TurnRows:
             key.call_id,
             record.tool,
             record.digest,
-            record.state,
+            CallState.FAILED if record.state is CallState.UNKNOWN else record.state,
             record.result,
             record.request,
             turn_id,
             at,
+            record.state is CallState.UNKNOWN,
         )
 
     def drop_call(self, key: CallKey) -> None:
@@ -230,12 +231,12 @@ def _turn(row: Row) -> Turn:
 
 
 def _call(row: Row) -> CallRecord:
-    conversation, position, call_id, tool, digest, state, result, request = row
+    conversation, position, call_id, tool, digest, state, result, request, unknown = row
     return CallRecord(
         key=CallKey(conversation=conversation, position=position, call_id=call_id),
         tool=tool,
         digest=digest,
-        state=CallState(state),
+        state=CallState.UNKNOWN if unknown else CallState(state),
         result=None if result is None else bytes(result),
         request=request,
     )

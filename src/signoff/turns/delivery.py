@@ -18,6 +18,7 @@ from signoff.approvals.model import Batch, RequestState
 from signoff.errors import CardDelayed, CardFailed, Undeliverable
 from signoff.turns import messages
 from signoff.turns.model import Turn, TurnState
+from signoff.turns.notifying import Notifying
 from signoff.turns.ports import FrontEnd, TurnStore
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,7 @@ class Delivery:
     store: TurnStore
     desk: Desk
     front: FrontEnd
+    notifying: Notifying
 
     # Cards
 
@@ -51,6 +53,7 @@ class Delivery:
         else:
             if card is not None:
                 await self._steadily(f"the card of {batch.id} is not noted", lambda: self._posted(batch.id, card))
+                await self.tell_approvers(batch)
 
     async def _shown(self, batch: Batch) -> str | None:
         """Post the card, again and again until its deadline while the front end is delayed.
@@ -125,6 +128,34 @@ class Delivery:
             await asyncio.sleep(CLICK_GRACE)
         await self._steadily(f"the card of {batch.id} does not show its end", work)
 
+    # Approvers
+
+    async def tell_approvers(self, batch: Batch) -> None:
+        """Tell the approvers in the ways that the batch names, and make late copies show the current state."""
+
+        async def work() -> None:
+            current = await self.notifying.announce(batch)
+            if current and current.settled:
+                await self.finish_card(current)
+
+        await self._steadily(f"the approvers of {batch.id} are not told", work)
+
+    async def escalated(self, batch: Batch) -> None:
+        """Show an escalation on the card, and tell the people who may decide now, too."""
+        drawn: Batch | None = None
+        try:
+            # Repeat until the card shows what is stored: a click may draw the same card at the same moment.
+            while (latest := await self.store.run(lambda tx: tx.batch(batch.id))) and latest != drawn:
+                await self.front.refresh_card(latest)
+                drawn = latest
+        except Exception:
+            log.exception("the card of %s does not show its escalation", batch.id)
+        await self.tell_approvers(batch)
+
+    async def tidy(self, batch_id: str) -> None:
+        """Remove the pings and reminders of a settled card."""
+        await self._steadily(f"pings about {batch_id} are still there", lambda: self.notifying.tidy(batch_id))
+
     # Messages
 
     async def reply(self, turn: Turn, text: str) -> None:
@@ -144,7 +175,8 @@ class Delivery:
     async def remind(self, batch: Batch) -> None:
         """Try once: nothing depends on a reminder."""
         try:
-            await self.front.remind(batch)
+            if message := await self.front.remind(batch):
+                await self.notifying.note_reminder(batch, message)
         except Exception:
             log.exception("the reminder of %s was not posted", batch.id)
 

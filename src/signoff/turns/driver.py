@@ -22,6 +22,7 @@ from signoff.errors import StoreError, TurnFailed
 from signoff.turns import messages
 from signoff.turns.delivery import Delivery
 from signoff.turns.model import Admission, Finished, HistoryEntry, Turn, TurnFile, TurnState, Waiting
+from signoff.turns.notifying import Notifier, Notifying
 from signoff.turns.ports import FrontEnd, Runner, TurnStore, TurnTx
 from signoff.turns.queue import QueueLimits
 
@@ -46,6 +47,7 @@ class Driver:
     clock: Clock
     limits: QueueLimits = field(default_factory=QueueLimits)
     retention: Retention | None = None
+    notifier: Notifier | None = None
     _delivery: Delivery = field(init=False)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
     _steps: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, "asyncio.Task[None]"])
@@ -56,7 +58,7 @@ class Driver:
     _stopping: bool = False
 
     def __post_init__(self) -> None:
-        self._delivery = Delivery(self.store, self.desk, self.front)
+        self._delivery = Delivery(self.store, self.desk, self.front, Notifying(self.store, self.desk, self.notifier))
 
     # Taking turns in
 
@@ -194,6 +196,7 @@ class Driver:
 
     def _settled(self, batch: Batch) -> None:
         self._spawn(self._delivery.finish_card(batch))
+        self._spawn(self._delivery.tidy(batch.id))
         self._spawn(self._continue(batch.turn))
 
     async def _continue(self, turn_id: str) -> None:
@@ -254,6 +257,11 @@ class Driver:
             self._spawn(self._delivery.finish_card(batch) if batch.settled else self._delivery.post_card(batch))
         for turn in replies:
             self._spawn(self._delivery.reply(turn, turn.reply or ""))
+        untold, outlived = await self.store.run(lambda tx: (tx.untold(), tx.outlived_notices()))
+        for batch in untold:
+            self._spawn(self._delivery.tell_approvers(batch))
+        for batch in outlived:
+            self._spawn(self._delivery.tidy(batch.id))
         self._spawn(self._take_unattended())
         self._spawn(self._sweep())
         await self._start_queued()
@@ -271,6 +279,8 @@ class Driver:
                 await self.desk.expire_due()
                 for batch in await self.desk.take_reminders():
                     self._spawn(self._delivery.remind(batch))
+                for batch in await self.desk.escalate_due():
+                    self._spawn(self._delivery.escalated(batch))
                 for turn in await self.store.run(lambda tx: tx.resumable()):
                     self._spawn(self._continue(turn.id))  # in case waking it failed
                 await self._start_queued()  # in case starting failed

@@ -109,6 +109,8 @@ class CallState(StrEnum):
     STARTED = "started"
     DONE = "done"
     FAILED = "failed"
+    UNKNOWN = "unknown"
+    """It ended, and nobody knows whether it ran: the connection to its server was lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,17 @@ class CallRecord:
     def words(self) -> str:
         """The result as text, for people and models; not for replaying it."""
         return (self.result or b"").decode(errors="replace")
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A message that tells people about an open card. It is removed or changed when the card is settled."""
+
+    batch: str
+    kind: str
+    """`ping`, `dm`, `reminder`, or `escalation` and a number."""
+    channel: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from signoff.approvals.model import Batch, CallKey, Pause, Place
 from signoff.approvals.ports import DeskTx
-from signoff.turns.model import CallRecord, HistoryEntry, Step, Turn, TurnFile, TurnState
+from signoff.turns.model import CallRecord, HistoryEntry, Notice, Step, Turn, TurnFile, TurnState
 
 T = TypeVar("T")
 
@@ -58,6 +58,20 @@ class TurnTx(DeskTx, Protocol):
 
     def unfinished_cards(self) -> Sequence[Batch]:
         """Return open batches without a card, and settled ones whose card does not show that yet."""
+        ...
+
+    def add_notice(self, notice: Notice) -> None: ...
+
+    def notices_of(self, batch_id: str) -> Sequence[Notice]: ...
+
+    def drop_notice(self, notice: Notice) -> None: ...
+
+    def untold(self) -> Sequence[Batch]:
+        """Return open batches with a card about which approvers still have to be told."""
+        ...
+
+    def outlived_notices(self) -> Sequence[Batch]:
+        """Return settled batches that still have notices."""
         ...
 
     def active(self, *, asker: str | None = None, conversation: str | None = None) -> int:
@@ -139,8 +153,11 @@ class FrontEnd(Protocol):
         """Replace the old card by a note that it was posted again; does nothing if it was deleted."""
         ...
 
-    async def remind(self, batch: Batch) -> None:
-        """Tell those who may decide that a card is still open. Ping them if the batch says so."""
+    async def remind(self, batch: Batch) -> str | None:
+        """Tell those who may decide that a card is still open. Ping them if the batch says so.
+
+        Returns the id of the message, which is removed when the card is settled; None if there is none to remove.
+        """
         ...
 
     async def repost_card(self, batch: Batch) -> str:

@@ -5,7 +5,8 @@ import { avatar, fill, h } from "./dom.js";
 import { openCommand } from "./slash.js";
 import { app, person, place } from "./state.js";
 
-const MOST = 8;
+const MOST = 8; // names
+const SHOWN = 3; // options of a command
 const WORD = /(^|\s)([@#])([\w-]*)$/;
 
 /** A command with its subcommands as lines that can be typed. */
@@ -133,7 +134,8 @@ export class Completion {
           },
           item.face,
           h("span", { class: "completion-label" }, item.label),
-          item.options?.map((name) => h("span", { class: "completion-option" }, name)),
+          item.options?.slice(0, SHOWN).map((name) => h("span", { class: "completion-option" }, name)),
+          item.options?.length > SHOWN && h("span", { class: "completion-more" }, `+${item.options.length - SHOWN}`),
           h("span", { class: "note" }, item.note),
         ),
       ),

@@ -9,7 +9,10 @@ import { closeCommand, commandIsOpen } from "./slash.js";
 import { app, emit, now, on, place } from "./state.js";
 
 const LARGEST = 25 * 1024 * 1024;
-const text = h("textarea", { id: "text", rows: "1", maxlength: "4000", autocomplete: "off", spellcheck: "true" });
+const LONGEST = 2000; // characters of a message
+const NEARLY = 200; // left when the counter appears
+const text = h("textarea", { id: "text", rows: "1", autocomplete: "off", spellcheck: "true" });
+const counter = h("span", { class: "counter", role: "status", hidden: true });
 const picker = h("input", {
   type: "file",
   multiple: true,
@@ -21,7 +24,7 @@ const above = h("div", { class: "above-text" });
 const problem = h("p", { class: "problem", role: "alert", hidden: true });
 const attach = iconButton("attach", "Attach files", () => picker.click());
 const sendButton = iconButton("send", "Send", () => send());
-const line = h("div", { class: "composer-line", id: "composer-line" }, attach, text, sendButton);
+const line = h("div", { class: "composer-line", id: "composer-line" }, attach, text, counter, sendButton);
 const completion = new Completion(text);
 let files = [];
 let repliedTo = null;
@@ -81,23 +84,53 @@ function translate(typed) {
 
 const escaped = (plain) => plain.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
+/** How many characters are left. Discord counts the message as it is sent, with ids in place of names. */
+const left = () => LONGEST - [...translate(text.value.trim())].length;
+
+function count() {
+  const remaining = left();
+  counter.hidden = remaining > NEARLY;
+  counter.classList.toggle("over", remaining < 0);
+  counter.textContent = String(remaining);
+  counter.setAttribute("aria-label", remaining < 0 ? `${-remaining} characters too many` : `${remaining} characters left`);
+}
+
 async function send() {
   const content = translate(text.value.trim());
   if (commandIsOpen() || text.disabled || (!content && !files.length)) return null;
+  if (left() < 0) {
+    fail(`Your message is too long. Messages have a character limit of ${LONGEST}, and this one has ${LONGEST - left()}.`);
+    return null;
+  }
   const body = { content, files };
   if (repliedTo) body.message_reference = { message_id: repliedTo.id, channel_id: repliedTo.channel };
-  const kept = { value: text.value, files, repliedTo };
+  const kept = { value: text.value, files, repliedTo, here: app.here };
   clearComposer();
   try {
     const sent = await say(app.here, body);
     emit("sent", sent);
     return sent;
   } catch (wrong) {
-    [text.value, files, repliedTo] = [kept.value, kept.files, kept.repliedTo];
-    drawAbove();
+    // Somebody who has gone elsewhere or typed on keeps what is in the box now.
+    if (app.here === kept.here && !text.value && !files.length) {
+      [text.value, files, repliedTo] = [kept.value, kept.files, kept.repliedTo];
+      drawAbove();
+      grow();
+    }
     fail(wrong.message);
     return null;
   }
+}
+
+/** Puts a text into the box for the person, with the mention that the bot needs here. */
+export function propose(typed) {
+  const here = place(app.here);
+  if (!here || text.disabled) return;
+  closeCommand();
+  text.value = here.kind === "direct" ? typed : `@${app.world.bot.name} ${typed}`;
+  grow();
+  text.focus();
+  text.setSelectionRange(text.value.length, text.value.length);
 }
 
 /** Sends a text for the person, as the suggestions do. */
@@ -114,6 +147,7 @@ function fail(words) {
 }
 
 function grow() {
+  count();
   text.style.height = "auto";
   // Hidden behind a command it has no height to measure.
   if (text.scrollHeight) text.style.height = `${Math.min(text.scrollHeight, 240)}px`;
@@ -200,6 +234,7 @@ on("reply", (message) => {
   focusComposer();
 });
 on("problem", fail);
+on("propose", propose);
 on("moving", (begun) => {
   moving = begun;
   drawComposer();

@@ -1,16 +1,18 @@
 // The guided first minute: a few things to type, and what to do next.
 
+import { openDirect } from "./api.js";
 import { sendText } from "./composer.js";
 import { fill, find, h, icon, rendered } from "./dom.js";
-import { app, on, place, self } from "./state.js";
+import { attempt } from "./message.js";
+import { app, emit, knowDirect, on, place, self } from "./state.js";
 
-const KEY = "sandbox-guide";
-const done = new Set(JSON.parse(sessionStorage.getItem(KEY) || "[]"));
-let dismissed = sessionStorage.getItem(`${KEY}-off`) === "1";
-let current = null;
+const OFF = "sandbox-guide-off";
+let dismissed = sessionStorage.getItem(OFF) === "1";
+let current = null; // the step that was started last
 let waiting = null; // called when the bot is online
 
 const steps = () => app.world.guide.steps;
+const isDone = (step) => app.world.done.includes(step.id);
 
 /** The channel where suggestions are sent: the first one of a server that has the bot. */
 function home() {
@@ -49,7 +51,7 @@ function about(here) {
       : "Only the two of you can see this.";
   if (!here.guild.has_bot)
     return `${bot} is not in this server, and ${self().name} cannot see the server that it is in. Act as somebody else.`;
-  return app.world.guide.channel || `Mention @${bot} to talk to it.`;
+  return (app.messages.size === 0 && app.world.guide.channel) || `Mention @${bot} to talk to it.`;
 }
 
 function suggestions() {
@@ -63,8 +65,8 @@ function suggestions() {
         h(
           "button",
           { type: "button", class: "suggestion", onclick: () => start(step) },
-          h("span", { class: "suggestion-title" }, `${n + 1}. ${step.title}`, done.has(step.id) && icon("check")),
-          h("span", { class: "suggestion-text" }, `@${app.world.bot.name} ${step.text}`),
+          h("span", { class: "suggestion-title" }, `${n + 1}. ${step.title}`, isDone(step) && icon("check")),
+          h("span", { class: "suggestion-text" }, asSent(step)),
         ),
       ),
     ),
@@ -85,23 +87,34 @@ on("stream:state", ({ state }) => {
   waiting = null;
 });
 
+const asSent = (step) => (step.where === "direct" ? step.text : `@${app.world.bot.name} ${step.text}`);
+
 async function start(step) {
   current = step;
+  app.answers = step.answers || [];
   const online = whenOnline();
   drawHint();
   await online;
   if (current !== step) return;
-  done.add(step.id);
-  sessionStorage.setItem(KEY, JSON.stringify([...done]));
-  await sendText(home(), `@${app.world.bot.name} ${step.text}`);
+  if (step.as && step.as !== self().name) await actAs(step.as);
+  const channel = step.where === "direct" ? (await attempt(() => openDirect(app.world.bot.id)))?.id : home();
+  if (!channel || current !== step) return;
+  if (step.where === "direct") knowDirect(channel);
+  await sendText(channel, asSent(step));
   drawHint();
+}
+
+function actAs(name) {
+  const one = app.world.people.find((other) => other.name === name);
+  return new Promise((resolve) => (one ? emit("act-as", one.id, resolve) : resolve()));
 }
 
 export function drawHint() {
   const hint = find("hint");
   const here = place(app.here);
   const empty = here && here.kind === "channel" && app.messages.size === 0;
-  hint.hidden = (dismissed || !steps().length || !home() || Boolean(empty) || !here || here.kind === "direct") && !waiting;
+  const elsewhere = here && here.kind === "direct" && current?.where !== "direct";
+  hint.hidden = (dismissed || !steps().length || !home() || Boolean(empty) || !here || elsewhere) && !waiting;
   if (hint.hidden) return;
   const close = h(
     "button",
@@ -111,7 +124,7 @@ export function drawHint() {
       "aria-label": "Hide the suggestions",
       onclick: () => {
         dismissed = true;
-        sessionStorage.setItem(`${KEY}-off`, "1");
+        sessionStorage.setItem(OFF, "1");
         drawHint();
       },
     },
@@ -121,7 +134,9 @@ export function drawHint() {
     current &&
       (waiting
         ? h("p", {}, `Sent as soon as ${app.world.bot.name} is online…`)
-        : rendered(current.then, { class: "hint-text" })),
+        : isDone(current)
+          ? h("p", { class: "hint-done" }, icon("check"), `Done: ${current.title}`)
+          : advice(current)),
     h(
       "div",
       { class: "chips-line" },
@@ -134,11 +149,12 @@ export function drawHint() {
             "button",
             {
               type: "button",
-              class: `chip ${done.has(step.id) ? "done" : ""}`,
-              title: `@${app.world.bot.name} ${step.text}`,
+              class: `chip ${isDone(step) ? "done" : ""}`,
+              "aria-label": isDone(step) ? `${step.short}, done` : step.short,
+              title: asSent(step),
               onclick: () => start(step),
             },
-            done.has(step.id) ? icon("check") : `${n + 1}.`,
+            isDone(step) ? icon("check") : `${n + 1}.`,
             ` ${step.short}`,
           ),
         ),
@@ -148,11 +164,20 @@ export function drawHint() {
   ]);
 }
 
-/** The bot has replied, so the step is done. */
-on("heard", (message) => {
-  if (!current || message.author.id !== app.world.bot.id || message.parts.length || message.loading || message.private)
-    return;
-  current = null;
+/** What to do next, with the people who can do it. */
+function advice(step) {
+  const others = (step.acts || []).filter((name) => name !== self().name);
+  return h(
+    "div",
+    { class: "advice" },
+    rendered(step.then, { class: "hint-text" }),
+    others.map((name) => h("button", { type: "button", class: "chip", onclick: () => actAs(name) }, `Act as ${name}`)),
+  );
+}
+
+on("stream:done", ({ steps: finished }) => {
+  app.world.done = finished;
+  drawWelcome();
   drawHint();
 });
 on("messages", () => {

@@ -170,10 +170,11 @@ async function jump({ channel, message }) {
 on("unread", drawTabTitle);
 on("go", go);
 on("jump", jump);
-on("act-as", async (id) => {
+on("act-as", async (id, then) => {
   await attempt(() => become(id));
   speak(`Acting as ${self().name}, ${self().word}.`);
   emit("opened");
+  then?.();
 });
 on("sent", (message) => {
   awaited.add(message.id);

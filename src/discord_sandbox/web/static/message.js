@@ -5,7 +5,7 @@ import { stamp } from "./clock.js";
 import { avatar, h, icon, iconButton, rendered, speak } from "./dom.js";
 import { file, part } from "./parts.js";
 import { app, emit } from "./state.js";
-import { decorate } from "./text.js";
+import { decorate, offerExamples } from "./text.js";
 
 const REACTIONS = ["👍", "✅", "❌", "👀", "🎉"];
 const MINUTES = 7 * 60 * 1000;
@@ -116,6 +116,7 @@ function content(message) {
     );
   if (!message.html) return null;
   const text = decorate(rendered(message.html));
+  if (message.author.id === app.world.bot.id) offerExamples(text);
   if (message.edited)
     (text.lastElementChild || text).append(h("span", { class: "edited", title: message.edited }, " (edited)"));
   return text;

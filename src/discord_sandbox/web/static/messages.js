@@ -13,6 +13,7 @@ const toEnd = find("to-end");
 let order = []; // ids, oldest first
 let limit = PAGE;
 let missed = null; // what streamed in while the channel was being loaded
+let position = 0; // where the view was when it last moved
 let stuck = true; // whether the view follows the newest message
 
 const atEnd = () => scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 60;
@@ -20,7 +21,10 @@ const atEnd = () => scroller.scrollHeight - scroller.scrollTop - scroller.client
 scroller.addEventListener(
   "scroll",
   () => {
-    stuck = atEnd();
+    // Only a person moves up. Messages that grow when the browser first paints them leave the position as it is.
+    const up = scroller.scrollTop < position - 1;
+    position = scroller.scrollTop;
+    stuck = atEnd() || (stuck && !up);
     if (stuck) toEnd.hidden = true;
   },
   { passive: true },
@@ -55,7 +59,7 @@ list.addEventListener("keydown", (event) => {
 function settle() {
   rove();
   if (!stuck) return;
-  scroller.scrollTop = scroller.scrollHeight;
+  scroller.scrollTop = order.length ? scroller.scrollHeight : 0; // an empty place is read from its welcome on
   toEnd.hidden = true;
 }
 

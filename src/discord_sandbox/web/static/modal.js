@@ -4,6 +4,7 @@ import { submit } from "./api.js";
 import { h, iconButton, rendered } from "./dom.js";
 import { base64 } from "./files.js";
 import { choices } from "./parts.js";
+import { app } from "./state.js";
 import { decorate } from "./text.js";
 
 let count = 0;
@@ -79,6 +80,22 @@ function field(body, readers) {
   return h("div", { class: "field" }, h("p", { class: "field-label", id: `${id}-label` }, words), note, control);
 }
 
+/** An empty text box with the answers that the guide suggests for the present step. */
+function withAnswers(box) {
+  const offered = app.answers;
+  if (!offered.length) return box;
+  const take = (words) => () => {
+    box.value = words;
+    box.focus();
+  };
+  return h(
+    "div",
+    { class: "with-answers" },
+    box,
+    offered.map((words) => h("button", { type: "button", class: "chip", onclick: take(words) }, words)),
+  );
+}
+
 function input(body, id, readers) {
   const name = body.custom_id;
   const required = body.required !== false;
@@ -94,7 +111,7 @@ function input(body, id, readers) {
       const box = body.style === 2 ? h("textarea", { ...shared, rows: "4" }) : h("input", { ...shared, type: "text" });
       box.value = body.value || "";
       readers.set(name, () => box.value);
-      return box;
+      return body.value ? box : withAnswers(box);
     }
     case 3:
     case 5:

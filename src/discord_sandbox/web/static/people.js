@@ -34,6 +34,7 @@ export function drawPeople() {
 
 function actor(one) {
   const mine = one.id === app.me;
+  const notes = app.world.guide?.people || {};
   return h(
     "button",
     {
@@ -48,7 +49,7 @@ function actor(one) {
       "span",
       { class: "member-words" },
       h("span", { class: "member-name" }, `${one.name} `, h("span", { class: "word" }, one.word)),
-      h("span", { class: "member-note" }, app.world.guide?.people[one.word] || ABOUT[one.word] || "is a member"),
+      h("span", { class: "member-note" }, notes[one.name] || notes[one.word] || ABOUT[one.word] || "is a member"),
     ),
   );
 }

@@ -3,7 +3,7 @@
 import { openDirect } from "./api.js";
 import { avatar, fill, find, h, icon } from "./dom.js";
 import { attempt } from "./message.js";
-import { app, emit, on, person, self } from "./state.js";
+import { app, emit, knowDirect, on, person, self } from "./state.js";
 import { pingsIn } from "./unread.js";
 
 const nav = find("places");
@@ -50,8 +50,7 @@ async function toBot() {
   emit("moving", true);
   const channel = await attempt(() => openDirect(app.world.bot.id));
   if (!channel) return emit("moving", false);
-  if (!app.world.direct.some((one) => one.id === channel.id))
-    app.world.direct.push({ id: channel.id, with: app.world.bot.id });
+  knowDirect(channel.id);
   return emit("go", channel.id);
 }
 

@@ -6,6 +6,7 @@ export const app = {
   world: null, // places, people and the bot, as the server last sent them
   messages: new Map(), // of the open channel, by id
   unread: new Map(), // channel id -> ids of the unread messages that mention the person
+  answers: [], // texts that the guide suggests for the bot's forms, for the present step
   skew: 0, // the server's clock minus this one, in milliseconds
 };
 
@@ -16,8 +17,8 @@ export function on(name, listener) {
   listeners.get(name).push(listener);
 }
 
-export function emit(name, value) {
-  for (const listener of listeners.get(name) || []) listener(value);
+export function emit(name, ...values) {
+  for (const listener of listeners.get(name) || []) listener(...values);
 }
 
 export const now = () => Date.now() + app.skew;
@@ -40,6 +41,11 @@ export function place(id) {
   }
   const direct = app.world.direct.find((one) => one.id === id);
   return direct ? { id, name: person(direct.with).name, kind: "direct", with: direct.with, writable: true } : null;
+}
+
+/** Notes a direct conversation with the bot that is not in the list of places yet. */
+export function knowDirect(id) {
+  if (!app.world.direct.some((one) => one.id === id)) app.world.direct.push({ id, with: app.world.bot.id });
 }
 
 export function firstPlace() {

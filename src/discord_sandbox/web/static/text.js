@@ -29,6 +29,18 @@ export function decorate(root) {
   return root;
 }
 
+/** Makes each list item that is nothing but code an example: a click puts it into the message box. */
+export function offerExamples(root) {
+  for (const code of root.querySelectorAll("li > code:only-child")) {
+    const item = code.parentElement;
+    if (item.textContent.trim() !== code.textContent.trim()) continue;
+    code.classList.add("example");
+    code.title = "Put this into the message box";
+    asButton(code, () => emit("propose", code.textContent));
+  }
+  return root;
+}
+
 function asButton(element, act) {
   element.tabIndex = 0;
   element.setAttribute("role", "button");

@@ -10,7 +10,7 @@ const LOOK = {
   dark: ["moon", "Theme: dark"],
 };
 const button = find("theme");
-let chosen = localStorage.getItem(KEY) || "auto";
+let chosen = Object.hasOwn(LOOK, localStorage.getItem(KEY)) ? localStorage.getItem(KEY) : "auto";
 
 function apply() {
   if (chosen === "auto") delete document.documentElement.dataset.theme;

@@ -1,6 +1,6 @@
-"""An example of a call, in the form that the demo model understands, made from the schema of the tool's arguments.
+"""Examples of prompts that the demo model understands, for any tool, made from the schema of its arguments.
 
-Works on JSON alone. The values are plausible fillers, since nobody here knows what the tool is for.
+The values are plausible fillers, since nobody here knows what the tool is for.
 """
 
 from __future__ import annotations
@@ -8,10 +8,28 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
+from pydantic_ai.agent import AbstractAgent
+from pydantic_ai.toolsets import FunctionToolset
+
+from signoff.agent.demo.grammar import REQUESTS
+
 Schema = dict[str, Any]
 
 _DEEPEST = 4
 _FILLERS: dict[str, Any] = {"string": "example", "integer": 1, "number": 1, "boolean": True, "null": None}
+
+
+def examples_for(agent: AbstractAgent[Any, Any]) -> list[tuple[str, str]]:
+    """Return name and example for each function tool. The tools of MCP servers are not known before a run."""
+    tools = [
+        tool.tool_def for each in agent.toolsets if isinstance(each, FunctionToolset) for tool in each.tools.values()
+    ]
+    return [(tool.name, _example(tool.name, tool.parameters_json_schema)) for tool in tools]
+
+
+def _example(tool: str, schema: Schema) -> str:
+    known = next((request.example for request in REQUESTS if request.fits([tool]) and not request.fits([])), None)
+    return known or example_call(tool, schema)
 
 
 def example_call(tool: str, schema: Schema) -> str:

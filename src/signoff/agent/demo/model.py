@@ -36,6 +36,7 @@ _OUTCOMES = {
 }
 _LONGEST_RESULT = 300
 _PIECE = 2_000
+_FEW = 6
 _MOST_CALLS = 8
 """The most examples for tools that the table of requests does not know."""
 
@@ -83,7 +84,7 @@ def _parts(messages: Sequence[ModelMessage], info: AgentInfo) -> list[TextPart |
         return [TextPart(said or _report(since))]
     if _GREETING.match(prompt):
         return [TextPart(f"{_I_AM}\n\n{_help(info)}")]
-    return [TextPart(f"{_I_AM} I do not know what to do with this one.\n\n{_help(info)}")]
+    return [TextPart(f"{_I_AM} I do not know what to do with this one.\n\n{_some_examples(info)}")]
 
 
 def _current_turn(messages: Sequence[ModelMessage]) -> tuple[str, Sequence[ModelMessage]]:
@@ -138,16 +139,25 @@ def _shorten(text: str) -> str:
     return text if len(text) <= _LONGEST_RESULT else f"{text[:_LONGEST_RESULT]}... ({len(text)} characters in all)"
 
 
-def _help(info: AgentInfo) -> str:
+def _examples(info: AgentInfo) -> list[str]:
+    """Return prompts that can be followed with these tools, each as an item of a list."""
     names = [tool.name for tool in info.function_tools]
-    tools = [f"- {tool.name}: {_first_line(tool.description)}" for tool in info.function_tools]
     others = [tool for tool in info.function_tools if tool.name not in BUILTIN_TOOLS]
     calls = [example_call(tool.name, tool.parameters_json_schema) for tool in others[:_MOST_CALLS]]
-    examples = [request.example for request in REQUESTS if request.fits(names)]
+    plain = [request.example for request in REQUESTS if request.fits(names)]
+    return [f"- `{example}`" for example in [*calls, *plain]]
+
+
+def _some_examples(info: AgentInfo) -> str:
+    return "\n".join(["Try one of these:", *_examples(info)[:_FEW], "- `help`"])
+
+
+def _help(info: AgentInfo) -> str:
+    tools = [f"- {tool.name}: {_first_line(tool.description)}" for tool in info.function_tools]
     return "\n".join(
         [
             "You can type:",
-            *(f"- `{example}`" for example in [*calls, *examples]),
+            *_examples(info),
             '- call NAME {"argument": "value"}; call OTHER {...}; then call THIRD {...}',
             "",
             "I have these tools:" if tools else "I have no tools here.",

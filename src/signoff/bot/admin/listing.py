@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from signoff.approvals.approvers import ASKER, MANAGE_SERVER, parts
 from signoff.approvals.digest import canonical
 from signoff.approvals.grants import Grant
-from signoff.approvals.model import DIRECT, Actor, Batch, Choice, JsonObject, Pause, Ruling, Verdict
+from signoff.approvals.model import DIRECT, Actor, Batch, Choice, Escalation, JsonObject, Pause, Ruling, Verdict
+from signoff.approvals.notify import CHANNEL, DM, NONE, PING
 from signoff.approvals.policy import Rule
 from signoff.approvals.server_rules import ServerRule
 from signoff.bot import quoting
@@ -31,6 +32,7 @@ QUOTED = 1000
 UNREADABLE = "(not readable)"
 _UNITS = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 _VERDICTS = {Verdict.ASK: "asks", Verdict.DENY: "is refused", Verdict.ALLOW: "runs without asking"}
+_WAYS = {NONE: "nobody is notified", PING: "approvers are pinged", DM: "approvers get a direct message"}
 _MODES = {"auto_approve": "approved", "auto_deny": "rejected"}
 
 
@@ -71,6 +73,7 @@ def rule_line(rule: Rule) -> str:
             line += f" {word} {' and '.join(entries)}"
     terms = [f"approvers: {deciders(rule.approvers)}"] if rule.approvers is not None else []
     terms += _terms(rule.quorum, rule.four_eyes, rule.timeout, rule.reminder, rule.ping)
+    terms += told([rule.notify] if rule.notify else [], rule.escalate)
     terms += [f"says {quoted(text)}" for text in (rule.message, rule.reason) if text]
     terms += ["relaxable"] if rule.relaxable else []
     return ", ".join([line, *terms])
@@ -115,6 +118,7 @@ def ruling_text(tool: str, ruling: Ruling, pause: Pause | None, mode: str = "int
         time = "the default that the operator has set" if ruling.timeout is None else span(ruling.timeout)
         lines += [f"Approvers: {deciders(ruling.approvers)}", f"Needed: {people}", f"Time to decide: {time}"]
         more = _terms(1, ruling.four_eyes, None, ruling.reminder, ruling.ping)
+        more += told(ruling.notify or (), ruling.escalate)
         lines += [f"Also: {', '.join(more)}"] if more else []
         lines += [f"Its card says: {quoted(ruling.message)}"] if ruling.message else []
         if mode in _MODES:
@@ -187,6 +191,14 @@ def _terms(quorum: int, four_eyes: bool, timeout: float | None, reminder: float 
     if reminder is not None:
         terms.append(f"reminder {span(reminder)} before the deadline{' with a ping' if ping else ''}")
     return terms
+
+
+def told(ways: Sequence[str], escalate: Escalation | None) -> list[str]:
+    """Say how approvers are told, and to whom a card is escalated."""
+    said = [_WAYS.get(way) or f"the card is shown in {_channel(way.removeprefix(CHANNEL))} too" for way in ways]
+    if escalate is not None:
+        said.append(f"escalated after {span(escalate.after)} to {deciders(escalate.to)}")
+    return [line for line in said if line]
 
 
 def _tool_line(tool: ToolFacts) -> str:

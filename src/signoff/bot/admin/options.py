@@ -17,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from signoff.approvals.errors import Refused
 from signoff.approvals.model import JsonObject, Verdict
+from signoff.approvals.notify import CHANNEL, DM, NONE, PING
 from signoff.approvals.policy import Patterns, Rule
 from signoff.config.schema import Duration
 from signoff.text.visible import visible
@@ -59,6 +60,8 @@ class Asked:
     reminder: str | None = None
     ping: bool | None = None
     message: str | None = None
+    notify: str | None = None
+    approvals_channel: str | None = None
 
 
 def build_rule(asked: Asked) -> Rule:
@@ -90,6 +93,7 @@ def build_rule(asked: Asked) -> Rule:
         reminder=reminder,
         ping=bool(asked.ping),
         message=message if verdict is Verdict.ASK else "",
+        notify=_notify(asked),
     )
 
 
@@ -184,6 +188,16 @@ def _seconds(option: str, given: object) -> float | None:
         raise Refused(f"{option} must be a duration {DURATION_HINT}.") from None
 
 
+def _notify(asked: Asked) -> str | None:
+    if asked.approvals_channel is not None:
+        if asked.notify is not None:
+            raise Refused("notify and approvals_channel can't both be set. A card in the channel tells its approvers.")
+        return f"{CHANNEL}{asked.approvals_channel}"
+    if asked.notify not in (None, NONE, PING, DM):
+        raise Refused("notify must be none, ping or dm.")
+    return asked.notify
+
+
 def _approvers(asked: Asked) -> tuple[str, ...] | None:
     named = [f"role:{asked.role}"] if asked.role is not None else []
     named += [f"user:{asked.person}"] if asked.person is not None else []
@@ -199,6 +213,8 @@ def _nobody_is_asked(asked: Asked, verdict: Verdict) -> None:
         "timeout": asked.timeout is not None,
         "reminder": asked.reminder is not None,
         "ping": bool(asked.ping),
+        "notify": asked.notify is not None,
+        "approvals_channel": asked.approvals_channel is not None,
         "message": verdict is Verdict.ALLOW and asked.message is not None,
     }
     if set_ := [option for option, is_set in given.items() if is_set]:

@@ -130,6 +130,11 @@ def _plain(headline: str, note: str = "note", *, after: str = "") -> Callable[[A
     return lambda row: f"**{headline}**{_by(row)}{after}{_note(row, note)}"
 
 
+def _failed(row: AuditRow) -> str:
+    lost = "**Call may have run**: the connection to its server was lost"
+    return lost if _detail(row, "outcome") == "unknown" else _plain("Call failed")(row)
+
+
 KINDS: dict[str, Kind] = {
     "asked": Kind("a", "asked: a card was posted", _asked),
     "vote": Kind(
@@ -150,7 +155,7 @@ KINDS: dict[str, Kind] = {
     "stopped": Kind("o", "run stopped", _plain("Run stopped")),
     "started": Kind("p", "call started", _plain("Call started")),
     "ran": Kind("q", "call completed", _plain("Call completed")),
-    "failed": Kind("r", "call failed", _plain("Call failed")),
+    "failed": Kind("r", "call failed", _failed),
     "arguments_changed": Kind(
         "s", "not run: arguments changed", lambda row: "**Not run**: the arguments differ from the approved ones"
     ),
@@ -163,6 +168,7 @@ KINDS: dict[str, Kind] = {
     "texts_pruned": Kind(
         "v", "old arguments removed", lambda row: "**Old arguments removed** from the record, as configured"
     ),
+    "escalated": Kind("y", "escalated", _plain("Escalated", "to")),
     "approver_gone": Kind("x", "approver missing while it was open", _plain("An approver is missing", "gone")),
     "withdrawn": Kind(
         "w",

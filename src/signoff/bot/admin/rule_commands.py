@@ -22,6 +22,11 @@ VERDICTS = [
     app_commands.Choice(name="deny: never run it", value="deny"),
     app_commands.Choice(name="allow: run without asking, where the operator permits it", value="allow"),
 ]
+NOTIFY = [
+    app_commands.Choice(name="none: post the card and nothing else", value="none"),
+    app_commands.Choice(name="ping: name the approvers below the card", value="ping"),
+    app_commands.Choice(name="dm: send the approvers a direct message", value="dm"),
+]
 
 
 def add_rule_commands(group: app_commands.Group, admin: Administration, suggestions: Suggestions) -> None:
@@ -43,8 +48,10 @@ def add_rule_commands(group: app_commands.Group, admin: Administration, suggesti
         reminder='post a reminder this long before the deadline: "1m"',
         ping="ping the approvers in the reminder",
         message="text for the card or, with deny, for the model",
+        notify="how to tell the approvers when a card opens (default: as the operator has set)",
+        approvals_channel="show the card in this channel too, with its buttons",
     )
-    @app_commands.choices(verdict=VERDICTS)
+    @app_commands.choices(verdict=VERDICTS, notify=NOTIFY)
     @app_commands.autocomplete(tool=tools, argument=arguments, unless_argument=arguments)
     async def protect(
         interaction: Interaction,
@@ -62,6 +69,8 @@ def add_rule_commands(group: app_commands.Group, admin: Administration, suggesti
         reminder: Range[str, 1, 20] | None = None,
         ping: bool | None = None,
         message: Range[str, 1, 500] | None = None,
+        notify: str | None = None,
+        approvals_channel: discord.TextChannel | None = None,
     ) -> None:
         actor = admin_of(interaction)
         asked = Asked(
@@ -79,6 +88,8 @@ def add_rule_commands(group: app_commands.Group, admin: Administration, suggesti
             reminder,
             ping,
             message,
+            notify,
+            _channel_id(interaction, approvals_channel),
         )
         rule = build_rule(asked)
         made = await in_time(interaction, admin.protect(rule, actor))
@@ -130,6 +141,17 @@ def _role_id(interaction: Interaction, role: object) -> str | None:
     if role.is_bot_managed():
         raise Refused("This role belongs to a bot, and bots can't decide.")
     return str(role.id)
+
+
+def _channel_id(interaction: Interaction, channel: object) -> str | None:
+    if channel is None:
+        return None
+    if not isinstance(channel, discord.TextChannel) or channel.guild.id != interaction.guild_id:
+        raise Refused("approvals_channel is not a text channel of this server.")
+    mine = channel.permissions_for(channel.guild.me)
+    if not (mine.view_channel and mine.send_messages):
+        raise Refused("I can't post in that channel: I need View Channel and Send Messages there.")
+    return str(channel.id)
 
 
 def _person_id(person: object) -> str | None:

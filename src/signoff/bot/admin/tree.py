@@ -18,25 +18,36 @@ from signoff.approvals.errors import DeskError
 from signoff.bot.access import Access
 from signoff.bot.admin.authority import owner_of
 from signoff.bot.admin.autocomplete import Suggestions
+from signoff.bot.admin.inbox_command import add_inbox_command
 from signoff.bot.admin.listing import Mask
 from signoff.bot.admin.record import Record, add_record_command
 from signoff.bot.admin.responses import inert, tell
 from signoff.bot.admin.rule_commands import add_rule_commands
 from signoff.bot.admin.work_commands import add_work_commands
+from signoff.bot.inbox import Inbox
 from signoff.bot.sending import Failure
 from signoff.text.secrets.masker import Masker
 from signoff.turns.administration import Administration
 
 log = logging.getLogger(__name__)
 
+FOR_EVERYBODY = frozenset({"inbox"})
+"""Commands that check by themselves what a person may see."""
 FAILED = "The command failed, and it may or may not have taken effect. The reason is in the bot's log."
 STRANGE = "I don't recognize this command in this form. Discord may show an old list: restart Discord and try again."
 
 
 def signoff_group(
-    admin: Administration, record: Record, mask: Mask, now: Callable[[], float], access: Access
+    admin: Administration,
+    record: Record,
+    mask: Mask,
+    now: Callable[[], float],
+    access: Access,
+    inbox: Inbox | None = None,
 ) -> app_commands.Group:
     """Build the `/signoff` group. Discord shows the whole group or nothing.
+
+    Everybody sees it, because everybody may use `inbox`. Each other command checks who uses it.
 
     If people may use it in direct messages for their grants, the other commands say there that they work only in a
     server.
@@ -48,12 +59,12 @@ def signoff_group(
         guild_only=not direct,
         allowed_contexts=app_commands.AppCommandContext(guild=True, dm_channel=direct, private_channel=False),
         allowed_installs=app_commands.AppInstallationType(guild=True, user=False),
-        default_permissions=discord.Permissions(manage_guild=True),
     )
     suggestions = Suggestions(admin, mask, access)
     add_rule_commands(group, admin, suggestions)
     add_work_commands(group, admin, suggestions, mask, now, access)
     add_record_command(group, record, suggestions)
+    add_inbox_command(group, inbox)
     return group
 
 
@@ -65,13 +76,14 @@ class AdminTree(app_commands.CommandTree[discord.Client]):
         masker: Masker | None,
         now: Callable[[], float],
         access: Access,
+        inbox: Inbox | None = None,
     ) -> None:
         super().__init__(client)
         self._access = access
         # Without the installation's masker, use a key of this process, so that secrets are always masked.
         mask = (masker or Masker(secrets.token_bytes(32))).mask_args
         self.record = Record(admin)
-        self.add_command(signoff_group(admin, self.record, mask, now, access))
+        self.add_command(signoff_group(admin, self.record, mask, now, access, inbox))
         self.registering: asyncio.Task[None] | None = None
 
     def register(self) -> None:
@@ -88,6 +100,8 @@ class AdminTree(app_commands.CommandTree[discord.Client]):
 
     async def interaction_check(self, interaction: discord.Interaction[discord.Client], /) -> bool:
         """Runs before every command and suggestion; most of them then also require an admin."""
+        if interaction.command is not None and interaction.command.name in FOR_EVERYBODY:
+            return True
         try:
             owner_of(interaction, self._access)
         except DeskError as refusal:

@@ -1,0 +1,66 @@
+"""Which steps of the guide count as done: what the bot's messages show, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discord_sandbox import SandboxClient, SandboxServer
+from discord_sandbox.web import BadGuide, Guide
+from discord_sandbox.web.tour import done
+from tests.rigs.real_client import Bot
+
+STEP: dict[str, Any] = {
+    "id": "a",
+    "title": "A",
+    "short": "A",
+    "text": "do it",
+    "then": "Wait.",
+    "done": [r"APPROVED by (?!.*<@{asker}>)", "finished"],
+}
+
+
+async def test_a_step_is_done_when_all_its_texts_are_in_the_thread(
+    bot: Bot, sandbox: SandboxClient, sandbox_server: SandboxServer
+) -> None:
+    max_, olga = await sandbox.person("Max"), await sandbox.person("Olga")
+    world = sandbox_server.sandbox
+
+    def now() -> list[str]:
+        return done(world, [STEP])
+
+    asked = await max_.say("general", f"{sandbox.mention} do it")
+    thread = await max_.open_thread("general", "t", asked)
+    place = bot.get_partial_messageable(thread.id)
+    elsewhere = bot.get_partial_messageable((await sandbox.channel("ops")).id)
+    await elsewhere.send(f"APPROVED by <@{olga.id}>, finished")
+    await max_.say(thread, f"APPROVED by <@{olga.id}>, finished")  # people can write this, too
+    assert now() == []
+    await place.send(f"APPROVED by <@{max_.id}>")
+    await place.send("finished")
+    assert now() == [], "the asker accepted it"
+    await place.send(f"APPROVED by <@{olga.id}>")
+    assert now() == ["a"]
+
+
+async def test_a_step_in_a_direct_conversation(bot: Bot, sandbox: SandboxClient, sandbox_server: SandboxServer) -> None:
+    ada = await sandbox.person("Ada")
+    direct = await ada.dm(sandbox.bot_id)
+    step = STEP | {"done": ["finished"]}
+    place = bot.get_partial_messageable(direct.id)
+    await place.send("finished, but before")
+    await ada.say(direct, "do it")
+    assert done(sandbox_server.sandbox, [step]) == []
+    await place.send("finished")
+    assert done(sandbox_server.sandbox, [step]) == ["a"]
+
+
+@pytest.mark.parametrize(("key", "value"), [("done", ["("]), ("done", [1]), ("acts", [1]), ("answers", [None])])
+def test_a_guide_with_a_bad_step_is_refused(tmp_path: Path, key: str, value: object) -> None:
+    file = tmp_path / "guide.json"
+    file.write_text(json.dumps({"steps": [STEP | {key: value}]}), encoding="utf-8")
+    with pytest.raises(BadGuide, match=key):
+        Guide.read(file)

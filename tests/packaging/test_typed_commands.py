@@ -1,0 +1,155 @@
+"""Every command in README.md and docs/*.md works as typed. This test reads them out of the pages and runs them.
+
+`make soak` does the same from a fresh clone, with `make run` as the first command: see from_scratch.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.request import HTTPCookieProcessor, build_opener
+
+import pytest
+
+from discord_sandbox import Plan, SandboxServer
+from tests.rigs.audit_samples import write_record
+from tests.rigs.doc_pages import ROOT
+from tests.rigs.typed_commands import commands, copy_repository, unmarked_blocks
+
+TYPED = commands()
+PATIENCE = 120
+PAGE = re.compile(r"Open (http://\S+)")
+
+PROGRAM = ".venv/bin/signoff"
+SERVERS = {"make run", "python3 main.py", PROGRAM, f"{PROGRAM} sandbox", f"{PROGRAM} sandbox --fresh"}
+"""They run until they are stopped. Without a token each of them is the sandbox and prints one address."""
+ON_DISCORD = {f"{PROGRAM} discord", f"{PROGRAM} check --discord"}
+"""They need a token, so they get the sandbox's."""
+NOT_RUN = {
+    "make test": "this test is a part of it",
+    "make checks": "it takes a minute; the workflow in .github runs it",
+    "pip install .": "it needs a network; test_wheel.py installs the wheel without one",
+    "signoff version": "it needs the line before; test_wheel.py runs the installed program",
+    ".venv/bin/python tools/trace.py --functions": "test_architecture.py runs this script",
+}
+"""Command -> why it is not run here. A target of make is tried with `make -n`."""
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    copy = copy_repository(tmp_path_factory.mktemp("typed"))
+    asyncio.run(write_record(copy / "data" / "signoff.db", 3))
+    return copy
+
+
+def environment(**further: str) -> dict[str, str]:
+    """Return what a newcomer has: no token, and no program of ours on the PATH."""
+    kept = {name: os.environ[name] for name in ("HOME", "LANG") if name in os.environ}
+    folders = [one for one in os.environ.get("PATH", os.defpath).split(":") if not (Path(one) / "signoff").exists()]
+    return kept | {"PATH": ":".join(folders)} | further
+
+
+def run(command: str, folder: Path, **further: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, shell=True, cwd=folder, env=environment(**further), stdin=subprocess.DEVNULL, capture_output=True,
+        text=True, timeout=PATIENCE,
+    )  # fmt: skip
+
+
+@contextmanager
+def running(command: str, folder: Path, log: Path, **further: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a command until the end of the block. Then interrupt it, as Ctrl-C does."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, shell=True, cwd=folder, env=environment(**further), stdin=subprocess.DEVNULL, stdout=output,
+            stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+    try:
+        yield process
+        os.killpg(process.pid, signal.SIGINT)
+        process.wait(PATIENCE)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def says(words: re.Pattern[str], log: Path, process: subprocess.Popen[bytes]) -> re.Match[str]:
+    until = time.monotonic() + PATIENCE
+    while not (match := words.search(log.read_text(errors="replace"))):
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < until, log.read_text()
+        time.sleep(0.05)
+    return match
+
+
+def test_the_pages_are_read() -> None:
+    assert {"make run", ".venv/bin/signoff check", ".venv/bin/signoff init", ".venv/bin/signoff chat"} <= set(TYPED)
+    assert unmarked_blocks() == [], "mark a block of commands as sh or console"
+
+
+def test_the_list_of_commands_that_are_not_run_is_short_and_true() -> None:
+    assert set(NOT_RUN) <= set(TYPED)
+    assert len(NOT_RUN) <= 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [one for one in TYPED if one not in SERVERS | ON_DISCORD | set(NOT_RUN)])
+def test_a_command_works_as_typed(command: str, copy: Path) -> None:
+    done = run(command, copy)
+    assert done.returncode == 0, f"{TYPED[command]}: {command}\n{done.stdout[-1000:]}{done.stderr[-1000:]}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [one for one in NOT_RUN if one.startswith("make ")])
+def test_a_target_that_is_not_run_can_be_made(command: str, copy: Path) -> None:
+    done = run(command.replace("make ", "make -n "), copy)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [one for one in TYPED if one in SERVERS])
+def test_a_server_starts_shows_its_page_and_stops(command: str, copy: Path, tmp_path: Path) -> None:
+    log = tmp_path / "output.txt"
+    with running(command, copy, log) as process:
+        address = says(PAGE, log, process)
+        with build_opener(HTTPCookieProcessor()).open(address[1], timeout=PATIENCE) as page:
+            assert page.status == 200
+    assert "Traceback" not in log.read_text()
+
+
+@pytest.mark.slow
+async def test_the_commands_that_need_a_token_work_with_one(
+    copy: Path, tmp_path: Path, sandbox_server: SandboxServer
+) -> None:
+    """The sandbox runs in this process, so the commands run in a thread."""
+    log, server = tmp_path / "output.txt", sandbox_server
+    given = {"DISCORD_TOKEN": Plan.token, "DISCORD_API_URL": server.api_url, "DISCORD_GATEWAY_URL": server.gateway_url}
+
+    def serve() -> None:
+        with running(f"{PROGRAM} discord", copy, log, **given) as process:
+            says(re.compile("signed in as"), log, process)
+
+    await asyncio.to_thread(serve)
+    assert "Traceback" not in log.read_text()
+    checked = await asyncio.to_thread(run, f"{PROGRAM} check --discord", copy, **given)
+    assert checked.returncode == 0, checked.stdout
+    assert "Signed in as" in checked.stdout
+    assert set(TYPED) >= ON_DISCORD, "these are the commands that need one"
+
+
+@pytest.mark.slow
+def test_a_python_without_the_packages_finds_the_right_one(copy: Path) -> None:
+    """`python3 main.py chat`, where python3 is the system's own."""
+    outside = subprocess.run(
+        [Path(os.path.realpath(ROOT / ".venv" / "bin" / "python")), "-S", "-E", "main.py", "chat"], cwd=copy,
+        env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE,
+    )  # fmt: skip
+    assert outside.returncode == 0, outside.stderr
+    assert "Signoff, model demo" in outside.stdout
