@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from signoff.errors import SettingsError
-from signoff.settings import Settings, load_settings
+from signoff.settings import Settings, host_and_port, load_settings
 
 NAMES = (
     "DISCORD_TOKEN",
@@ -21,6 +21,8 @@ NAMES = (
     "DISCORD_API_URL",
     "DISCORD_GATEWAY_URL",
     "SIGNOFF_LOG_LEVEL",
+    "SIGNOFF_LOG_FORMAT",
+    "SIGNOFF_HTTP",
     "SOME_PROVIDER_KEY",
 )
 SECRET = "MTk4NjIy.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
@@ -190,3 +192,30 @@ def test_every_setting_is_in_the_example() -> None:
     example = (Path(__file__).parent.parent / ".env.example").read_text()
     for field in Settings.model_fields.values():
         assert str(field.validation_alias) in example
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [("127.0.0.1:8080", ("127.0.0.1", 8080)), ("localhost:1", ("localhost", 1)), ("[::1]:65535", ("::1", 65535))],
+)
+def test_an_address_to_listen_on_is_a_host_and_a_port(written: str, read: tuple[str, int]) -> None:
+    assert Settings(http=written).http == written
+    assert host_and_port(written) == read
+
+
+@pytest.mark.parametrize(
+    "written", ["8080", ":8080", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "a:0", "a:65536", "::1:80"]
+)
+def test_a_wrong_address_to_listen_on_says_what_to_write(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIGNOFF_HTTP", written)
+    with pytest.raises(SettingsError, match=r"SIGNOFF_HTTP: .*write"):
+        load_settings(None)
+
+
+def test_the_log_format_is_text_or_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load_settings(None).log_format == "text"
+    monkeypatch.setenv("SIGNOFF_LOG_FORMAT", " JSON ")
+    assert load_settings(None).log_format == "json"
+    monkeypatch.setenv("SIGNOFF_LOG_FORMAT", "xml")
+    with pytest.raises(SettingsError, match="SIGNOFF_LOG_FORMAT: is not a log format; write text or json"):
+        load_settings(None)

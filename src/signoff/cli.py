@@ -1,12 +1,11 @@
-"""`signoff COMMAND`. Without a command: Discord if a token is set, else the sandbox.
+"""`signoff COMMAND`.
 
-Errors are one line.
+Without a command it serves Discord if a token is set, else the sandbox. Errors are one line.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import sys
 from collections.abc import Coroutine
@@ -17,6 +16,7 @@ import typer
 
 from signoff import __version__
 from signoff.commands.audit import audit
+from signoff.commands.backup import backup, restore
 from signoff.config.approval_checks import check_approvals
 from signoff.config.findings import log_findings
 from signoff.config.schema import Config, load_config
@@ -24,12 +24,15 @@ from signoff.config.setting_checks import check_settings
 from signoff.errors import StartupError
 from signoff.settings import Settings, load_settings
 from signoff.store.store import sqlite_path
+from signoff.telemetry.logs import set_up_log
 
 CHAT_DATABASE = "sqlite:///data/chat/signoff.db"
 """The chat's own database, so that it can run beside a bot."""
 
 commands = typer.Typer(add_completion=False, help="An AI agent for Discord that asks before it acts.")
 commands.add_typer(audit, name="audit")
+commands.command()(backup)
+commands.command()(restore)
 
 
 @commands.callback(invoke_without_command=True)
@@ -105,19 +108,8 @@ def main() -> None:
 
 def _settings() -> Settings:
     settings = load_settings()
-    logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("discord.client").addFilter(_on_one_line)
+    set_up_log(settings.log_level, settings.log_format)
     return settings
-
-
-def _on_one_line(record: logging.LogRecord) -> bool:
-    """Log only the cause of a lost connection: discord.py adds a traceback, but reconnects by itself."""
-    if record.exc_info and record.exc_info[1] and "reconnect" in record.getMessage():
-        record.msg = f"{record.getMessage()}: {record.exc_info[1]}"
-        record.args = ()
-        record.exc_info = None
-        record.levelno, record.levelname = logging.WARNING, "WARNING"
-    return True
 
 
 def _serve(settings: Settings) -> None:

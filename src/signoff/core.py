@@ -8,10 +8,11 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from signoff.agent.runner import AgentRunner
 from signoff.agent.setup import Brain, Mask, build_terms
+from signoff.approvals.decision_log import log_decision
 from signoff.approvals.desk import Desk, Modes
 from signoff.approvals.edits import Editor
 from signoff.approvals.events import aside
@@ -24,6 +25,8 @@ from signoff.approvals.todays_rules import TodaysRules
 from signoff.config.schema import Config
 from signoff.store import Store
 from signoff.text.secrets.masker import DEFAULT, Masker, MaskingFilter
+from signoff.turns.activity import Activity
+from signoff.turns.activity_log import ActivityLog
 from signoff.turns.driver import QueueLimits
 
 FAREWELL = 3.0
@@ -40,6 +43,8 @@ class Core:
     desk: Desk
     editor: Editor
     retention: Retention
+    activity: Activity
+    """Tells what happens to turns: to the log, and to those who add a listener."""
 
     @classmethod
     async def build(
@@ -48,7 +53,8 @@ class Core:
         masker = await build_masker(config, store)
         mask = _careful(masker)
         rulebook = Rulebook(brain.policy, store, clock)
-        runner = brain.runner(config, store, clock, rulebook, mask)
+        activity = Activity([ActivityLog()])
+        runner = replace(brain.runner(config, store, clock, rulebook, mask), activity=activity)
         asking = config.approvals
         desk = Desk(
             store,
@@ -57,11 +63,12 @@ class Core:
             GrantTerms(Remember(asking.remember), asking.grant_lifetime, asking.grant_uses),
             directory,
             mask,
-            subscribers=[aside(listener) for listener in brain.listeners],
+            subscribers=[log_decision, *(aside(listener) for listener in brain.listeners)],
         )
         desk.todays = TodaysRules(runner, build_terms(config), clock.now())
         editor = Editor(desk, runner, build_terms(config))
-        return cls(masker, mask, rulebook, runner, desk, editor, Retention(store, config.audit.keep_text))
+        retention = Retention(store, config.audit.keep_text)
+        return cls(masker, mask, rulebook, runner, desk, editor, retention, activity)
 
 
 async def build_masker(config: Config, store: Store) -> Masker:
@@ -71,6 +78,11 @@ async def build_masker(config: Config, store: Store) -> Masker:
     for handler in logging.getLogger().handlers:
         handler.addFilter(MaskingFilter(masker))
     return masker
+
+
+async def build_mask(config: Config, store: Store) -> Mask:
+    """Return the mask for the record, for commands that do not build everything."""
+    return _careful(await build_masker(config, store))
 
 
 def queue_limits(config: Config) -> QueueLimits:

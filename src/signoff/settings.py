@@ -21,6 +21,7 @@ from signoff.errors import SettingsError
 DEMO_MODEL = "demo"
 DISCORD_API_URL = "https://discord.com/api/v10"
 
+LogFormat = Literal["text", "json"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 
 
@@ -43,6 +44,9 @@ class Settings(BaseSettings):
     gateway_url: str | None = Field(default=None, validation_alias="DISCORD_GATEWAY_URL", repr=False)
     """None: the address that Discord's API gives out."""
     log_level: LogLevel = Field(default="INFO", validation_alias="SIGNOFF_LOG_LEVEL")
+    log_format: LogFormat = Field(default="text", validation_alias="SIGNOFF_LOG_FORMAT")
+    http: str | None = Field(default=None, validation_alias="SIGNOFF_HTTP")
+    """HOST:PORT for /healthz and /metrics; None: neither is served."""
 
     @property
     def config_required(self) -> bool:
@@ -99,6 +103,32 @@ class Settings(BaseSettings):
         if level not in ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"):
             raise ValueError("is not a log level; write DEBUG, INFO, WARNING, ERROR or CRITICAL")
         return level
+
+    @field_validator("log_format", mode="before")
+    @classmethod
+    def _check_format(cls, value: Any) -> Any:
+        form = str(value).strip().lower()
+        if form not in ("text", "json"):
+            raise ValueError("is not a log format; write text or json")
+        return form
+
+    @field_validator("http")
+    @classmethod
+    def _check_http(cls, value: str | None) -> str | None:
+        if value is not None:
+            host_and_port(value)
+        return value
+
+
+def host_and_port(text: str) -> tuple[str, int]:
+    """Read HOST:PORT. An IPv6 address has brackets: [::1]:8080."""
+    host, colon, port = text.rpartition(":")
+    bare = host.removeprefix("[").removesuffix("]")
+    if not (colon and bare and port.isascii() and port.isdecimal() and 0 < int(port) < 65536):
+        raise ValueError("is not an address to listen on; write HOST:PORT, for example 127.0.0.1:8080")
+    if ":" in bare and bare == host:
+        raise ValueError("has an IPv6 address without brackets; write for example [::1]:8080")
+    return bare, int(port)
 
 
 def load_settings(env_file: str | Path | None = ".env") -> Settings:

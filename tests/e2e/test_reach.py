@@ -109,7 +109,9 @@ async def test_forms_and_panels_of_a_copy_work(live: Rig) -> None:
     copy = await copy_of(live, asked.id)
     panel = await press(live, copy, "More…", "Nina")
     assert panel.reply is not None
-    form = await press(live, panel.reply, "Edit…", "Nina")
+    chosen = await press(live, panel.reply, "1. record", "Nina")
+    assert chosen.updated is not None
+    form = await press(live, chosen.updated, "Edit…", "Nina")
     await submit(live, form, "Nina", arguments_0="first, edited")
     edited = f"Edited by {live.people['Nina'].mention}"
     for shown in (card, copy):
@@ -262,7 +264,9 @@ async def test_a_card_opened_from_the_inbox_has_its_buttons(live: Rig) -> None:
     assert "open 2" in opened.updated.text
     panel = await press(live, opened.updated, "More…", "Nina")
     assert panel.updated is not None
-    form = await press(live, panel.updated, "Reject with a reason…", "Nina")
+    chosen = await press(live, panel.updated, "1. record", "Nina")
+    assert chosen.updated is not None
+    form = await press(live, chosen.updated, "Reject with a reason…", "Nina")
     await submit(live, form, "Nina", reason="Seen from afar.")
     changed = await live.people["Nina"].wait_for_change(card, lambda m: "Seen from afar." in m.text, timeout=PATIENCE)
     await press(live, changed, "Reject", "Nina")

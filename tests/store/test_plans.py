@@ -62,6 +62,7 @@ WORKS = {
     "untold": lambda tx: (tx.set_untold("b3", True), tx.untold()),
     "insert_grant": lambda tx: tx.insert_grant(GRANT),
     "grants_under": lambda tx: tx.grants_under(["k1", "k2"]),
+    "grants_naming": lambda tx: tx.grants_naming("s1", "t1"),
     "grants_of": lambda tx: tx.grants_of("s1"),
     "use_grant": lambda tx: tx.use_grant("g1"),
     "revoke_grant": lambda tx: tx.revoke_grant("old1", "old1", 1.0),
@@ -90,6 +91,9 @@ WORKS = {
     "await_batch": lambda tx: tx.await_batch("t1", "b1"),
     "finish": lambda tx: tx.finish("t1", "done"),
     "set_reply_posted": lambda tx: tx.set_reply_posted("t1"),
+    "set_status": lambda tx: tx.set_status("t1", "m1"),
+    "clear_status": lambda tx: tx.clear_status("t1", "m1"),
+    "left_statuses": lambda tx: tx.left_statuses(),
     "turns_in": lambda tx: tx.turns_in(TurnState.RUNNING, TurnState.WAITING),
     "unposted_replies": lambda tx: tx.unposted_replies(),
     "unfinished_cards": lambda tx: (tx.unfinished_cards(), settle_with_card(tx), tx.unfinished_cards()),
@@ -112,6 +116,7 @@ WORKS = {
     "was_heard": lambda tx: (tx.was_heard("m1"), tx.was_heard("t1")),
     "forget_heard": lambda tx: tx.forget_heard(0.5),
     "recent_turns": lambda tx: tx.recent_turns(5),
+    "work_left": lambda tx: tx.work_left(),
 }
 
 
@@ -226,7 +231,11 @@ def test_work_does_not_grow_with_what_is_long_settled(name: str, databases: dict
     assert old <= young + 50, f"{young} steps with 10 old rounds, {old} with 500"
 
 
-@pytest.mark.parametrize("name", sorted(set(WORKS) - {"turns_in", "due", "resumable", "open_of", "open_approvers"}))
+COUNTS_ALL = {"turns_in", "due", "resumable", "open_of", "open_approvers", "work_left"}
+"""They are about everybody's work, and no click or mention waits for them."""
+
+
+@pytest.mark.parametrize("name", sorted(set(WORKS) - COUNTS_ALL))
 def test_clicks_and_mentions_do_not_pay_for_others_who_wait(name: str, databases: dict[str, SqliteDatabase]) -> None:
     quiet, busy = (steps_of(databases[age], WORKS[name]) for age in ("young", "busy"))
     assert busy <= quiet + 50, f"{quiet} steps alone, {busy} with 300 others"

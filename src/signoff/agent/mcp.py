@@ -20,10 +20,11 @@ from pydantic_ai import RunContext, ToolDefinition
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
+from signoff.agent.mcp_output import ServerOutput
 from signoff.approvals.digest import fingerprint
 from signoff.config.schema import Config, McpConfig
 from signoff.errors import ConfigError
-from signoff.gate.declarations import MCP_ASKS, MCP_READS, WHY, only_reads, saying
+from signoff.gate.declarations import MCP_ASKS, MCP_READS, TRUSTED, WHY, only_reads, saying
 from signoff.gate.lost_calls import is_lost
 
 if TYPE_CHECKING:
@@ -39,12 +40,15 @@ def build_servers(config: Config, environment: Mapping[str, str] = os.environ) -
     """Build the servers of signoff.toml without starting them. Raises ConfigError if a variable is not set."""
     built: list[AbstractToolset[Any]] = []
     for name, server in config.mcp.items():
-        toolset = _connection(name, server, config, environment)
-        built.append(McpServer(toolset, name, server, toolset.client).prefixed(name))
+        output = ServerOutput(name)
+        toolset = _connection(name, server, config, environment, output)
+        built.append(McpServer(toolset, name, server, toolset.client, output).prefixed(name))
     return built
 
 
-def _connection(name: str, server: McpConfig, config: Config, environment: Mapping[str, str]) -> MCPToolset[Any]:
+def _connection(
+    name: str, server: McpConfig, config: Config, environment: Mapping[str, str], output: ServerOutput
+) -> MCPToolset[Any]:
     # Import here: it takes a second or two, and most installations have no MCP server.
     from fastmcp.client.transports import StdioTransport
     from pydantic_ai.mcp import MCPToolset
@@ -54,7 +58,7 @@ def _connection(name: str, server: McpConfig, config: Config, environment: Mappi
         command, *arguments = server.command
         # Our environment holds our token, so the server gets only the variables that a program needs to start.
         env = _filled(f"[mcp.{name}] env", server.env, environment)
-        client = StdioTransport(command, arguments, env, str(config.folder.resolve()))
+        client = StdioTransport(command, arguments, env, str(config.folder.resolve()), log_file=output.pipe())
     return MCPToolset(
         client,
         # This id is part of every call's digest, so that another server under the same name inherits no decision.
@@ -83,6 +87,7 @@ class McpServer(WrapperToolset[Any]):
     server: McpConfig
     client: Client[Any]
     """The connection, which all runs share."""
+    output: ServerOutput
     connected: bool = False
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """All runs share it: one of them at a time closes or opens the connection."""
@@ -171,11 +176,12 @@ class McpServer(WrapperToolset[Any]):
     def _declared(self, tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
         reads = self.server.trusted and only_reads(tool.tool_def)
         words = ("never_require", MCP_READS) if reads else ("always_require", MCP_ASKS)
-        return saying(tool, *words, read_only=reads)
+        return saying(tool, *words, read_only=reads, **{TRUSTED: self.server.trusted})
 
     def _warn(self, error: Exception) -> None:
+        said = f"; its last line was: {self.output.last_line}" if self.output.last_line else ""
         cause = f"{type(error).__name__}: {error}".rstrip(": ")
-        self.report(f"the MCP server {self.name} does not answer: {cause}")
+        self.report(f"the MCP server {self.name} does not answer: {cause}{said}")
 
 
 def _any_tool(*, trusted: bool) -> ToolDefinition:

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic_ai import AgentRunResult, AgentRunResultEvent, DeferredToolRequests
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.messages import ModelMessage, ModelResponse
-from pydantic_ai.usage import UsageLimits
+from pydantic_ai.usage import RunUsage, UsageLimits
 
 from signoff.agent.batches import build_batch
 from signoff.agent.failures import explain
@@ -36,10 +36,13 @@ from signoff.errors import SignoffError, TurnFailed
 from signoff.gate.dry_run import DryRun
 from signoff.gate.gate import Gate, Judge
 from signoff.gate.journal import Journal
+from signoff.gate.observed_book import ObservedBook
 from signoff.gate.tool_slots import ToolSlots
 from signoff.gate.transcript import said, text_of
+from signoff.turns.activity import Activity, ModelUsed
 from signoff.turns.model import Finished, Step, Turn, Waiting
-from signoff.turns.ports import TurnStore, TurnTx
+from signoff.turns.ports import Progress, TurnStore, TurnTx
+from signoff.turns.progress import Unseen
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,7 @@ class AgentRunner:
     limits: Limits = field(default_factory=Limits)
     slots: ToolSlots = field(default_factory=ToolSlots)
     mask: Callable[[JsonObject], JsonObject] = lambda args: args
+    activity: Activity = field(default_factory=Activity)
 
     async def quiesce(self, seconds: float) -> None:
         await self.slots.clear(seconds)
@@ -71,7 +75,7 @@ class AgentRunner:
     def resume(self, server: str) -> None:
         self.slots.resume(server)
 
-    async def advance(self, turn: Turn) -> Step:
+    async def advance(self, turn: Turn, progress: Progress | None = None) -> Step:
         history = await self._history(turn.place.conversation)
         if not turn.prompted and open_calls(history):
             await self._close(turn, "Not run: the turn was stopped.")
@@ -80,13 +84,14 @@ class AgentRunner:
         journal = Journal(self.store, self.clock, turn, self.mask)
         gate = Gate(
             self.policy,
-            journal,
+            ObservedBook(journal, turn, self.activity),
             turn.place,
             turn.asker,
             self.slots,
             self.hold,
             self.limits.calls_per_response,
             responses=responses_in(history),
+            progress=progress or Unseen(),
         )
         prompt = None if turn.prompted else prompt_of(turn, await self.store.run(lambda tx: tx.files_of(turn.id)))
         try:
@@ -106,18 +111,23 @@ class AgentRunner:
     ) -> AgentRunResult[str | DeferredToolRequests]:
         marked = has_enclosures(history) or not isinstance(prompt, str | None)
         requests_left = self.limits.model_requests - (requests_made(history) if turn.prompted else 0)
-        async with self.agent.run_stream_events(
-            prompt,
-            output_type=[str, DeferredToolRequests],
-            message_history=history,
-            conversation_id=turn.place.conversation,
-            instructions=NOTE if marked else None,
-            usage_limits=UsageLimits(request_limit=max(requests_left, 0)),
-            capabilities=[gate, saver, gate.seal()],
-        ) as events:
-            async for event in events:
-                if isinstance(event, AgentRunResultEvent):
-                    return event.result
+        usage = RunUsage()
+        try:
+            async with self.agent.run_stream_events(
+                prompt,
+                output_type=[str, DeferredToolRequests],
+                message_history=history,
+                conversation_id=turn.place.conversation,
+                instructions=NOTE if marked else None,
+                usage_limits=UsageLimits(request_limit=max(requests_left, 0)),
+                usage=usage,
+                capabilities=[gate, saver, gate.seal()],
+            ) as events:
+                async for event in events:
+                    if isinstance(event, AgentRunResultEvent):
+                        return event.result
+        finally:
+            self.activity.tell(ModelUsed(turn, usage.requests, usage.input_tokens, usage.output_tokens))
         raise TurnFailed("The run ended without a result. Nothing further was run.")
 
     async def revise(self, batch: Batch, request: ApprovalRequest, args: JsonObject) -> Revised:

@@ -18,7 +18,8 @@ Mask = Callable[[JsonObject], JsonObject]
 
 def announce(subscribers: Iterable[Subscriber], batch: Batch, settled: Sequence[ApprovalRequest], mask: Mask) -> None:
     for request in settled:
-        event = tool_approval(batch.place, request, mask)
+        waited = request.settlement.at - batch.opened if request.settlement else None
+        event = tool_approval(batch.place, request, mask) | {"turn": batch.turn, "waited": waited}
         for subscriber in subscribers:
             try:
                 subscriber(event)

@@ -28,6 +28,7 @@ from signoff.errors import SettingsError, StoreUnavailable
 from signoff.settings import Settings
 from signoff.store import Store
 from signoff.store.store import sqlite_path
+from signoff.telemetry.logs import set_up_log, take_over_loggers
 from signoff.terminal.card_session import CardSession
 from signoff.terminal.console import Device, Keyboard, Screen, standard_input
 from signoff.terminal.front_end import TerminalFrontEnd, person_at_terminal
@@ -53,9 +54,10 @@ LOG_SIZE = 1_000_000
 async def run_chat(settings: Settings, config: Config, *, go_on: bool = False) -> None:
     """Chat until the input ends or somebody interrupts. Raises StartupError with a line for people to read."""
     _write_whatever_comes(sys.stdout)
-    _log_beside(sqlite_path(settings.database_url), settings.log_level)
+    _log_beside(sqlite_path(settings.database_url), settings)
     model = settings.choose_model_name(config.agent.model)
     brain = Brain.build(config, model)
+    take_over_loggers()
     for line in brain.verdicts:
         log.info("tool %s", line)
     async with await Store.open(settings.database_url) as store:
@@ -68,7 +70,8 @@ async def run_chat(settings: Settings, config: Config, *, go_on: bool = False) -
         device = Device(screen, keyboard)
         offers = Offers(edit=True, grants=core.desk.grants, masker=core.masker)
         front = TerminalFrontEnd(screen, offers, clock.now)
-        driver = Driver(store, core.desk, core.runner, front, clock, queue_limits(config), core.retention)
+        limits = queue_limits(config)
+        driver = Driver(store, core.desk, core.runner, front, clock, limits, core.retention, activity=core.activity)
         actor = person_at_terminal(DIRECT)
         cards = CardSession(device, front, core.desk, core.editor, actor, offers, clock.now)
         core.desk.subscribers.append(cards.heard)
@@ -159,7 +162,7 @@ def _write_whatever_comes(output: object) -> None:
         reconfigure(errors="backslashreplace")
 
 
-def _log_beside(database: Path, level: str) -> None:
+def _log_beside(database: Path, settings: Settings) -> None:
     """Log to a file beside the database, not to the terminal: a log line may quote anybody."""
     try:
         database.parent.mkdir(parents=True, exist_ok=True)
@@ -170,6 +173,4 @@ def _log_beside(database: Path, level: str) -> None:
         raise StoreUnavailable(
             f"Cannot write to {database.parent} ({error.strerror}): name another --database."
         ) from None
-    logging.basicConfig(
-        level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s", handlers=[handler], force=True
-    )
+    set_up_log(settings.log_level, settings.log_format, [handler])

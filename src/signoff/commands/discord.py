@@ -13,6 +13,7 @@ from typing import Any
 from signoff.agent.setup import Brain
 from signoff.bot.access import Access
 from signoff.bot.attachments import FileLimits
+from signoff.bot.catch_up import is_connected
 from signoff.bot.checkup import check_servers
 from signoff.bot.client import Bot, SignoffClient
 from signoff.bot.connection import point_at
@@ -24,12 +25,14 @@ from signoff.cards.actions import Offers
 from signoff.clock import SteadyClock
 from signoff.commands.check import findings_at_start
 from signoff.commands.invocation import command_line
+from signoff.commands.telemetry import measured
 from signoff.config.findings import log_findings
 from signoff.config.schema import Config
 from signoff.core import Core, leave_for_certain, queue_limits
 from signoff.errors import SettingsError
 from signoff.settings import Settings
 from signoff.store import Store
+from signoff.telemetry.logs import take_over_loggers
 from signoff.turns.administration import Administration
 from signoff.turns.driver import Driver
 from signoff.turns.listening import Listening
@@ -45,6 +48,7 @@ async def run_discord(settings: Settings, config: Config) -> None:
         raise SettingsError(f"DISCORD_TOKEN is not set; {todo}")
     point_at(settings.api_url, settings.gateway_url)
     brain = Brain.build(config, settings.choose_model_name(config.agent.model))
+    take_over_loggers()
     for line in brain.verdicts:
         log.info("tool %s", line)
     async with await Store.open(settings.database_url) as store:
@@ -57,7 +61,9 @@ async def run_discord(settings: Settings, config: Config) -> None:
         front_end = DiscordFrontEnd(client, offers, clock.now)
         notifier = DiscordNotifier(client, front_end)
         limits = queue_limits(config)
-        driver = Driver(store, core.desk, core.runner, front_end, clock, limits, core.retention, notifier)
+        driver = Driver(
+            store, core.desk, core.runner, front_end, clock, limits, core.retention, notifier, core.activity
+        )
         pausing = Pausing(store, core.desk, core.runner, driver, clock)
         admin = Administration(lambda: brain.tools, core.rulebook, core.desk, driver, pausing, core.runner, store)
         bot = Bot(
@@ -75,8 +81,9 @@ async def run_discord(settings: Settings, config: Config) -> None:
             at_first_ready=partial(_check_servers, client, config),
         )
         core.desk.subscribers.append(LogChannels(client, config.audit.log_channels))
-        running = bot.run(settings.discord_token.get_secret_value())
-        await _until_told_to_stop(running, client, driver, config.limits.shutdown_grace)
+        async with measured(settings, core, store, lambda: is_connected(client)):
+            running = bot.run(settings.discord_token.get_secret_value())
+            await _until_told_to_stop(running, client, driver, config.limits.shutdown_grace)
 
 
 async def _until_told_to_stop(

@@ -85,7 +85,7 @@ def read_only_address(path: Path) -> str:
         closed = True
     # A closed database is complete without its side files. SQLite would create them even for a reader, unless
     # the file is opened as immutable.
-    return path.as_uri() + "?mode=ro" + ("&immutable=1" if closed else "")
+    return path.resolve().as_uri() + "?mode=ro" + ("&immutable=1" if closed else "")
 
 
 def _decode(raw: bytes) -> Any:

@@ -5,6 +5,7 @@ Error messages about a database URL repeat only its scheme: the rest may hold a 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +21,7 @@ from signoff.store.migrate import migrate, shipped
 from signoff.store.notice_rows import NoticeRows
 from signoff.store.policy_rows import PolicyRows
 from signoff.store.sqlite import open_sqlite
+from signoff.store.status_rows import StatusRows
 from signoff.store.turn_rows import TurnRows
 from signoff.store.writer import Writer
 from signoff.turns.ports import TurnStore
@@ -32,7 +34,7 @@ _ACCEPTED = (
 )
 
 
-class Tx(NoticeRows, PolicyRows, TurnRows, ListeningRows, AuditRows):
+class Tx(NoticeRows, PolicyRows, TurnRows, ListeningRows, StatusRows, AuditRows):
     """One transaction over all rows. `Store.run` passes it to `work`; it is valid only during that call."""
 
 
@@ -41,6 +43,8 @@ class Store(RequestStore, TurnStore):
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
+        self.on_job: Callable[[float], None] | None = None
+        """Is told how many seconds each job took."""
 
     @classmethod
     async def open(cls, url: str) -> Store:
@@ -72,7 +76,13 @@ class Store(RequestStore, TurnStore):
         raised. `work` runs on another thread, to its end, even if the caller is cancelled. It must not await, and must
         not keep the transaction.
         """
-        return await self._writer.submit(lambda db: work(Tx(db)))
+        if self.on_job is None:
+            return await self._writer.submit(lambda db: work(Tx(db)))
+        began = time.perf_counter()
+        try:
+            return await self._writer.submit(lambda db: work(Tx(db)))
+        finally:
+            self.on_job(time.perf_counter() - began)
 
     async def close(self) -> None:
         """Finish the queued work, then close and unlock the database. May be called twice."""

@@ -179,6 +179,8 @@ class MaskingFilter(logging.Filter):
         record.msg, record.args = self._masker.mask_text(message), None
         if record.exc_info and not record.exc_text:
             record.exc_text = logging.Formatter().formatException(record.exc_info)
+        if fields := getattr(record, "fields", None):
+            record.fields = {k: self._masker.mask_text(v) if isinstance(v, str) else v for k, v in fields.items()}
         # A formatter that ignores `exc_text` would render the exception again, unmasked.
         record.exc_info = None
         if record.exc_text:

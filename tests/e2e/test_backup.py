@@ -1,0 +1,55 @@
+"""A backup beside the running bot, and the bot on the restored copy: open cards are closed, and nothing runs twice."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from tests.rigs.live_bot import MAIN, Rig, rig
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
+    async with rig(tmp_path_factory.mktemp("backup")) as running:
+        yield running
+
+
+async def command(live: Rig, *words: str) -> tuple[int, str]:
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(MAIN), *words, cwd=live.folder, env=live.environment, stdout=pipe, stderr=pipe
+    )
+    out, error = await process.communicate()
+    return process.returncode or 0, (out + error).decode()
+
+
+async def test_a_call_that_ran_after_the_backup_does_not_run_again_after_the_restore(live: Rig) -> None:
+    asked = await live.ask('call record {"value": "once"}')
+    card = await live.card(asked.id)
+    code, said = await command(live, "backup", "copy.db")
+    assert code == 0, said
+    assert (await command(live, "audit", "verify", "--database", "sqlite:///copy.db"))[0] == 0
+    assert (await command(live, "backup", "copy.db"))[0] == 1
+    code, said = await command(live, "restore", "copy.db", "--replace")
+    assert code == 1
+    assert "Already running" in said
+    await live.people["Ada"].click(card, "Accept")
+    await live.ended(asked)
+    assert live.trace.count("record once") == 1
+    await live.kill(signal.SIGTERM)
+    code, said = await command(live, "restore", "copy.db", "--replace")
+    assert code == 0, said
+    await live.start()
+    await live.sees(asked.id, "restored from a backup")
+    await live.closed(card, "restored from a backup")
+    again = await live.ask('call free {"value": "after"}')
+    await live.ended(again)
+    assert live.trace.count("record once") == 1
+    assert (await command(live, "audit", "verify"))[0] == 0
