@@ -322,10 +322,10 @@ async def test_a_reminder_pings_exactly_the_role(live: Rig) -> None:
     reminder = await live.sees(asked.id, "Still open: record")
     assert [(ping["roles"], ping["everyone"]) for ping in reminder.pings] == [([str(role)], False)]
     assert f"<@&{role}>" in reminder.text
-    await press(live, card, "Reject", "Nina")
-    await live.sees(asked.id, "rejected")
     told = [m for m in await live.people["Ada"].messages(asked.id) if "Still open" in m.text]
     assert len(told) == 1
+    await press(live, card, "Reject", "Nina")
+    await live.sees(asked.id, "rejected")
 
 
 async def test_the_card_says_why_and_marks_the_models_words(live: Rig) -> None:
@@ -389,7 +389,8 @@ async def test_a_server_cannot_loosen_what_the_operator_did_not_mark(live: Rig) 
 
 
 async def test_orders_of_others_are_refused_and_change_nothing(live: Rig) -> None:
-    assert not await live.people["Max"].commands("general"), "Discord does not even offer them"
+    offered = [command["name"] for command in await live.people["Max"].commands("general")]
+    assert offered == ["signoff"], "everybody sees the group, because of its inbox"
     before = live.rows("SELECT COUNT(*) FROM server_rules")
     for line in ("pause", "policy", "audit", "stop"):
         answer = await live.people["Max"].run("general", f"signoff {line}", forged=True)
