@@ -39,7 +39,7 @@ def command_options(group: Any = ENTRY, before: str = "") -> Iterator[tuple[str,
             continue
         yield f"{before}{name}", ""
         for parameter in command.params:
-            named = [parameter.metavar] if parameter.param_type_name == "argument" else parameter.opts
+            named = [parameter.metavar or parameter.name] if parameter.param_type_name == "argument" else parameter.opts
             yield from ((f"{before}{name}", option) for option in named)
 
 

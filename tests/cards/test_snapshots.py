@@ -8,7 +8,7 @@ from inline_snapshot import snapshot
 from signoff.approvals.model import Choice
 from signoff.approvals.tool_description import ToolDescription
 from signoff.cards.build import build_card
-from signoff.cards.model import Card, Line, Moment, Person, Quote, RoleRef, Shape
+from signoff.cards.model import Card, Code, Line, Moment, Person, Quote, RoleRef, Shape
 from tests.rigs.cards import ADMIN, NOW, make_batch, make_request, may_have_run, settle
 
 
@@ -47,6 +47,8 @@ def _line(line: Line) -> str:
                 words.append(f"@role-{inline.id}")
             case Moment():
                 words.append(f"<{inline.at - NOW:+.0f}s>")
+            case Code():
+                words.append(f"`{inline.text}`")
     return "".join(words)
 
 

@@ -273,6 +273,19 @@ async def test_a_card_opened_from_the_inbox_has_its_buttons(live: Rig) -> None:
     await live.sees(asked.id, "record: rejected")
 
 
+async def test_a_card_is_not_opened_for_somebody_who_may_no_longer_decide_it(live: Rig) -> None:
+    asked, card = await asks(live, f"{call('lost 1')}; {call('lost 2')}")
+    listed = await order(live, "inbox", "Nina")
+    assert listed.reply is not None
+    await live.sandbox.revoke(live.people["Nina"], "Approvers")
+    refused = await press(live, listed.reply, "Open…", "Nina")
+    await live.sandbox.grant(live.people["Nina"], "Approvers")
+    assert "You may not decide this" in refused.text
+    assert refused.updated is None
+    await press(live, card, "Reject all", "Nina")
+    await live.sees(asked.id, "record: rejected")
+
+
 async def test_a_server_rule_can_name_the_approvals_channel(live: Rig) -> None:
     general = await live.sandbox.channel("general")
     await protect(live, tool="record", argument="value", pattern="by rule*", approvals_channel=general.id)

@@ -24,7 +24,7 @@ from signoff.cards.build import build_card
 from signoff.cards.contents import ADDED, EDITED, ORIGINAL, REMOVED
 from signoff.cards.files import ARGUMENTS
 from signoff.cards.layout import cost
-from signoff.cards.model import Card, CardCall, CardFile, Inline, Line, Moment, Person, Quote, RoleRef, Shape
+from signoff.cards.model import Card, CardCall, CardFile, Code, Inline, Line, Moment, Person, Quote, RoleRef, Shape
 from signoff.text.visible import unescape
 
 NOW = 1_700_000_000.0
@@ -155,5 +155,7 @@ def _length(inline: Inline) -> int:
             return 24
         case Moment():
             return 20
+        case Code():
+            return len(inline.text)
         case str():
             return len(inline)

@@ -41,7 +41,8 @@ from signoff.gate.tool_slots import ToolSlots
 from signoff.gate.transcript import said, text_of
 from signoff.turns.activity import Activity, ModelUsed
 from signoff.turns.model import Finished, Step, Turn, Waiting
-from signoff.turns.ports import TurnStore, TurnTx
+from signoff.turns.ports import Progress, TurnStore, TurnTx
+from signoff.turns.progress import Unseen
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class AgentRunner:
     def resume(self, server: str) -> None:
         self.slots.resume(server)
 
-    async def advance(self, turn: Turn) -> Step:
+    async def advance(self, turn: Turn, progress: Progress | None = None) -> Step:
         history = await self._history(turn.place.conversation)
         if not turn.prompted and open_calls(history):
             await self._close(turn, "Not run: the turn was stopped.")
@@ -90,6 +91,7 @@ class AgentRunner:
             self.hold,
             self.limits.calls_per_response,
             responses=responses_in(history),
+            progress=progress or Unseen(),
         )
         prompt = None if turn.prompted else prompt_of(turn, await self.store.run(lambda tx: tx.files_of(turn.id)))
         try:

@@ -22,7 +22,18 @@ from signoff.bot import modals, panels
 from signoff.bot.buttons import Locator, parse, parse_form, read_terms
 from signoff.bot.card_view import render_off_loop
 from signoff.bot.inbox import Inbox
-from signoff.bot.responses import PATIENCE, Refresh, Responses, Visit, open_form, redraw, refusal, tell, visit
+from signoff.bot.responses import (
+    PATIENCE,
+    Drawing,
+    Refresh,
+    Responses,
+    Visit,
+    open_form,
+    redraw,
+    refusal,
+    tell,
+    visit,
+)
 from signoff.bot.sending import Failure
 from signoff.cards import wording
 from signoff.cards.actions import Offers, optional_calls, remember_actions
@@ -47,12 +58,13 @@ class Clicks:
         *,
         editor: Editor | None = None,
         patience: float = PATIENCE,
+        drawing: Drawing | None = None,
     ) -> None:
         self._desk = desk
         self._editor = editor
         self._offers = offers
         self._now = now
-        self.responses = Responses(desk, refresh, now, self._offers, patience)
+        self.responses = Responses(desk, refresh, now, self._offers, patience, drawing)
         self.inbox = Inbox(desk, now, offers)
         self._forms = modals.Forms(desk, editor, self._offers, self.responses, self.inbox, now)
 

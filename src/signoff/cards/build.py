@@ -27,6 +27,7 @@ from signoff.cards.frame import (
 from signoff.cards.layout import Quoted, cost, quote_values, share
 from signoff.cards.masking import mask_batch
 from signoff.cards.model import Card, CardCall, CardFile, Line, Tone
+from signoff.cards.progress import progress_lines
 from signoff.cards.warnings import fit_warnings
 from signoff.cards.wording import HELD_LEAD, HELD_TITLE, edit_lines, outcomes_differ, status, void_line, votes_line
 from signoff.errors import CardFailed
@@ -134,7 +135,7 @@ def _as_shown(batch: Batch, offers: Offers) -> Batch:
 
 
 def _as_asked(request: ApprovalRequest) -> ApprovalRequest:
-    return replace(request, state=RequestState.PENDING, settlement=None, votes=(), void=())
+    return replace(request, state=RequestState.PENDING, settlement=None, votes=(), void=(), run=None)
 
 
 def _fitting(batch: Batch, page: Page, now: float, budget: int, limit: int, size: Callable[[Card], int]) -> int:
@@ -221,7 +222,7 @@ def _facts(request: ApprovalRequest, batch: Batch, sizes: Sizes) -> list[Line]:
     # The outcome of an approved call names the voters.
     votes = (votes_line(request), void_line(request)) if request.state is not RequestState.APPROVED else ()
     about = (missing_line(request), escalation_line(request, batch), *edit_lines(request), *votes)
-    return [*facts, *(line for line in (hints_line(request.description), *about) if line)]
+    return [*facts, *(line for line in (hints_line(request.description), *about, *progress_lines(request)) if line)]
 
 
 def _left_out(file: CardFile | None, parts: Quoted, values: int, sizes: Sizes) -> str:

@@ -18,6 +18,7 @@ from signoff.cards.files import file_name
 from signoff.cards.layout import Value, beginning
 from signoff.cards.masking import note_on_masks
 from signoff.cards.model import CardCall, Line, Moment, Quote, Shape
+from signoff.cards.progress import held_progress
 from signoff.cards.warnings import warnings_in
 from signoff.cards.wording import held_lines, list_tools, outcome
 from signoff.text.visible import clip, plain
@@ -65,7 +66,7 @@ def write_about(batch: Batch, page: Page, now: float, *, all_shown: bool) -> lis
     kinds = {r.kind for r in batch.open_questions}
     if batch.already_ran:
         about.append((f"Already ran: {list_tools(batch.already_ran, page.sizes.named_tools)}",))
-    about += held_lines(batch, page.sizes.named_tools)
+    about += [*held_lines(batch, page.sizes.named_tools), *held_progress(batch)]
     if not batch.settled and not all_shown:
         label = " or ".join(word for kind, word in _APPROVES.items() if kind in kinds)
         about.append((f"{label} is not offered: not all of this fits here, and no file can be attached",))

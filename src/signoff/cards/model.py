@@ -31,7 +31,14 @@ class Moment:
     at: float
 
 
-Inline = str | Person | RoleRef | Moment
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Untrusted text on one line, hidden characters made visible. The medium quotes it."""
+
+    text: str
+
+
+Inline = str | Person | RoleRef | Moment | Code
 Line = tuple[Inline, ...]
 
 

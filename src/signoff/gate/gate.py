@@ -50,6 +50,8 @@ from signoff.gate.tool_slots import StartOrder, ToolOverran, ToolSlots
 from signoff.gate.toolsets import GatedToolset, Seal, schema_of
 from signoff.gate.transcript import response_of, said
 from signoff.turns.model import CallState
+from signoff.turns.ports import Progress
+from signoff.turns.progress import Unseen
 
 Described = tuple[ToolCall, Fixed]
 
@@ -82,6 +84,7 @@ class Gate(AbstractCapability[Any]):
     """The conversation for predicates; None: read it from the run's own messages."""
     responses: int = 0
     """How many responses the conversation has. The run's own history may be shorter, because an agent may cut it."""
+    progress: Progress = field(default_factory=Unseen)
     ran: dict[CallKey, str] = field(default_factory=dict[CallKey, str])
     """Key of each call that ran -> its tool."""
     admitted: dict[str, str] = field(default_factory=dict[str, str])
@@ -113,6 +116,7 @@ class Gate(AbstractCapability[Any]):
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
         await self.slots.wait_open(self.place.server)
+        self.progress.thinking()
         return request_context
 
     async def after_model_request(
@@ -225,7 +229,7 @@ class Gate(AbstractCapability[Any]):
                         await self.book.withdraw(call)  # the server was paused just now
                         continue
                     try:
-                        return await self._go(replace(attempt, call=call), request)
+                        return await self._reported(replace(attempt, call=call), request)
                     except ApprovalRequired as raised:
                         pending = await self._asked_by_tool(replace(attempt, call=call), ruling, request, raised)
                         attempt, decided = await self._ask(attempt, pending), True
@@ -251,6 +255,21 @@ class Gate(AbstractCapability[Any]):
     def pending(self, call_id: str) -> PendingCall | None:
         """Return this call of the newest response if people have to decide about it."""
         return self._pending.get(self._key(call_id))
+
+    async def _reported(self, attempt: Attempt, request: ApprovalRequest | None) -> Any:
+        """Run the call, and report when it starts and how it ends. By then the book has its end."""
+        key = attempt.call.key
+        self.progress.started(key, attempt.call.tool)
+        try:
+            result = await self._go(attempt, request)
+        except ApprovalRequired:
+            self.progress.withdrawn(key)
+            raise
+        except BaseException:
+            self.progress.ended(key, failed=True)
+            raise
+        self.progress.ended(key)
+        return result
 
     async def _go(self, attempt: Attempt, request: ApprovalRequest | None) -> Any:
         call, args = attempt.call, attempt.args

@@ -6,17 +6,20 @@ Does not know who may decide or when: it only reads rows, compares values and se
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from signoff.approvals.model import (
     ApprovalRequest,
     Batch,
     CallKey,
+    CallRun,
     CardCopy,
     Choice,
     Place,
     Remember,
     RequestKind,
     RequestState,
+    RunState,
     Settlement,
     ToolCall,
 )
@@ -47,6 +50,13 @@ _REQUEST = """id, conversation, position, call_id, tool, args, schema, digest, w
 BATCHES = f"SELECT {_BATCH} FROM batches WHERE {{where}} ORDER BY {{order}}, id"
 REQUESTS_OF = f"""SELECT batch, {_REQUEST} FROM requests
     WHERE batch IN (SELECT id FROM batches WHERE {{where}}) ORDER BY batch, seq"""
+_SAME_CALL = "{0}.conversation = r.conversation AND {0}.position = r.position AND {0}.call_id = r.call_id"
+RUNS_OF = f"""SELECT r.id, calls.state, calls.request, calls.started, calls.at, calls.line, calls.unknown, turns.state,
+    turns.batch = r.batch, (SELECT kind FROM requests AS later WHERE {_SAME_CALL.format("later")} AND later.seq > r.seq
+    ORDER BY later.seq LIMIT 1)
+    FROM requests AS r JOIN batches AS b ON b.id = r.batch JOIN turns ON turns.id = b.turn
+    LEFT JOIN calls ON {_SAME_CALL.format("calls")}
+    WHERE r.state = 'approved' AND r.batch IN (SELECT id FROM batches WHERE {{where}})"""
 COPIES_OF = """SELECT batch, channel, message FROM card_copies
     WHERE batch IN (SELECT id FROM batches WHERE {where}) ORDER BY batch, channel"""
 BY_ID = "id = ?"
@@ -199,6 +209,9 @@ class RequestRows:
         requests: dict[str, list[ApprovalRequest]] = {}
         for row in self.db.all(REQUESTS_OF.format(where=where), *params):
             requests.setdefault(row[0], []).append(_request(row[1:]))
+        if any(r.state is RequestState.APPROVED for several in requests.values() for r in several):
+            runs = {row[0]: _run(row[1:], row[0]) for row in self.db.all(RUNS_OF.format(where=where), *params)}
+            requests = {batch: [replace(r, run=runs.get(r.id)) for r in requests[batch]] for batch in requests}
         copies: dict[str, list[CardCopy]] = {}
         if any(CHANNEL in row[_NOTIFY] for row in rows):
             for batch_id, channel, message in self.db.all(COPIES_OF.format(where=where), *params):
@@ -298,6 +311,20 @@ def _request(row: Row) -> ApprovalRequest:
         escalate_to=load_strings(escalate_to),
         escalate_at=escalate_at,
     )
+
+
+def _run(row: Row, request: str) -> CallRun | None:
+    """Return how the run of an approved request went, from the journal's row of its call and the state of its turn."""
+    state, used, started, at, line, unknown, turn, is_current, asked_next = row
+    if asked_next == RequestKind.MAY_HAVE_RUN:
+        return CallRun(RunState.MAY_HAVE_RUN, started if used == request else None)
+    # Older versions forgot the request when the call ended.
+    if state is not None and used in (request, ""):
+        if state != "started":
+            return CallRun(RunState.MAY_HAVE_RUN if unknown else RunState(state), started, at, line or "")
+        return CallRun(RunState.RUNNING if turn == "running" else RunState.MAY_HAVE_RUN, started)
+    goes_on = turn in ("running", "waiting") and is_current
+    return None if goes_on else CallRun(RunState.NOT_RUN)
 
 
 def _terms(request: ApprovalRequest) -> tuple[Value, ...]:

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from signoff.approvals.model import ApprovalRequest, Batch
 from signoff.cards.actions import Offers
-from signoff.cards.model import Card, CardCall, Inline, Line, Moment, Person, Quote, RoleRef, Shape, Tone
+from signoff.cards.model import Card, CardCall, Code, Inline, Line, Moment, Person, Quote, RoleRef, Shape, Tone
 from signoff.cards.wording import remember_lines
 from signoff.terminal.sanitize import Block
 from signoff.text.visible import one_line
@@ -123,6 +123,8 @@ def _inline(part: Inline, now: float) -> Text:
             return Text(f"role {identifier}", "bold")
         case Moment(at=at):
             return Text(_moment(at, now), "bold")
+        case Code(text=text):
+            return Text(f"`{one_line(text)}`")
 
 
 def _trusted(text: str) -> Text:
