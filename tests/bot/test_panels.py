@@ -70,11 +70,11 @@ async def planned(person: Person, card: SeenMessage, **values: str | list[str]) 
     return drawn(await filled(person, form, forged=False, **values))
 
 
-async def filled(person: Person, form: Outcome, *, forged: bool = False, **values: str | list[str]) -> Outcome:
+async def filled(person: Person, form: Outcome, **values: str | list[str]) -> Outcome:
     assert form.modal is not None, form.raw
     offered = inputs(form.modal)
     chosen = {name: value for name, value in (EXACT_HERE | values).items() if name in offered}
-    return await person.submit(form, chosen, forged=forged)
+    return await person.submit(form, chosen)
 
 
 async def test_remember_says_what_it_covers_and_covers_that(full: Rig, ada: Person) -> None:
