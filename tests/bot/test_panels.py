@@ -67,7 +67,7 @@ EXACT_HERE = {"decision": "accept", "span": "here", "what": "exact"}
 async def planned(person: Person, card: SeenMessage, **values: str | list[str]) -> SeenMessage:
     """Fill in the form behind "Remember…" and return the panel that says what would be covered."""
     form = await further(person, card, "Remember…")
-    return drawn(await filled(person, form, forged=False, **values))
+    return drawn(await filled(person, form, **values))
 
 
 async def filled(person: Person, form: Outcome, **values: str | list[str]) -> Outcome:
