@@ -153,6 +153,8 @@ async def test_a_copy_survives_kill_9(live: CrashingRig) -> None:
 async def test_a_card_that_expires_while_the_bot_is_down_is_closed_in_both_places(live: CrashingRig) -> None:
     asked, card = await asks(live, call("expires"))
     copy = await copy_of(live, asked.id)
+    noted = "SELECT 1 FROM card_copies WHERE message = ?"
+    await live.until(lambda: live.rows(noted, str(copy.id)), "the note of the copy")
     await live.kill()
     let_it_expire(live, asked)
     await live.start()
