@@ -79,6 +79,7 @@ class AgentRunner:
         if not turn.prompted and open_calls(history):
             await self._close(turn, "Not run: the turn was stopped.")
             history = await self._history(turn.place.conversation)
+        usage = RunUsage()
         saver = Saver(self.store, turn, history)
         journal = Journal(self.store, self.clock, turn, self.mask)
         gate = Gate(
@@ -94,36 +95,29 @@ class AgentRunner:
         prompt = None if turn.prompted else prompt_of(turn, await self.store.run(lambda tx: tx.files_of(turn.id)))
         try:
             with contained():
-                result = await self._run(turn, prompt, history, gate, saver)
+                result = await self._run(turn, prompt, history, gate, saver, usage)
         except SignoffError:
             raise
         except Exception as error:
             await self._close(turn, "Not run: the turn ended with an error.")
             raise TurnFailed(explain(error, model_requests=self.limits.model_requests)) from error
+        finally:
+            self.activity.tell(ModelUsed(turn, usage.requests, usage.input_tokens, usage.output_tokens))
         if isinstance(result.output, DeferredToolRequests):
             return Waiting(self._batch(result, gate, turn))
         return Finished(str(result.output), saver.unsaved())
 
     async def _run(
-        self, turn: Turn, prompt: Prompt | None, history: list[ModelMessage], gate: Gate, saver: Saver
-    ) -> AgentRunResult[str | DeferredToolRequests]:
-        marked = has_enclosures(history) or not isinstance(prompt, str | None)
-        requests_left = self.limits.model_requests - (requests_made(history) if turn.prompted else 0)
-        usage = RunUsage()
-        try:
-            return await self._run_to_end(turn, history, gate, saver, requests_left, usage)
-        finally:
-            self.activity.tell(ModelUsed(turn, usage.requests, usage.input_tokens, usage.output_tokens))
-
-    async def _run_to_end(
         self,
         turn: Turn,
+        prompt: Prompt | None,
         history: list[ModelMessage],
         gate: Gate,
         saver: Saver,
-        requests_left: int,
         usage: RunUsage,
     ) -> AgentRunResult[str | DeferredToolRequests]:
+        marked = has_enclosures(history) or not isinstance(prompt, str | None)
+        requests_left = self.limits.model_requests - (requests_made(history) if turn.prompted else 0)
         async with self.agent.run_stream_events(
             prompt,
             output_type=[str, DeferredToolRequests],
