@@ -37,6 +37,7 @@ NOT_RUN = {
     "make checks": "it takes a minute; the workflow in .github runs it",
     "pip install .": "it needs a network; test_wheel.py installs the wheel without one",
     "signoff version": "it needs the line before; test_wheel.py runs the installed program",
+    f"{PROGRAM} restore FILE": "there is a database already; the line with --replace is run",
     ".venv/bin/python tools/trace.py --functions": "test_architecture.py runs this script",
 }
 """Command -> why it is not run here. A target of make is tried with `make -n`."""
