@@ -110,7 +110,9 @@ async def trace_mention_and_click(folder: Path) -> Trace:
         ada = await sandbox.person("Ada")
         with trace.phase("mention"):
             said = await ada.say("general", f"{sandbox.mention} {MENTION}")
-            card = await ada.wait_for_message(said.id, lambda m: m.buttons, timeout=PATIENCE)
+            card = await ada.wait_for_message(
+                said.id, lambda m: "Accept" in [b.label for b in m.buttons], timeout=PATIENCE
+            )
             await asyncio.sleep(QUIET)
         with trace.phase("click"):
             await ada.click(card, "Accept")

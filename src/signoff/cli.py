@@ -72,7 +72,7 @@ def chat(
 
 
 @commands.command()
-def init(folder: str = typer.Argument(".", help="where to write them; created if needed")) -> None:
+def init(folder: str = typer.Argument(".", metavar="FOLDER", help="where to write them; created if needed")) -> None:
     """Write a commented signoff.toml, .env and an example plugin. Nothing is overwritten."""
     from signoff.commands.init import write_starter
 

@@ -158,7 +158,11 @@ async def test_a_server_of_our_own_is_started_once_and_asked_about_each_time(sho
     step = await shop.ask(calls(("shop_refund", {"order": "A-1"})), "paid")
     await shop.accept(step)
     step = await shop.ask(calls(("shop_list_orders", {})), "there are two")
-    assert batch_of(step).requests[0].call.tool == "shop_list_orders"  # its read-only claim proves nothing
+    request = batch_of(step).requests[0]
+    assert request.call.tool == "shop_list_orders"  # its read-only claim proves nothing
+    said = request.description
+    assert (said.sentence, said.hints, said.from_mcp) == ("The orders of today.", ("read-only",), True)
+    assert (said.trusted, said.defaults) == (False, {})
     await shop.accept(step)
     assert [entry["tool"] for entry in shop.done] == ["refund", "list_orders"]
     assert sum("started" in entry for entry in shop.ledger) == 1
@@ -167,7 +171,8 @@ async def test_a_server_of_our_own_is_started_once_and_asked_about_each_time(sho
 async def test_what_only_reads_on_a_trusted_server_does_not_ask_and_the_rest_does(shop: Shop) -> None:
     shop.open(f"[mcp.shop]\ncommand = {shop.command}\ntrusted = true\n")
     assert isinstance(await shop.ask(calls(("shop_list_orders", {})), "two"), Finished)
-    assert isinstance(await shop.ask(calls(("shop_refund", {"order": "A-1"})), "paid"), Waiting)
+    step = await shop.ask(calls(("shop_refund", {"order": "A-1"})), "paid")
+    assert batch_of(step).requests[0].description.trusted
     assert [entry["tool"] for entry in shop.done] == ["list_orders"]
 
 

@@ -15,7 +15,7 @@ from signoff.bot.buttons import CUSTOM_ID, ApprovalButton, Locator, parse
 from signoff.bot.card_view import ApprovalView, Rendered, render
 from signoff.cards.model import Verb
 from tests.rigs.bot_fakes import make_batch, make_request, settled
-from tests.rigs.discord_markdown import live, read, shown
+from tests.rigs.discord_markdown import live, read
 from tests.rigs.drawn_cards import ADA, MAX, PLACE, texts, within_limits
 from tests.rigs.hostile_text import ATTACKS
 
@@ -84,13 +84,13 @@ async def test_a_card_whose_own_words_are_many_still_fits() -> None:
 @given(st.lists(st.sampled_from([a + "FORGED" + a for a in ATTACKS]), min_size=1, max_size=6), st.booleans())
 @settings(deadline=None)
 async def test_nothing_quoted_is_ever_outside_of_code(values: list[str], done: bool) -> None:
-    """Attacks 1 and 2: the forgery is inside blocks, never beside them."""
+    """Attacks 1 and 2: the forgery is inside code, never beside it."""
     args = {f"arg{n}": value for n, value in enumerate(values)}
     request = make_request(args, metadata={"summary": values[0]})
     batch = make_batch(PLACE, MAX, request, model_text=values[-1])
     batch = settled(batch, Choice.ACCEPT, ADA) if done else batch
     for text in texts(render(batch, batch.opened)):
-        assert "FORGED" not in shown(text)
+        assert "FORGED" not in live(text)
         assert all(piece.language == "" for piece in read(text) if piece.kind == "block")
 
 
@@ -103,26 +103,28 @@ async def test_names_of_tools_and_arguments_take_no_effect(name: str) -> None:
     assert "@everyone" not in plain
     assert "https://" not in plain
     assert "||" not in plain
-    assert len(re.findall(r"^## ", plain, re.MULTILINE)) == 1
+    assert not re.findall(r"^#+ ", plain, re.MULTILINE), "an open card has no heading"
+    assert len(re.findall(r"^-# Tool Approval Required$", plain, re.MULTILINE)) == 1
 
 
 def rendered_deadline(rendered: Rendered) -> str:
-    found = re.search(r"<t:(\d+):R>", texts(rendered)[0])
+    found = re.search(r"<t:(\d+):R>", texts(rendered)[-1])
     assert found is not None
     return found[1]
 
 
 async def test_each_call_stands_in_a_text_of_its_own() -> None:
     batch = make_batch(PLACE, MAX, make_request({"a": "1"}), make_request({"b": "2"}))
-    bodies = [text for text in texts(render(batch, batch.opened)) if text.startswith("### `")]
-    assert len(bodies) == 2
+    bodies = [text.split("\n")[0] for text in texts(render(batch, batch.opened)) if "`delete_file`" in text]
+    assert bodies == ["**1.** **`delete_file`**", "**2.** **`delete_file`**"]
 
 
 async def test_a_settled_card_keeps_its_content() -> None:
     batch = make_batch(PLACE, MAX, make_request({"path": "a.txt"}))
     shown_open, shown_after = texts(render(batch, batch.opened)), texts(render(settled(batch, Choice.ACCEPT, ADA), 0.0))
     assert shown_open[1] == shown_after[1]
-    assert "### APPROVED by <@200>" in shown_after
+    assert shown_after[0] == "### APPROVED by <@200>"
+    assert shown_after[-1].split("\n")[-1].startswith("-# Tool Approval Required · Request ")
 
 
 async def test_fourteen_calls_that_may_have_run_are_paged_and_each_can_be_decided() -> None:
@@ -191,6 +193,11 @@ def test_an_id_that_does_not_say_what_was_on_the_card_is_nothing(verb: Verb, tai
         "signoff:accept:٠١٢٣٤٥٦٧:0:0",
         "signoff:accept:'; drop table requests; --",
         "xsignoff:accept:0123456789abcdef:0:0",
+        "signoff:save:0123456789abcdef:0:0",
+        "signoff:save:0123456789abcdef:0:0:accept.week.exact",
+        "signoff:save:0123456789abcdef:0:0:ran.here.exact",
+        "signoff:save:0123456789abcdef:0:0:accept.here.ffff",
+        "signoff:accept:0123456789abcdef:0:0:accept.here.exact",
     ],
 )
 def test_a_malformed_custom_id_is_nothing(custom_id: object) -> None:

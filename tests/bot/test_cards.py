@@ -17,10 +17,10 @@ async def test_a_card_says_who_asked_who_may_decide_and_until_when(rig: Rig) -> 
     batch, seen = await show(rig, make_batch(await rig.place(), await rig.asker()))
     assert "Tool Approval Required" in seen.text
     assert f"<@{batch.asker.id}>" in seen.text
-    assert "members with Manage Server" in seen.text
+    assert "may decide: Manage Server" in seen.text
     assert f"<t:{int(batch.deadline)}:R>" in seen.text
     assert "d1d1d1d1d1d1" in seen.text
-    assert [button.label for button in seen.buttons] == ["Accept", "Reject", "Reject with a reason…"]
+    assert [button.label for button in seen.buttons] == ["Accept", "Reject", "More…"]
 
 
 async def test_no_mention_in_arguments_ever_pings(rig: Rig, ada: Person) -> None:
@@ -44,7 +44,7 @@ async def test_twenty_thousand_characters_are_attached_whole(rig: Rig, ada: Pers
     batch, seen = await show(rig, make_batch(await rig.place(), await rig.asker(), make_request({"script": text})))
     (file,) = seen.files
     assert b"the tail" in await rig.sandbox.fetch(file["url"])
-    assert [button.label for button in seen.buttons] == ["Accept", "Reject", "Reject with a reason…"]
+    assert [button.label for button in seen.buttons] == ["Accept", "Reject", "More…"]
     answer = await ada.click(seen, "Accept")
     assert answer.updated is not None
     (kept,) = answer.updated.files
@@ -61,7 +61,7 @@ async def test_without_permission_to_attach_accept_is_not_offered(rig: Rig) -> N
     request = make_request({"script": "x\n" * 9000})
     _, seen = await show(rig, make_batch(await rig.place(), await rig.asker(), request))
     assert seen.files == []
-    assert [button.label for button in seen.buttons] == ["Reject", "Reject with a reason…"]
+    assert [button.label for button in seen.buttons] == ["Reject", "More…"]
 
 
 async def test_posting_a_card_twice_shows_it_once(rig: Rig, max_: Person) -> None:

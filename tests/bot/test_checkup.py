@@ -62,6 +62,8 @@ async def test_a_server_that_fits_gives_no_finding(rig: Rig) -> None:
         (f'[approvals]\n\napprovers = ["manage_server", "role:{NOWHERE}"]\n', 3, ("is missing",)),
         (f'[approvals]\napprovers = ["manage_server", "user:{NOWHERE}"]\n', 2, ("in none of the bot's servers",)),
         (f'[access]\ndm_users = ["{NOWHERE}"]\n', 2, (f"no user {NOWHERE}",)),
+        (f'[approvals]\nnotify = "channel:{NOWHERE}"\n', 2, ("no channel",)),
+        (f'[approvals]\nescalate = {{ after = "1m", to = ["role:{NOWHERE}"] }}\n', 2, ("is missing",)),
     ],
 )
 async def test_an_id_that_does_not_exist_is_named_with_its_line(

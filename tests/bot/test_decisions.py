@@ -10,7 +10,7 @@ import pytest
 from discord_sandbox import Person
 from signoff.approvals.model import Choice, RequestKind, RequestState
 from tests.rigs.bot import Rig, show, until
-from tests.rigs.bot_answers import drawn, private, states
+from tests.rigs.bot_answers import drawn, old_button, private, states
 from tests.rigs.bot_fakes import make_batch, make_request
 
 
@@ -125,8 +125,9 @@ async def test_the_asker_may_not_decide_where_four_eyes_is_on(rig: Rig, ada: Per
     asker = replace(await rig.asker("Ada"), manages_server=True)
     batch, card = await show(rig, make_batch(await rig.place(), asker, make_request({"path": "a"}, four_eyes=True)))
     assert "not by the asker" in card.text
-    for label in ("Accept", "Reject with a reason…"):
+    for label in ("Accept", "More…"):
         assert "the asker may not decide (four eyes)" in private(await ada.click(card, label))
+    assert "the asker may not decide (four eyes)" in private(await old_button(ada, card, "Reject with a reason…"))
     assert states(rig, batch.id) == [RequestState.PENDING]
 
 

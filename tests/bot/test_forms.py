@@ -14,7 +14,7 @@ from discord_sandbox.seen import Outcome
 from signoff.approvals.model import RequestState
 from signoff.cards.actions import Offers
 from tests.rigs.bot import Rig, show
-from tests.rigs.bot_answers import MASKER, drawn, private, states
+from tests.rigs.bot_answers import MASKER, drawn, further, old_button, private, states
 from tests.rigs.bot_fakes import EchoReviser, make_batch, make_request
 
 
@@ -31,7 +31,7 @@ def labels(answer: Outcome) -> list[str]:
 async def test_few_simple_arguments_have_a_field_each(full: Rig, ada: Person) -> None:
     request = make_request({"path": "a.txt", "lines": 5, "text": "two\nlines"})
     batch, card = await show(full, make_batch(await full.place(), await full.asker(), request))
-    opened = await ada.click(card, "Edit…")
+    opened = await old_button(ada, card, "Edit…")
     assert labels(opened) == ["lines", "path", "text"]
     assert fields(opened) == {"arguments-0": "5", "arguments-1": "a.txt", "arguments-2": "two\nlines"}
     after = drawn(await ada.submit(opened, {"arguments-1": "b.txt", "arguments-0": "7"}))
@@ -45,10 +45,20 @@ async def test_few_simple_arguments_have_a_field_each(full: Rig, ada: Person) ->
     assert "APPROVED" in drawn(await ada.click(after, "Accept")).text
 
 
+async def test_the_forms_open_from_the_panel_behind_more(full: Rig, ada: Person) -> None:
+    batch, card = await show(full, make_batch(await full.place(), await full.asker(), make_request({"path": "a"})))
+    drawn(await ada.submit(await further(ada, card, "Edit…"), {"arguments-0": "b"}))
+    after = await ada.wait_for_change(card, lambda m: "path (edited)" in m.text)
+    drawn(await ada.submit(await further(ada, after, "Reject with a reason…"), {"reason": "not on a Friday"}))
+    ended = await ada.wait_for_change(card, lambda m: "REJECTED by" in m.text)
+    assert "> **Reason given**: not on a Friday" in ended.text
+    assert states(full, batch.id) == [RequestState.REJECTED]
+
+
 async def test_other_arguments_are_one_field_of_json(full: Rig, ada: Person) -> None:
     request = make_request({"to": ["a", "b"], "note": "x\u202ey"})
     batch, card = await show(full, make_batch(await full.place(), await full.asker(), request))
-    opened = await ada.click(card, "Edit…")
+    opened = await old_button(ada, card, "Edit…")
     (text,) = fields(opened).values()
     assert json.loads(text) == request.call.args
     assert "\\u202e" in text
@@ -64,7 +74,7 @@ async def test_an_edit_voids_the_votes_of_others_and_says_so(full: Rig, ada: Per
     request = make_request({"path": "a"}, approvers=either, quorum=2)
     batch, card = await show(full, make_batch(await full.place(), await full.asker(), request))
     await ada.click(card, "Accept")
-    after = drawn(await olga.submit(await olga.click(card, "Edit…"), {"arguments-0": "b"}))
+    after = drawn(await olga.submit(await old_button(olga, card, "Edit…"), {"arguments-0": "b"}))
     assert f"Votes that this edit made void: <@{ada.id}>" in after.text
     assert "Accepted by 0 of 2" in after.text
     stale = await ada.click(card, f"signoff:accept:{batch.id}:0:0", forged=True)
@@ -83,7 +93,7 @@ async def test_an_edit_voids_the_votes_of_others_and_says_so(full: Rig, ada: Per
 )
 async def test_what_cannot_be_read_is_given_back(full: Rig, ada: Person, typed: str, said: str) -> None:
     batch, card = await show(full, make_batch(await full.place(), await full.asker(), make_request({"to": ["a"]})))
-    answer = await ada.submit(await ada.click(card, "Edit…"), {"arguments": typed})
+    answer = await ada.submit(await old_button(ada, card, "Edit…"), {"arguments": typed})
     assert said in private(answer)
     assert typed in private(answer)
     assert full.desk.batches[batch.id].revision == 0
@@ -93,11 +103,11 @@ async def test_a_refused_edit_is_given_back_whole(full: Rig, ada: Person) -> Non
     assert full.reviser is not None
     full.reviser.refuses = "Not changed: path must be inside the workspace."
     _, card = await show(full, make_batch(await full.place(), await full.asker(), make_request({"path": "a"})))
-    answer = await ada.submit(await ada.click(card, "Edit…"), {"arguments-0": "/etc/passwd"})
+    answer = await ada.submit(await old_button(ada, card, "Edit…"), {"arguments-0": "/etc/passwd"})
     assert "inside the workspace" in private(answer)
     assert "/etc/passwd" in private(answer)
     long = "```" + "x" * 3000
-    answer = await ada.submit(await ada.click(card, "Edit…"), {"arguments-0": long})
+    answer = await ada.submit(await old_button(ada, card, "Edit…"), {"arguments-0": long})
     assert answer.reply is not None
     (file,) = answer.reply.files
     assert (await full.sandbox.fetch(file["url"])).decode() == long
@@ -105,7 +115,7 @@ async def test_a_refused_edit_is_given_back_whole(full: Rig, ada: Person) -> Non
 
 async def test_a_form_for_arguments_that_changed_meanwhile_is_out_of_date(full: Rig, ada: Person) -> None:
     batch, card = await show(full, make_batch(await full.place(), await full.asker(), make_request({"path": "a"})))
-    first, second = await ada.click(card, "Edit…"), await ada.click(card, "Edit…")
+    first, second = await old_button(ada, card, "Edit…"), await old_button(ada, card, "Edit…")
     await ada.submit(first, {"arguments-0": "b"})
     late = await ada.submit(second, {"arguments-0": "c"})
     assert "was edited after you opened this" in private(late)
@@ -118,7 +128,7 @@ async def test_forms_opened_before_a_restart_work_after_it(idle: Rig) -> None:
     ada = await idle.sandbox.person("Ada")
     async with idle.running():
         batch, card = await show(idle, make_batch(await idle.place(), await idle.asker(), make_request({"path": "a"})))
-        edit, reason = await ada.click(card, "Edit…"), await ada.click(card, "Reject with a reason…")
+        edit, reason = await old_button(ada, card, "Edit…"), await old_button(ada, card, "Reject with a reason…")
     async with idle.running():
         after = drawn(await ada.submit(edit, {"arguments-0": "b"}))
         assert "path (edited)" in after.text
@@ -132,7 +142,7 @@ async def test_forms_opened_before_a_restart_work_after_it(idle: Rig) -> None:
 
 async def test_a_reason_is_quoted_and_reaches_the_desk(rig: Rig, ada: Person) -> None:
     _, card = await show(rig, make_batch(await rig.place(), await rig.asker()))
-    opened = await ada.click(card, "Reject with a reason…")
+    opened = await old_button(ada, card, "Reject with a reason…")
     done = drawn(await ada.submit(opened, {"reason": "```\n# APPROVED by <@1>"}))
     assert "REJECTED by" in done.text
     assert "\n# APPROVED by <@1>\n```" in done.text
@@ -142,22 +152,23 @@ async def test_a_reason_is_quoted_and_reaches_the_desk(rig: Rig, ada: Person) ->
 async def test_forms_are_not_opened_for_those_who_may_not_decide(full: Rig, max_: Person) -> None:
     _, card = await show(full, make_batch(await full.place(), await full.asker(), make_request({"path": "a"})))
     for label in ("Edit…", "Reject with a reason…", "Remember…"):
-        answer = await max_.click(card, label)
+        answer = await old_button(max_, card, label)
         assert answer.modal is None
         assert "You may not decide this" in private(answer)
+    assert "You may not decide this" in private(await max_.click(card, "More…"))
 
 
 async def test_a_form_submitted_by_somebody_else_is_judged_as_theirs(full: Rig, ada: Person, max_: Person) -> None:
     """Attack 12."""
     batch, card = await show(full, make_batch(await full.place(), await full.asker(), make_request({"path": "a"})))
-    opened = await ada.click(card, "Edit…")
+    opened = await old_button(ada, card, "Edit…")
     assert "You may not decide this" in private(await max_.submit(opened, {"arguments-0": "b"}, forged=True))
     assert full.desk.batches[batch.id].revision == 0
 
 
 async def test_a_form_after_the_decision_is_told_who_was_first(full: Rig, ada: Person) -> None:
     _, card = await show(full, make_batch(await full.place(), await full.asker(), make_request({"path": "a"})))
-    edit, reason = await ada.click(card, "Edit…"), await ada.click(card, "Reject with a reason…")
+    edit, reason = await old_button(ada, card, "Edit…"), await old_button(ada, card, "Reject with a reason…")
     await ada.click(card, "Accept")
     assert "Already decided: APPROVED" in private(await ada.submit(edit, {"arguments-0": "b"}))
     late = private(await ada.submit(reason, {"reason": "too late"}))
@@ -173,7 +184,9 @@ async def test_masked_arguments_are_not_edited_even_by_a_forged_press(idle: Rig)
         request = make_request({"password": "correct-horse-battery-staple-42"})
         _, card = await show(idle, make_batch(await idle.place(), await idle.asker(), request))
         assert "correct-horse" not in card.text
-        assert "Edit…" not in [b.label for b in card.buttons]
+        panel = (await ada.click(card, "More…")).reply
+        assert panel is not None
+        assert [b.label for b in panel.buttons] == ["Reject with a reason…"]
         forged = await ada.click(card, f"signoff:edit:{request.id}:0:0", forged=True)
         assert forged.modal is None
         assert "masked" in private(forged)
@@ -186,7 +199,7 @@ async def test_a_form_that_is_submitted_for_masked_arguments_is_refused(idle: Ri
     args = {"password": "correct-horse-battery-staple-42"}
     async with idle.running():
         batch, card = await show(idle, make_batch(await idle.place(), await idle.asker(), make_request(args)))
-        opened = await ada.click(card, "Edit…")
+        opened = await old_button(ada, card, "Edit…")
         assert opened.modal is not None
     idle.offers = Offers(masker=MASKER)
     async with idle.running():
@@ -207,7 +220,7 @@ async def test_a_card_with_a_keyed_digest_is_edited_and_accepted_by_the_real_one
         request = make_request({"path": "a.txt"}, metadata={"summary": "password=Zebra42x"})
         batch, card = await show(idle, make_batch(await idle.place(), await idle.asker(), request))
         assert f"digest {MASKER.mask_digest(request.call.digest)[:12]}" in card.text
-        after = drawn(await ada.submit(await ada.click(card, "Edit…"), {"arguments-0": "b.txt"}))
+        after = drawn(await ada.submit(await old_button(ada, card, "Edit…"), {"arguments-0": "b.txt"}))
         edited = idle.desk.batches[batch.id].requests[0]
         assert edited.call.args == {"path": "b.txt"}
         assert edited.edit is not None
@@ -219,5 +232,8 @@ async def test_a_card_with_a_keyed_digest_is_edited_and_accepted_by_the_real_one
 async def test_arguments_too_long_for_a_form_are_not_edited_and_that_is_said(full: Rig, ada: Person) -> None:
     request = make_request({"text": "word " * 1000})
     _, card = await show(full, make_batch(await full.place(), await full.asker(), request))
-    assert "Edit…" not in [b.label for b in card.buttons]
+    panel = await ada.click(card, "More…")
+    assert "This call can't be edited: the arguments are longer than" in private(panel)
+    assert panel.reply is not None
+    assert "Edit…" not in [b.label for b in panel.reply.buttons]
     assert "4,000 characters" in private(await ada.click(card, f"signoff:edit:{request.id}:0:0", forged=True))

@@ -121,8 +121,7 @@ class ClosingDesk(RecordingDesk):
 PRESSES = {
     "decided": ("Ada", "Accept"),
     "refused": ("Max", "Accept"),
-    "form": ("Ada", "Reject with a reason…"),
-    "panel": ("Ada", "Remember…"),
+    "panel": ("Ada", "More…"),
 }
 
 

@@ -195,6 +195,20 @@ async def test_another_page_is_turned_only_where_it_was_pressed(
     assert "file 4" not in unturned.text
 
 
+async def test_turning_a_page_does_not_make_a_settled_card_final(
+    rig: Rig, notifier: DiscordNotifier, ada: Person
+) -> None:
+    """The copy does not show the end yet, so the driver still has to draw it."""
+    ops = str((await rig.sandbox.channel("ops")).id)
+    requests = [make_request({"path": f"file {number}"}) for number in range(5)]
+    batch = make_batch(await rig.place(), await rig.asker(), *requests, notify=(f"channel:{ops}",))
+    batch, card = await show(rig, batch)
+    copy = CardCopy(ops, await notifier.post_copy(batch, ops))
+    rig.desk.open(replace(settled(batch, Choice.REJECT, await rig.asker("Ada")), copies=(copy,)))
+    assert "file 4" in drawn(await ada.click(card, "▶")).text
+    assert rig.desk.final == []
+
+
 async def test_a_settled_cards_messages_are_deleted_or_become_one_line(
     rig: Rig, notifier: DiscordNotifier, ada: Person, max_: Person
 ) -> None:

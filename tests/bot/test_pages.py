@@ -77,7 +77,7 @@ async def test_a_full_page_has_room_for_every_button_and_file() -> None:
     found = [make_request({"script": "x\n" * 9000}) for _ in range(12)]
     rendered = render(make_batch(PLACE, MAX, *found, model_text="w" * 3000), 0.0, page=1, offers=EVERYTHING)
     within_limits(rendered)
-    assert len(list(components(rendered))) == 40
+    assert len(list(components(rendered))) == 34
     assert len(rendered.card.files) == 4
 
 
@@ -89,16 +89,17 @@ async def test_each_call_is_followed_by_its_own_buttons() -> None:
         if p["type"] in (2, 10)
     ]
     assert order == [
-        "## Tool Approval Required",
-        *["### `delete_file`", "Accept", "Reject", "More…"] * 2,
-        *[order[9], "Accept all", "Reject all"],
+        "-# Tool Approval Required",
+        *["**1.** **`delete_file`**", "Accept", "Reject"],
+        *["**2.** **`delete_file`**", "Accept", "Reject"],
+        *[order[7], "Accept all", "Reject all", "More…"],
     ]
 
 
 @pytest.mark.parametrize(("page", "labels"), [
-    (0, ["Accept these 4", "Reject all", "Page 1 of 3", "▶"]),
-    (1, ["Accept these 4", "Reject all", "◀", "Page 2 of 3", "▶"]),
-    (2, ["Accept these 2", "Reject all", "◀", "Page 3 of 3"]),
+    (0, ["Accept these 4", "Reject all", "More…", "Page 1 of 3", "▶"]),
+    (1, ["Accept these 4", "Reject all", "More…", "◀", "▶"]),
+    (2, ["Accept these 2", "Reject all", "More…", "◀", "Page 3 of 3"]),
 ])  # fmt: skip
 async def test_pages_are_turned_and_accept_says_what_it_covers(page: int, labels: list[str]) -> None:
     batch = make_batch(PLACE, MAX, *(make_request({"n": n}) for n in range(10)))
@@ -125,8 +126,12 @@ async def test_a_preview_that_is_no_diff_is_plain() -> None:
     assert "**Tool's preview**\n```\n3 rows go\n```" in text
 
 
-async def test_one_call_has_all_its_choices_in_one_row() -> None:
-    card = render(make_batch(PLACE, MAX, make_request({"path": "a"})), 0.0, offers=EVERYTHING).card
-    labels = [action.label for action in card.actions]
-    assert labels == ["Accept", "Reject", "Reject with a reason…", "Edit…", "Remember…"]
-    assert any("Remember covers exactly this tool with exactly these arguments" in str(line) for line in card.lead)
+@pytest.mark.parametrize("calls", [1, 2, 4, 12])
+async def test_no_row_has_more_buttons_than_fit_on_a_phone(calls: int) -> None:
+    batch = make_batch(PLACE, MAX, *(make_request({"path": "a"}) for _ in range(calls)))
+    rendered = render(batch, 0.0, page=batch.pages // 2, offers=EVERYTHING)
+    rows = [[button["label"] for button in part["components"]] for part in components(rendered) if part["type"] == 1]
+    assert all(row[:2] == ["Accept", "Reject"] for row in rows[:-1])
+    assert all(len(row) <= 5 for row in rows)
+    if calls == 1:
+        assert rows == [["Accept", "Reject", "More…"]]

@@ -36,7 +36,7 @@ def test_markup_never_reaches_the_trusted_part() -> None:  # rows 1, 2, 3
 
 def test_an_argument_cannot_take_the_label_of_our_words() -> None:  # row 1
     card = card_of(make_batch(make_request(args={"Tool's words": "harmless", "Reason given": "x", "path": "p"})))
-    assert [q.label for q in card.calls[0].quotes] == ['"Reason given"', '"Tool\'s words"', "path"]
+    assert [q.label for q in card.calls[0].quotes] == ["path", '"Reason given"', '"Tool\'s words"']
 
 
 def test_names_stay_on_one_line() -> None:  # row 1
@@ -88,15 +88,15 @@ def test_the_tail_of_a_long_argument_is_shown_and_the_whole_is_attached() -> Non
     assert file.name in card.calls[0].warnings[0]
     assert file.sha256[:16] in card.calls[0].warnings[0]
     assert arguments_of_file(file) == {"command": command}
-    assert [a.label for a in card.actions] == ["Accept", "Reject", "Reject with a reason…"]
+    assert [a.label for a in card.actions] == ["Accept", "Reject", "More…"]
 
 
 def test_accept_is_not_offered_for_what_cannot_be_shown() -> None:  # row 7
     batch = make_batch(make_request(args={"command": "x" * 9000}))
     card = card_of(batch, can_attach=False)
-    assert [a.label for a in card.actions] == ["Reject", "Reject with a reason…"]
+    assert [a.label for a in card.actions] == ["Reject", "More…"]
     assert card.files == ()
-    assert ("Accept is not offered: not all of this fits here, and no file can be attached",) in card.lead
+    assert ("Accept is not offered: not all of this fits here, and no file can be attached",) in card.about
     again = card_of(make_batch(replace(may_have_run(), call=batch.requests[0].call)), can_attach=False)
     assert [a.label for a in again.actions] == ["It ran", "Skip"]
 

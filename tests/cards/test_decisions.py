@@ -8,7 +8,7 @@ import pytest
 
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Actor, ApprovalRequest, Choice, Edit, Remember, RequestState, Settlement, Vote
-from signoff.cards.actions import Offers
+from signoff.cards.actions import Offers, further_actions
 from signoff.cards.approver_names import name_approvers
 from signoff.cards.build import fit_card
 from signoff.cards.wording import already_voted, not_allowed, outcome
@@ -24,8 +24,8 @@ def facts(request: ApprovalRequest) -> list[str]:
 def test_votes_and_quorum_are_on_the_card() -> None:
     request = make_request(quorum=2, votes=(Vote(ADMIN, NOW),), four_eyes=True)
     assert facts(request) == ["Accepted by 1 of 2: <Person 200>"]
-    lead = [as_text(line) for line in card_of(make_batch(request)).lead]
-    assert "May decide: members with Manage Server, not by the asker; 2 people have to accept" in lead
+    (line,) = card_of(make_batch(request)).about
+    assert " · may decide: Manage Server, not by the asker; 2 people have to accept · " in as_text(line)
 
 
 def test_a_vote_that_no_longer_counts_is_on_the_card() -> None:
@@ -67,7 +67,7 @@ def test_who_is_gone_is_said(missing: tuple[str, ...], said: str) -> None:
     joined = "&".join(("role:5", missing[0]))
     request = make_request(approvers=(*missing, joined, "manage_server"), missing=missing)
     assert facts(request) == [said], "the role that it is joined with is still there"
-    assert "May decide: members with Manage Server" in [as_text(line) for line in card_of(make_batch(request)).lead]
+    assert " · may decide: Manage Server · " in as_text(card_of(make_batch(request)).about[-1])
 
 
 @pytest.mark.parametrize(
@@ -89,8 +89,8 @@ def test_joined_specifications_in_words(spec: str, words: str) -> None:
 
 def test_terms_that_differ_are_told_call_by_call() -> None:
     card = card_of(make_batch(make_request(1), make_request(2, quorum=2)))
-    assert ("Who may decide differs by call",) in card.lead
-    assert as_text(card.calls[1].why).endswith("may decide: members with Manage Server; 2 people have to accept")
+    assert " · who may decide differs by call · " in as_text(card.about[-1])
+    assert as_text(card.calls[1].why).endswith("may decide: Manage Server; 2 people have to accept")
 
 
 def test_an_edit_shows_both_and_what_is_the_same_once() -> None:
@@ -99,8 +99,8 @@ def test_an_edit_shows_both_and_what_is_the_same_once() -> None:
     request = make_request(args={"path": "b.txt", "mode": 5, "new": "y"}, edit=edit)
     card = card_of(make_batch(request))
     assert [(q.label, q.text) for q in card.calls[0].quotes] == [
-        ("gone (original, removed)", "x"),
         ("mode", "5"),
+        ("gone (original, removed)", "x"),
         ("new (added)", "y"),
         ("path (original, does not run)", "a.txt"),
         ("path (edited)", "b.txt"),
@@ -158,7 +158,7 @@ def test_a_long_preview_is_attached_and_its_end_is_shown() -> None:
         (
             Settlement(Choice.REJECT, ADMIN, NOW, remember=Remember.ALWAYS),
             (Vote(MAX, NOW), Vote(ASKER, NOW)),
-            "REJECTED by <Person 200>, remembered for always",
+            "REJECTED by <Person 200>, remembered in this server",
         ),
     ],
 )
@@ -182,8 +182,9 @@ def test_remember_is_offered_only_where_it_can_be_carried_out() -> None:
     touching = replace(request, call=replace(request.call, operands={"a": "b"}))
     for found, offered in ((request, True), (touching, False)):
         card = fit_card(make_batch(found), now=NOW, limit=4000, size=measure, offers=offers)
-        assert ("Remember…" in [a.label for a in card.buttons]) == offered
-        assert any("Remember covers" in as_text(line) for line in card.lead) == offered
+        assert [a.label for a in card.buttons] == ["Accept", "Reject", "More…"]
+        further = further_actions(make_batch(found), found, offers, 0)
+        assert ("Remember…" in [a.label for a in further]) == offered
     hidden = fit_card(
         make_batch(make_request(args={"x": "y\n" * 9000})),
         now=NOW,
@@ -192,7 +193,7 @@ def test_remember_is_offered_only_where_it_can_be_carried_out() -> None:
         can_attach=False,
         offers=offers,
     )
-    assert [a.label for a in hidden.buttons] == ["Reject", "Reject with a reason…"]
+    assert [a.label for a in hidden.buttons] == ["Reject", "More…"]
 
 
 def test_calls_that_are_settled_have_their_outcome_and_no_buttons() -> None:
@@ -200,6 +201,6 @@ def test_calls_that_are_settled_have_their_outcome_and_no_buttons() -> None:
     card = card_of(make_batch(*done, make_request(2), make_request(3)))
     assert as_text(card.calls[0].outcome) == "APPROVED by <Person 200>"
     assert card.calls[0].actions == ()
-    assert [a.label for a in card.calls[1].actions] == ["Accept", "Reject", "More…"]
-    assert [a.label for a in card.actions] == ["Accept all", "Reject all"]
+    assert [a.label for a in card.calls[1].actions] == ["Accept", "Reject"]
+    assert [a.label for a in card.actions] == ["Accept all", "Reject all", "More…"]
     assert make_request().state is RequestState.PENDING

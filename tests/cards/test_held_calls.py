@@ -8,7 +8,7 @@ from typing import Any
 from signoff.approvals.automatic import settled_with_questions
 from signoff.approvals.model import ApprovalRequest, Batch, Choice, RequestState, Settlement
 from signoff.bot.card_view import render
-from signoff.cards.actions import Offers, further_actions
+from signoff.cards.actions import Offers, further_actions, optional_calls
 from signoff.cards.build import build_held_call
 from signoff.cards.model import Card, Verb
 from signoff.cards.wording import already_settled, not_allowed, reminder
@@ -21,7 +21,7 @@ def held(number: int, tool: str = "roll_dice", **changes: Any) -> ApprovalReques
 
 
 def lead(card: Card) -> list[str]:
-    return [as_text(line) for line in card.lead]
+    return [as_text(line) for line in card.about]
 
 
 def ended(question: Batch, *others: ApprovalRequest) -> Batch:
@@ -38,7 +38,6 @@ def test_held_calls_are_one_line_and_one_button() -> None:
     assert [(a.label, a.verb, a.target) for a in card.buttons] == [
         ("Accept", Verb.ACCEPT, "b0" * 8),
         ("Reject", Verb.REJECT, "b0" * 8),
-        ("Reject with a reason…", Verb.REASON, "02" * 8),
         ("More…", Verb.MORE, "b0" * 8),
     ]
     assert "sides" not in str(card.calls)
@@ -58,7 +57,7 @@ def test_approvers_deadline_words_and_reminders_come_from_the_questions() -> Non
     asking = make_request(1, approvers=("role:7",))
     batch = make_batch(asking, held(2, approvers=("manage_server",), quorum=3, four_eyes=True))
     card = card_of(batch)
-    assert "May decide: <RoleRef 7>" in lead(card)
+    assert " · may decide: <RoleRef 7> · " in lead(card)[-1]
     assert as_text(reminder(batch)).startswith("Still open: write_file, until")
     assert as_text(not_allowed(batch, "02" * 8)) == "You may not decide this. These may: <RoleRef 7>"
     assert as_text(not_allowed(batch)) == "You may not decide this. These may: <RoleRef 7>"
@@ -84,8 +83,8 @@ def test_a_rejected_held_call_is_named_with_who_rejected_it() -> None:
     assert "Rejected by <Person 200>, needing no approval: roll_dice" in lead(card)
     assert "With these, needing no approval: current_time" in lead(card)
     assert "More…" in [a.label for a in card.buttons]
-    alone = card_of(make_batch(*batch.requests[:2]))
-    assert "More…" not in [a.label for a in alone.buttons], "no held call is open any more"
+    rejected = make_batch(*batch.requests[:2])
+    assert optional_calls(rejected, 0, Offers()) == [rejected.requests[0]], "no held call is open any more"
 
 
 def test_names_of_held_tools_cannot_forge_a_line() -> None:
@@ -122,4 +121,4 @@ def test_one_held_call_can_be_looked_at_and_rejected_but_nothing_else() -> None:
     assert [(a.verb, a.target, a.page) for a in card.buttons] == [(Verb.REJECT, request.id, 2)]
     assert [a.verb for a in further_actions(batch, request, Offers(edit=True), 0)] == [Verb.REJECT]
     assert Offers(edit=True).why_no_edit(request) == "the call needs no approval"
-    assert ASKER.name not in str(card.lead)
+    assert ASKER.name not in str(card.about)

@@ -99,7 +99,7 @@ def test_equal_lines_in_a_list_are_collapsed_with_their_kind() -> None:
 
 def test_only_the_longest_runs_are_collapsed() -> None:
     text = "".join(f"{i}\n" + "\n" * (20 + i) for i in range(5)) + "end"
-    quotes = _natural(Value("x", text)).quotes
+    quotes = _natural(Value("x", text, lines_at_most=100)).quotes
     assert len(quotes) == 4
     assert quotes[-1].text.endswith("end")
 

@@ -72,12 +72,12 @@ def test_the_wrong_person_is_told_who_may_decide() -> None:
     assert as_text(not_allowed(differing, "02" * 8)).endswith("These may: <RoleRef 7>")
 
 
-def test_the_lead_says_who_may_decide() -> None:
-    assert may_decide_line(batch_for()) == ("Nobody may decide this: it will expire",)
-    assert may_decide_line(settle(batch_for(), Choice.REJECT, by=None)) == ("Nobody may decide this",)
-    assert may_decide_line(batch_for("asker")) == ("May decide: ", Person("100", "ada"))
+def test_the_card_says_who_may_decide() -> None:
+    assert may_decide_line(batch_for()) == ("nobody may decide this: it will expire",)
+    assert may_decide_line(settle(batch_for(), Choice.REJECT, by=None)) == ("nobody may decide this",)
+    assert may_decide_line(batch_for("asker")) == ("may decide: ", Person("100", "ada"))
     differing = make_batch(make_request(1), make_request(2, approvers=()))
-    assert may_decide_line(differing) == ("Who may decide differs by call",)
+    assert may_decide_line(differing) == ("who may decide differs by call",)
 
 
 def test_unknown_requests_get_words() -> None:

@@ -49,6 +49,11 @@ def found(*rules: str, known: KnownTools = KNOWN, before: str = "") -> list[Find
         ],
         ['tool = "write_file"\nverdict = "ask"\napprovers = ["asker", "user:1"]\nquorum = 2'],
         ['tool = "write_file"\nverdict = "ask"\napprovers = ["asker", "role:1"]\nquorum = 2\nfour_eyes = true'],
+        # A second person may decide after the escalation.
+        [
+            'tool = "write_file"\nverdict = "ask"\napprovers = ["user:1"]\nquorum = 2\n'
+            'escalate = { after = "1m", to = ["user:2"] }'
+        ],
         ['tool = "write_file"\nverdict = "ask"\ntimeout = "10m"\nreminder = "9m"\nping = true'],
     ],
 )

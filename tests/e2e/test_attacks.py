@@ -118,8 +118,8 @@ FORGERIES = {
 }
 
 
-OURS = {"## ", "### ", "-# ", "*", "<@0>", "<t:0:R>"}
-"""The card's own markup: headings, small print, bold, people, the countdown."""
+OURS = {"### ", "-# ", "> ", "*", "<@0>", "<t:0:R>"}
+"""The card's own markup: headings, small print, quoted sentences, bold, people, the countdown."""
 
 
 def effects(card: SeenMessage) -> set[str]:

@@ -198,7 +198,7 @@ async def test_without_files_a_long_card_offers_no_accept_and_says_why(live: Rig
     where = await channel_without(live, "no-files", Permission.ATTACH_FILES)
     asked = await live.ask("please run the test approval tool with a long parameter of 20000 characters", where=where)
     card = await live.people["Ada"].wait_for_message(asked.id, lambda m: m.buttons, timeout=PATIENCE)
-    assert [b.label for b in card.buttons] == ["Reject", "Reject with a reason…"]
+    assert [b.label for b in card.buttons] == ["Reject", "More…"]
     assert "Accept is not offered" in card.text
     assert "no file can be attached" in card.text
     await live.people["Ada"].click(card, "Reject")
@@ -231,7 +231,7 @@ async def test_an_accept_that_was_not_offered_is_not_taken(live: Rig) -> None:
     where = await channel_without(live, "no-files-forged", Permission.ATTACH_FILES)
     asked = await live.ask("please run the test approval tool with a long parameter of 20000 characters", where=where)
     card = await live.people["Ada"].wait_for_message(asked.id, lambda m: m.buttons, timeout=PATIENCE)
-    assert [b.label for b in card.buttons] == ["Reject", "Reject with a reason…"]
+    assert [b.label for b in card.buttons] == ["Reject", "More…"]
     forged = str(card.buttons[0].custom_id).replace("reject", "accept")
     await live.ask("say nothing", where=str(asked.id))
     for message in (card, await live.sees(asked.id, "Queued")):
@@ -240,7 +240,7 @@ async def test_an_accept_that_was_not_offered_is_not_taken(live: Rig) -> None:
         assert "Nothing was decided" in answer.text
     still = await live.people["Ada"].see(card)
     assert still is not None
-    assert [b.label for b in still.buttons] == ["Reject", "Reject with a reason…"]
+    assert [b.label for b in still.buttons] == ["Reject", "More…"]
     await live.people["Ada"].click(card, "Reject")
     await live.sees(asked.id, "rejected")
     assert not any("successfully" in m.text for m in await live.people["Ada"].messages(asked.id))

@@ -7,8 +7,10 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from discord_sandbox.modals import inputs
+from discord_sandbox.seen import SeenMessage
 from tests.rigs.live_bot import PATIENCE, CrashingRig, Rig
-from tests.rigs.office import asks, commands_known, order, press, protect, shows, staffed, submit
+from tests.rigs.office import asks, commands_known, further, order, press, protect, shows, staffed, submit
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -23,12 +25,23 @@ def calls(*values: str) -> str:
     return "; ".join(f'call record {{"value": "{value}"}}' for value in values)
 
 
+async def plan(live: Rig, card: SeenMessage, who: str = "Ada", **chosen: str | list[str]) -> SeenMessage:
+    """Fill in the form behind "Remember…", and return the panel that says what would be covered."""
+    form = await further(live, card, "Remember…", who)
+    assert form.modal is not None
+    values = {"decision": "accept", "what": "exact", "span": "here"} | chosen
+    known = {name: value for name, value in values.items() if name in inputs(form.modal)}
+    answer = await live.people[who].submit(form, known)
+    assert answer.updated is not None, answer.raw
+    return answer.updated
+
+
 # Decisions
 
 
 async def test_a_reason_for_a_reject_reaches_the_model_and_the_card(live: Rig) -> None:
     asked, card = await asks(live, calls("with a reason"))
-    opened = await press(live, card, "Reject with a reason…", "Olga")
+    opened = await further(live, card, "Reject with a reason…", "Olga")
     answer = await submit(live, opened, "Olga", reason="Not before the weekend.")
     assert not answer.failed
     await live.sees(asked.id, "record: rejected", "Rejected by user Olga", "Not before the weekend.")
@@ -38,7 +51,7 @@ async def test_a_reason_for_a_reject_reaches_the_model_and_the_card(live: Rig) -
 
 async def test_each_call_of_a_batch_is_decided_by_itself(live: Rig) -> None:
     asked, card = await asks(live, calls("own 1", "own 2", "own 3"))
-    assert [b.label for b in card.buttons] == [*["Accept", "Reject", "More…"] * 3, "Accept all", "Reject all"]
+    assert [b.label for b in card.buttons] == [*["Accept", "Reject"] * 3, "Accept all", "Reject all", "More…"]
     first = await press(live, card, "Accept", number=0)
     assert first.updated is not None
     assert f"APPROVED by {live.people['Ada'].mention}" in first.updated.text
@@ -62,12 +75,12 @@ async def test_each_call_of_a_batch_is_decided_by_itself(live: Rig) -> None:
 
 async def test_a_held_call_is_looked_at_and_rejected_privately(live: Rig) -> None:
     asked, card = await asks(live, 'call free {"value": "mixed 1"}; call record {"value": "mixed 2"}')
-    panel = await press(live, card, "More…")
-    assert panel.reply is not None
-    assert panel.reply.ephemeral
-    assert "mixed 1" in panel.reply.text
-    assert [b.label for b in panel.reply.buttons] == ["Reject"]
-    await press(live, panel.reply, "Reject")
+    panel = await further(live, card, "1. free")
+    assert panel.updated is not None
+    assert panel.updated.ephemeral
+    assert "mixed 1" in panel.updated.text
+    assert [b.label for b in panel.updated.buttons] == ["Reject"]
+    await press(live, panel.updated, "Reject")
     changed = await shows(live, card, f"Rejected by {live.people['Ada'].mention}, needing no approval: free")
     await press(live, changed, "Accept")
     await live.sees(asked.id, "recorded mixed 2")
@@ -121,14 +134,14 @@ async def test_ten_calls_are_paged_and_every_one_is_decided(live: Rig) -> None:
 async def test_an_edit_is_validated_and_put_to_the_policy_again(live: Rig) -> None:
     rule = await protect(live, tool="record", verdict="deny", argument="value", pattern="*forbidden*", message="no")
     asked, card = await asks(live, 'call slow {"value": "edited", "seconds": 0}')
-    opened = await press(live, card, "Edit…", "Olga")
+    opened = await further(live, card, "Edit…", "Olga")
     wrong = await submit(live, opened, "Olga", arguments_0="soon", arguments_1="edited")
     assert "must be a number" in wrong.text
     assert "soon" in wrong.text, "what was typed is given back"
     await press(live, card, "Reject")
     await live.sees(asked.id, "rejected")
     asked, card = await asks(live, calls("allowed"))
-    opened = await press(live, card, "Edit…", "Olga")
+    opened = await further(live, card, "Edit…", "Olga")
     denied = await submit(live, opened, "Olga", arguments_0="forbidden")
     assert "not allowed" in denied.text
     await press(live, card, "Accept")
@@ -142,10 +155,11 @@ async def test_an_edit_is_validated_and_put_to_the_policy_again(live: Rig) -> No
 
 async def test_what_is_remembered_here_is_not_asked_again_until_it_is_revoked(live: Rig) -> None:
     asked, card = await asks(live, calls("remembered"))
-    panel = await press(live, card, "Remember…", "Olga")
-    assert panel.reply is not None
-    assert "exactly this tool with exactly these arguments" in panel.reply.text
-    await press(live, panel.reply, "Accept + remember here", "Olga")
+    panel = await plan(live, card, "Olga")
+    assert "without asking if they have exactly these arguments" in panel.text
+    rule = '[[rules]]\ntool = "record"\nwhen = { value = "remembered" }\nverdict = "allow"'
+    assert rule in panel.text
+    await press(live, panel, "Accept and save", "Olga")
     await live.closed(card, "APPROVED by", "remembered in this conversation")
     await live.sees(asked.id, "recorded remembered")
     thread = str(asked.id)
@@ -157,7 +171,7 @@ async def test_what_is_remembered_here_is_not_asked_again_until_it_is_revoked(li
     await live.ended(other)
     listed = await order(live, "grants")
     assert f"accepts `record` in <#{thread}>" in listed.text
-    assert '"remembered"' in listed.text
+    assert rule in listed.text, "the list says the same as the form"
     assert "49 uses left" in listed.text
     ((grant,),) = live.rows("SELECT id FROM grants WHERE conversation = ?", thread)
     assert grant in listed.text
@@ -173,20 +187,32 @@ async def test_what_is_remembered_here_is_not_asked_again_until_it_is_revoked(li
 
 async def test_always_takes_manage_server_and_then_covers_every_conversation(live: Rig) -> None:
     asked, card = await asks(live, calls("always"))
-    panel = await press(live, card, "Remember…", "Olga")
-    assert panel.reply is not None
-    refused = await press(live, panel.reply, "Accept + always", "Olga")
-    assert "needs the Manage Server permission" in refused.text
-    assert live.rows("SELECT 1 FROM grants WHERE args LIKE '%always%'") == []
-    panel = await press(live, card, "Remember…")
-    assert panel.reply is not None
-    assert "in every conversation of this server" in panel.reply.text
-    await press(live, panel.reply, "Accept + always")
+    form = await further(live, card, "Remember…", "Olga")
+    assert form.modal is not None
+    assert list(inputs(form.modal)) == ["decision"], "Olga does not manage the server"
+    panel = await plan(live, card, span="always")
+    assert "In every conversation of this server" in panel.text
+    await press(live, panel, "Accept and save")
     await live.sees(asked.id, "recorded always")
     elsewhere = await live.ask(calls("always"), who="Nina", where="ops")
     await live.until(lambda: live.trace.count("record always") == 2, "the call in another conversation")
     await live.ended(elsewhere)
     ((grant,),) = live.rows("SELECT id FROM grants WHERE args LIKE '%always%'")
+    await order(live, "revoke", grant=grant)
+
+
+async def test_a_tool_with_free_arguments_is_remembered_for_an_hour(live: Rig) -> None:
+    asked, card = await asks(live, 'call slow {"value": "free 1", "seconds": 0}')
+    panel = await plan(live, card, what="some", same=["0"], span="hour")
+    assert "if they have the same seconds; all other arguments (value) are free" in panel.text
+    await press(live, panel, "Accept and save")
+    await live.ended(asked)
+    again = await live.ask('call slow {"value": "free 2", "seconds": 0}', where="ops")
+    await live.ended(again)
+    assert len([line for line in live.trace if "free" in line]) >= 2
+    listed = await order(live, "grants")
+    assert "if they have the same seconds; all other arguments are free" in listed.text
+    ((grant,),) = live.rows("SELECT id FROM grants WHERE tool = 'slow'")
     await order(live, "revoke", grant=grant)
 
 
@@ -198,7 +224,7 @@ async def test_whoever_asked_may_not_decide_with_four_eyes(live: Rig) -> None:
     await protect(live, tool="record", argument="value", pattern="four eyes*", role=role, four_eyes=True)
     asked, card = await asks(live, calls("four eyes"), who="Olga")
     assert "not by the asker" in card.text
-    for button in ("Accept", "Reject", "Edit…"):
+    for button in ("Accept", "Reject", "More…"):
         refused = await press(live, card, button, "Olga")
         assert "four eyes" in refused.text
         assert refused.reply is not None
@@ -296,10 +322,10 @@ async def test_a_reminder_pings_exactly_the_role(live: Rig) -> None:
     reminder = await live.sees(asked.id, "Still open: record")
     assert [(ping["roles"], ping["everyone"]) for ping in reminder.pings] == [([str(role)], False)]
     assert f"<@&{role}>" in reminder.text
-    await press(live, card, "Reject", "Nina")
-    await live.sees(asked.id, "rejected")
     told = [m for m in await live.people["Ada"].messages(asked.id) if "Still open" in m.text]
     assert len(told) == 1
+    await press(live, card, "Reject", "Nina")
+    await live.sees(asked.id, "rejected")
 
 
 async def test_the_card_says_why_and_marks_the_models_words(live: Rig) -> None:
@@ -363,7 +389,8 @@ async def test_a_server_cannot_loosen_what_the_operator_did_not_mark(live: Rig) 
 
 
 async def test_orders_of_others_are_refused_and_change_nothing(live: Rig) -> None:
-    assert not await live.people["Max"].commands("general"), "Discord does not even offer them"
+    offered = [command["name"] for command in await live.people["Max"].commands("general")]
+    assert offered == ["signoff"], "everybody sees the group, because of its inbox"
     before = live.rows("SELECT COUNT(*) FROM server_rules")
     for line in ("pause", "policy", "audit", "stop"):
         answer = await live.people["Max"].run("general", f"signoff {line}", forged=True)
@@ -415,9 +442,9 @@ async def test_forms_and_votes_outlive_kill_9(live: CrashingRig) -> None:
     edited, card_to_edit = await asks(live, calls("edit late"))
     rejected, card_to_reject = await asks(live, calls("reason late"))
     voted, card_to_vote = await asks(live, calls("vote late"))
-    edit = await press(live, card_to_edit, "Edit…", "Olga")
-    reason = await press(live, card_to_reject, "Reject with a reason…", "Nina")
-    panel = await press(live, card_to_edit, "Remember…", "Nina")
+    edit = await further(live, card_to_edit, "Edit…", "Olga")
+    reason = await further(live, card_to_reject, "Reject with a reason…", "Nina")
+    panel = await plan(live, card_to_edit, "Nina")
     await press(live, card_to_vote, "Accept", "Olga")
 
     await live.kill()
@@ -427,8 +454,7 @@ async def test_forms_and_votes_outlive_kill_9(live: CrashingRig) -> None:
     await live.sees(rejected.id, "Rejected by user Nina", "The bot was away.")
     await submit(live, edit, "Olga", arguments_0="edited late")
     changed = await shows(live, card_to_edit, "Edited by", "edit late", "edited late")
-    assert panel.reply is not None
-    outdated = await press(live, panel.reply, "Accept + remember here", "Nina")
+    outdated = await press(live, panel, "Accept and save", "Nina")
     assert "edited after" in outdated.text
     await press(live, changed, "Accept", "Nina")
     await live.sees(edited.id, "recorded edited late")
@@ -450,9 +476,7 @@ async def test_the_direct_conversation_of_a_listed_person_is_theirs_to_decide(li
     direct = await max_.dm(live.sandbox.bot_id)
     await max_.say(direct, calls("private"))
     card = await max_.wait_for_message(direct, lambda m: m.buttons, timeout=PATIENCE)
-    panel = await press(live, card, "Remember…", "Max")
-    assert panel.reply is not None
-    await press(live, panel.reply, "Accept + remember here", "Max")
+    await press(live, await plan(live, card, "Max"), "Accept and save", "Max")
     await max_.wait_for_message(direct, lambda m: "recorded private" in m.text, timeout=PATIENCE)
     await commands_known(live)
     ((grant,),) = live.rows("SELECT id FROM grants WHERE server = 'dm'")

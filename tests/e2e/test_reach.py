@@ -109,7 +109,9 @@ async def test_forms_and_panels_of_a_copy_work(live: Rig) -> None:
     copy = await copy_of(live, asked.id)
     panel = await press(live, copy, "More…", "Nina")
     assert panel.reply is not None
-    form = await press(live, panel.reply, "Edit…", "Nina")
+    chosen = await press(live, panel.reply, "1. record", "Nina")
+    assert chosen.updated is not None
+    form = await press(live, chosen.updated, "Edit…", "Nina")
     await submit(live, form, "Nina", arguments_0="first, edited")
     edited = f"Edited by {live.people['Nina'].mention}"
     for shown in (card, copy):
@@ -262,10 +264,25 @@ async def test_a_card_opened_from_the_inbox_has_its_buttons(live: Rig) -> None:
     assert "open 2" in opened.updated.text
     panel = await press(live, opened.updated, "More…", "Nina")
     assert panel.updated is not None
-    form = await press(live, panel.updated, "Reject with a reason…", "Nina")
+    chosen = await press(live, panel.updated, "1. record", "Nina")
+    assert chosen.updated is not None
+    form = await press(live, chosen.updated, "Reject with a reason…", "Nina")
     await submit(live, form, "Nina", reason="Seen from afar.")
     changed = await live.people["Nina"].wait_for_change(card, lambda m: "Seen from afar." in m.text, timeout=PATIENCE)
     await press(live, changed, "Reject", "Nina")
+    await live.sees(asked.id, "record: rejected")
+
+
+async def test_a_card_is_not_opened_for_somebody_who_may_no_longer_decide_it(live: Rig) -> None:
+    asked, card = await asks(live, f"{call('lost 1')}; {call('lost 2')}")
+    listed = await order(live, "inbox", "Nina")
+    assert listed.reply is not None
+    await live.sandbox.revoke(live.people["Nina"], "Approvers")
+    refused = await press(live, listed.reply, "Open…", "Nina")
+    await live.sandbox.grant(live.people["Nina"], "Approvers")
+    assert "You may not decide this" in refused.text
+    assert refused.updated is None
+    await press(live, card, "Reject all", "Nina")
     await live.sees(asked.id, "record: rejected")
 
 

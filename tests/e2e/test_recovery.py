@@ -99,7 +99,7 @@ async def test_the_same_card_works_after_the_restart_and_the_tool_runs_once(stor
     await live.ended(story.kept)
     assert live.trace.count("record kept") == 1
     messages = await live.people["Ada"].messages(story.kept.id)
-    assert sum("recorded kept" in m.text for m in messages) == 1
+    assert sum("recorded kept" in m.content for m in messages) == 1
     assert sum(bool(m.components) for m in messages) == 1
 
 
@@ -250,7 +250,7 @@ async def test_a_rate_limited_card_and_a_reply_that_met_an_error_arrive_once(sto
     await live.sees(thread, "recorded retried")
     await live.ended(asked)
     messages = await live.people["Ada"].messages(thread)
-    assert sum("recorded retried" in m.text for m in messages) == 1
+    assert sum("recorded retried" in m.content for m in messages) == 1
     assert sum(bool(m.components) for m in messages) == 1
     assert live.trace.count("record retried") == 1
 
@@ -264,7 +264,7 @@ async def test_a_reply_whose_confirmation_was_lost_is_there_once(story: Story) -
     await live.people["Ada"].click(card, "Accept")
     await live.ended(asked)
     messages = await live.people["Ada"].messages(thread)
-    assert sum("recorded unconfirmed" in m.text for m in messages) == 1
+    assert sum("recorded unconfirmed" in m.content for m in messages) == 1
 
 
 async def test_a_card_that_cannot_be_posted_is_cancelled_and_that_is_said(story: Story) -> None:

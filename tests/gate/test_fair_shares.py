@@ -89,7 +89,7 @@ async def test_the_time_limit_starts_when_the_tool_starts(bench: Bench) -> None:
         return "rested"
 
     slots = ToolSlots(0.8, ToolShares(1))
-    step = await bench.start([calls(*[("nap", {})] * 4), "done"], [nap], slots=slots, limits=Limits())
+    step = await bench.start([calls(*[("nap", {})] * 6), "done"], [nap], slots=slots, limits=Limits())
     assert isinstance(step, Finished)
     assert set(bench.script.results.values()) == {"rested"}, "the last one waited longer than the limit"
 

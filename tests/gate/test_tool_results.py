@@ -39,6 +39,7 @@ RESULTS = [
     pytest.param(lambda: {"key": [Unspeakable()]}, "cannot be passed on: RuntimeError", id="str raises inside"),
     pytest.param(lambda: nested(5000), "cannot be passed on: RecursionError", id="5000 deep"),
     pytest.param(lambda: nested(230), "[[[[", id="too deep to be read again"),
+    pytest.param(lambda: nested(198), "[[[[", id="too deep for a conversation"),
     pytest.param(endless_list, "[[...]]", id="contains itself"),
     pytest.param(object, "<object object", id="no JSON"),
 ]

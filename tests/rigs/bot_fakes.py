@@ -18,6 +18,7 @@ from signoff.approvals.model import (
     ApprovalRequest,
     Batch,
     CallKey,
+    CallRun,
     CardCopy,
     Choice,
     JsonObject,
@@ -25,6 +26,7 @@ from signoff.approvals.model import (
     Place,
     RequestState,
     Ruling,
+    RunState,
     Settlement,
     ToolCall,
     Verdict,
@@ -69,6 +71,8 @@ class MemoryStore:
         self.batches: dict[str, Batch] = {}
         self.grants: list[Grant] = []
         self.rows: list[tuple[str, str]] = []
+        self.run_of_approved: CallRun | None = CallRun(RunState.DONE)
+        """What has become of each call by the time that its accept is stored."""
 
     async def run(self, work: Callable[[Any], Any]) -> Any:
         before = dict(self.batches), list(self.grants), list(self.rows)
@@ -107,6 +111,8 @@ class MemoryStore:
         batch = self.batch_of_request(request.id)
         if batch is None or request.id not in {r.id for r in batch.pending}:
             return False
+        if request.state is RequestState.APPROVED:
+            request = replace(request, run=self.run_of_approved)
         changed = tuple(request if r.id == request.id else r for r in batch.requests)
         self.batches[batch.id] = replace(batch, requests=changed)
         return True

@@ -24,7 +24,7 @@ from signoff.cards.build import build_card
 from signoff.cards.contents import ADDED, EDITED, ORIGINAL, REMOVED
 from signoff.cards.files import ARGUMENTS
 from signoff.cards.layout import cost
-from signoff.cards.model import Card, CardCall, CardFile, Inline, Line, Moment, Person, Quote, RoleRef
+from signoff.cards.model import Card, CardCall, CardFile, Code, Inline, Line, Moment, Person, Quote, RoleRef, Shape
 from signoff.text.visible import unescape
 
 NOW = 1_700_000_000.0
@@ -76,12 +76,12 @@ def as_text(line: Line | None) -> str:
 def trusted_strings(card: Card) -> Iterator[str]:
     """Yield everything that a front end treats as our own words."""
     yield card.title
-    lines = [*card.lead, card.footer, *([card.status] if card.status else [])]
+    lines = [*card.about, card.footer, *([card.status] if card.status else [])]
     lines += [call.why for call in card.calls] + [call.outcome for call in card.calls if call.outcome]
     lines += [fact for call in card.calls for fact in call.facts]
     yield from (inline for line in lines for inline in line if isinstance(inline, str))
     for call in card.calls:
-        yield from call.warnings
+        yield from (*call.warnings, call.says_who)
         yield from (quote.note for quote in call.quotes)
     if card.model_text:
         yield card.model_text.note
@@ -93,12 +93,12 @@ def trusted_strings(card: Card) -> Iterator[str]:
 def quoted_strings(card: Card) -> Iterator[str]:
     """Yield everything that a front end must quote."""
     for call in card.calls:
-        yield call.tool
+        yield from (call.tool, call.says)
         for quote in call.quotes:
             yield from (quote.label, quote.text)
     if card.model_text:
         yield card.model_text.text
-    lines = [*card.lead, *([card.status] if card.status else [])]
+    lines = [*card.about, *([card.status] if card.status else [])]
     yield from (inline.name for line in lines for inline in line if isinstance(inline, Person))
 
 
@@ -116,20 +116,34 @@ def arguments_of_quotes(call: CardCall) -> dict[str, Any]:
             continue
         name = unescape(quote.label.removesuffix(EDITED).removesuffix(ADDED))
         name = json.loads(name) if name.startswith('"') else name
+        if quote.shape in (Shape.INLINE, Shape.DEFAULT):
+            found[name] = _inline_value(unescape(quote.text), quote.note)
+            continue
         is_string = not quote.note.startswith(("null", "true or false", "number", "list of", "object of"))
         found[name] = unescape(quote.text) if is_string else json.loads(unescape(quote.text), strict=False)
     return found
 
 
+def _inline_value(text: str, note: str) -> Any:
+    """Read a value in one line: JSON if it reads as JSON, unless its note says that it is text."""
+    if note:
+        assert note in ("text", "empty text")
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
 def measure(card: Card) -> int:
     """Return the size of everything that a card shows, without a medium's markup, buttons and files."""
-    lines = [*card.lead, card.footer, *([card.status] if card.status else [])]
+    lines = [*card.about, card.footer, *([card.status] if card.status else [])]
     quotes: list[Quote] = [card.model_text] if card.model_text else []
     size = len(card.title)
     for call in card.calls:
         lines += [call.why, *([call.outcome] if call.outcome else []), *call.facts]
         quotes += call.quotes
-        size += len(call.tool) + sum(map(len, call.warnings))
+        size += len(call.tool) + len(call.says) + len(call.says_who) + sum(map(len, call.warnings))
     return size + cost(quotes) + sum(_length(inline) for line in lines for inline in line)
 
 
@@ -141,5 +155,7 @@ def _length(inline: Inline) -> int:
             return 24
         case Moment():
             return 20
+        case Code():
+            return len(inline.text)
         case str():
             return len(inline)

@@ -17,7 +17,8 @@ from signoff.store import Store
 from signoff.turns.driver import Driver, QueueLimits
 from signoff.turns.model import Finished, Step, Turn, TurnState, Waiting
 from signoff.turns.pausing import Pausing
-from signoff.turns.ports import FrontEnd, Runner
+from signoff.turns.ports import FrontEnd, Progress, Runner
+from signoff.turns.progress import RunStatus
 from tests.conftest import SERVER, HandClock, make_batch, make_request, make_turn
 
 FINISH: Step = Finished("the answer")
@@ -33,6 +34,13 @@ class RecordingFrontEnd(FrontEnd):
     notices: list[str] = field(default_factory=list)
     at_work: list[str] = field(default_factory=list)
     reminded: list[str] = field(default_factory=list)
+    statuses: list[RunStatus] = field(default_factory=list)
+    posted_statuses: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    replied_in: list[str | None] = field(default_factory=list)
+    """The status message of each reply."""
+    posting_status: asyncio.Event | None = None
+    """If set: a status message is not there before this event."""
     failures: dict[str, deque[BaseException]] = field(default_factory=lambda: defaultdict(deque))
     posting: asyncio.Event | None = None
     """If set: a card is not there before this event."""
@@ -63,6 +71,20 @@ class RecordingFrontEnd(FrontEnd):
     async def reply(self, turn: Turn, text: str) -> None:
         self._fail("reply")
         self.replies.append((turn.id, text))
+        self.replied_in.append(turn.status_message)
+
+    async def show_status(self, turn: Turn, status: RunStatus) -> str:
+        self._fail("show_status")
+        self.statuses.append(status)
+        if self.posting_status:
+            await self.posting_status.wait()
+        if turn.status_message is None:
+            self.posted_statuses.append(turn.id)
+        return turn.status_message or f"status {len(self.posted_statuses)}"
+
+    async def remove_status(self, turn: Turn) -> None:
+        self._fail("remove_status")
+        self.removed.append(turn.status_message or "")
 
     async def notice(self, turn: Turn, text: str) -> None:
         self._fail("notice")
@@ -87,13 +109,17 @@ class ScriptedRunner(Runner):
     most_at_once: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     quiesced: list[float] = field(default_factory=list)
     paused: set[str] = field(default_factory=set)
+    progress: dict[str, Progress] = field(default_factory=dict)
+    """Turn id -> the object that its last step reports to."""
     _running: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
     def script(self, turn: Turn, *steps: Step | Exception | asyncio.Event) -> None:
         self.scripts[turn.id].extend(steps)
 
-    async def advance(self, turn: Turn) -> Step:
+    async def advance(self, turn: Turn, progress: Progress | None = None) -> Step:
         self.advanced.append(turn.id)
+        if progress:
+            self.progress[turn.id] = progress
         who = turn.asker.id
         self._running[who] += 1
         self.most_at_once[who] = max(self.most_at_once[who], self._running[who])

@@ -15,6 +15,7 @@ from signoff.approvals.model import Batch, Choice
 from signoff.gate.pending_call import CallInfo, Preview, call_info
 from signoff.store import Store
 from signoff.turns.model import Step, Turn, TurnState, Waiting
+from signoff.turns.ports import Progress
 from tests.conftest import ADA, PLACE, HandClock, make_turn
 from tests.rigs.scripted import Answer, Box, Script
 
@@ -30,10 +31,12 @@ class Bench:
     turn: Turn = field(default_factory=make_turn)
     script: Script = field(default_factory=lambda: Script(["done"]))
     runner: AgentRunner | None = None
+    progress: Progress | None = None
+    """Gets the reports of each step."""
 
     async def start(self, answers: list[Answer], tools: list[Any], **options: Any) -> Step:
         self.script = Script(answers)
-        names = ("policy", "hold", "limits", "slots", "activity")
+        names = ("policy", "hold", "limits", "slots", "activity", "mask")
         settings = {name: options.pop(name) for name in names if name in options}
         agent = Agent(self.script.model(), instructions="Be brief.", tools=tools, **options)
         self.runner = AgentRunner(agent, self.store, self.clock, **settings)
@@ -45,7 +48,7 @@ class Bench:
         assert self.runner
         turn = await self.store.run(lambda tx: tx.turn(self.turn.id))
         assert turn
-        step = await self.runner.advance(turn)
+        step = await self.runner.advance(turn, self.progress)
         if isinstance(step, Waiting):
             await self.store.run(lambda tx: self.desk.open(tx, step.batch))
         return step

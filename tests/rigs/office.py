@@ -78,6 +78,13 @@ async def press(live: Rig, message: SeenMessage, label: str, who: str = "Ada", *
     return answer
 
 
+async def further(live: Rig, card: SeenMessage, label: str, who: str = "Ada") -> Outcome:
+    """Press a button of the private panel behind the card's "More…"."""
+    panel = await press(live, card, "More…", who)
+    assert panel.reply is not None
+    return await press(live, panel.reply, label, who)
+
+
 async def whole(live: Rig, answer: Outcome) -> Outcome:
     end = time.monotonic() + PATIENCE
     while answer.callback_type in DEFERRED and not (answer.updated or any(not m.loading for m in answer.messages)):

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Locator, Page, expect
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 FLAGS = [
@@ -72,6 +72,15 @@ async def ready(page: Page) -> None:
 async def act_as(page: Page, name: str) -> None:
     await page.get_by_role("radio", name=re.compile(f"^{name}")).click()
     await expect(page.get_by_role("radio", name=re.compile(f"^{name}"))).to_be_checked()
+
+
+async def choose(page: Page, card: Locator, label: str) -> None:
+    """Press a button of a card, or the button of that name behind the card's More…."""
+    button = card.get_by_role("button", name=label)
+    if not await button.count():
+        await card.get_by_role("button", name="More…").click()
+        button = page.locator(".message.private").get_by_role("button", name=label)
+    await button.click()
 
 
 async def write(page: Page, text: str) -> None:

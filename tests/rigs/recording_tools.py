@@ -44,6 +44,12 @@ def guarded(ctx: RunContext[Any], path: str) -> str:
     return f"changed {path}"
 
 
+def broken(value: str) -> str:
+    """Fail."""
+    note(f"broken {value}")
+    raise ValueError(f"{value} does not work")
+
+
 async def slow(value: str, seconds: float) -> str:
     """Take a while between two lines."""
     note(f"slow start {value}")
@@ -104,6 +110,7 @@ async def hang_once(line: str) -> None:
 
 tools = [
     Tool(record, requires_approval=True),
+    Tool(broken, requires_approval=True),
     Tool(slow, requires_approval=True),
     Tool(blocking, requires_approval=True),
     Tool(held, requires_approval=True),

@@ -71,6 +71,10 @@ SEMANTIC = {
         6, '[approvals]\nescalate = { after = "2m", to = ["role:5"] }\n[[rules]]\n' + WRITE + 'timeout = "90s"\n',
         "number 1", "never escalated", "2m", "90s",
     ),
+    "an escalation to the same people": toml(
+        2, '[approvals]\nescalate = { after = "3m", to = ["manage_server"] }\n', "changes nothing", "somebody else",
+        fatal=False,
+    ),
     "a rule's escalation after the usual deadline": toml(
         4, rule(WRITE + 'escalate = { after = "10m", to = ["role:5"] }\n'), "never escalated", "10m", "5m"
     ),

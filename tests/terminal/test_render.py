@@ -40,10 +40,10 @@ def test_a_card_has_its_parts_in_order() -> None:
     request = make_request(
         make_call("delete_file", {"path": "a.txt"}), message="look twice", metadata={"summary": "bye"}
     )
-    text = drawn(draw_card(build_card(make_batch(request, model_text="I would delete it"), now=NOW), NOW))
-    wanted = ["Tool Approval Required", "Asked by Max", "May decide: members with Manage Server"]
-    wanted += ["Rejected automatically in 5:00", "delete_file", "Why: the tool is declared", "Note: look twice"]
-    wanted += ["Tool's words", "bye", "path", "a.txt", "Model's words", "not checked", "I would delete it", "Request "]
+    text = drawn(draw_card(build_card(make_batch(request, model_text="I would delete it"), now=NOW), NOW), 100)
+    wanted = ["Tool Approval Required", "delete_file", "Tool's words", "bye", "path", "a.txt"]
+    wanted += ["Note: look twice", "Why: the tool is declared", "Model's words", "not checked", "I would delete it"]
+    wanted += ["Asked by Max", "may decide: Manage Server", "rejected in 5:00", "Request "]
     at = [text.index(words) for words in wanted]
     assert at == sorted(at)
 
@@ -56,7 +56,7 @@ def test_an_ending_is_one_line_or_one_for_each_call() -> None:
     rejected = replace(make_request(), state=RequestState.CANCELLED, settlement=Settlement(None, ADA, NOW, "gone"))
     mixed = drawn(draw_ending(build_card(replace(batch, requests=(expired, rejected)), now=NOW), NOW))
     assert mixed.split("\n")[:3] == [
-        "DECIDED",
+        "DECIDED: 1 expired, 1 cancelled",
         "delete_file: TIMEOUT - Request expired",
         "delete_file: CANCELLED - gone",
     ]

@@ -67,7 +67,7 @@ async def test_an_answer_is_rendered(chat: Chat) -> None:
 async def test_an_accepted_call_runs(chat: Chat) -> None:
     await chat.say('call record {"value": "accepted"}')
     card = await chat.sees("Tool Approval Required", "[a]ccept", " left> ")
-    assert re.search(r"Rejected automatically in [0-5]:\d\d", card)
+    assert re.search(r"rejected in [0-5]:\d\d", card)
     assert "record accepted" not in chat.trace
     await chat.decide("a")
     await chat.answers("APPROVED by", "recorded accepted")

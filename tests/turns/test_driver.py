@@ -17,6 +17,7 @@ from signoff.store import Store
 from signoff.turns import delivery as delivery_module
 from signoff.turns.driver import QueueLimits
 from signoff.turns.model import Finished, HistoryEntry, Step, Turn, TurnState, Waiting
+from signoff.turns.ports import Progress
 from tests.conftest import ADA, MAX, OLGA, SERVER, HandClock, make_turn
 from tests.rigs.driver_office import FINISH, Office, batch_of, in_thread
 
@@ -516,7 +517,7 @@ async def test_a_front_end_that_is_closed_costs_neither_card_nor_reply(
 async def test_stop_does_not_wait_for_a_step_that_will_not_be_cancelled(office: Office) -> None:
     stubborn, entered = asyncio.Event(), asyncio.Event()
 
-    async def advance(turn: Turn) -> Step:
+    async def advance(turn: Turn, progress: Progress | None = None) -> Step:
         entered.set()
         while not stubborn.is_set():
             try:

@@ -15,7 +15,7 @@ from signoff.errors import CardDelayed, CardFailed, NotDelivered
 from signoff.store import Store
 from signoff.turns import delivery
 from signoff.turns.driver import Driver
-from signoff.turns.model import Notice, Turn, TurnState
+from signoff.turns.model import Notice, Turn, TurnState, Waiting
 from signoff.turns.notifying import Notifier, Notifying
 from tests.conftest import ADA, HandClock, make_request
 from tests.rigs.driver_office import Office, batch_of, in_thread
@@ -239,6 +239,22 @@ async def test_an_escalation_is_shown_and_reported_once(telling: TellingOffice) 
     sweeping.cancel()
 
 
+async def test_while_the_card_is_on_its_way_nobody_is_told(telling: TellingOffice) -> None:
+    turn = in_thread(1)
+    request = make_request(approvers=("role:5",), escalate_to=(f"user:{ADA.id}",), escalate_at=telling.clock.at)
+    batch = replace(told(turn, "ping"), requests=(request,))
+    telling.front.posting = asyncio.Event()
+    telling.runner.script(turn, Waiting(batch))
+    await telling.take(turn)
+    await telling.until(lambda: telling.front.cards)
+    (escalated,) = await telling.desk.escalate_due()
+    await telling.driver._delivery.escalated(escalated)
+    assert telling.notifier.said == []
+    telling.front.posting.set()
+    await is_told(telling, batch)
+    assert telling.notifier.said == ["ping", "escalation 1"]
+
+
 async def test_an_escalation_that_was_not_reported_is_reported_after_a_restart(telling: TellingOffice) -> None:
     turn = in_thread(1)
     request = make_request(approvers=("role:5",), escalate_to=(f"user:{ADA.id}",), escalate_at=telling.clock.at + 60)
@@ -267,3 +283,13 @@ async def test_a_reminder_is_noted_and_removed_at_once_if_the_card_was_settled_m
     await notifying.note_reminder(batch, "81")
     assert telling.notifier.removed == ["reminder", "reminder"]
     assert await notices(telling, batch) == []
+
+
+async def test_copies_link_to_a_card_that_was_posted_again(telling: TellingOffice) -> None:
+    turn = in_thread(1)
+    batch = told(turn, f"channel:{OPS}")
+    await telling.asked(turn, batch)
+    await is_told(telling, batch)
+    assert await telling.driver.repost(batch.id)
+    (drawn,) = telling.front.refreshed
+    assert (drawn.card_message, drawn.copies) == (f"later card of {batch.id}", (CardCopy(OPS, "77"),))

@@ -13,7 +13,7 @@ from signoff.approvals.model import Actor, Choice, Place, RequestState
 from signoff.store import Store
 from signoff.turns.model import Turn, TurnState, Waiting
 from signoff.turns.pausing import Pausing
-from tests.conftest import ADA, MAX, SERVER, HandClock, make_turn
+from tests.conftest import ADA, MAX, OLGA, SERVER, HandClock, make_turn
 from tests.rigs.driver_office import FINISH, Office, batch_of, halts_of, in_thread
 
 
@@ -161,11 +161,54 @@ async def test_only_those_who_manage_the_server_may(office: Office, pausing: Pau
     turn = in_thread(1)
     batch = batch_of(turn)
     await office.asked(turn, batch)
-    for order in (pausing.pause, pausing.resume, pausing.stop):
+    for order in (pausing.pause, pausing.resume):
         with pytest.raises(Refused):
             await order(actor)
     assert not (await office.batch(batch)).settled
     assert office.runner.paused == set()
+
+
+async def test_people_without_manage_server_stop_only_their_own_runs(office: Office, pausing: Pausing) -> None:
+    own, other = in_thread(1), in_thread(2, asker=OLGA)
+    cards = batch_of(own), batch_of(other)
+    for turn, card in zip((own, other), cards, strict=True):
+        await office.asked(turn, card)
+    assert await pausing.stop(MAX, other.place.conversation) == 0
+    assert await pausing.stop(MAX) == 1
+    assert (await office.batch(cards[0])).requests[0].state is RequestState.CANCELLED
+    assert not (await office.batch(cards[1])).settled
+    with pytest.raises(Refused):
+        await pausing.stop(replace(ADA, is_bot=True))
+    assert not (await office.batch(cards[1])).settled
+
+
+@pytest.mark.parametrize("actor", [OLGA, replace(ADA, server="900000000000000009"), replace(MAX, is_bot=True)])
+async def test_others_cannot_stop_a_run_with_its_id(office: Office, pausing: Pausing, actor: Actor) -> None:
+    turn = in_thread(1)
+    batch = batch_of(turn)
+    await office.asked(turn, batch)
+    with pytest.raises(Refused):
+        await pausing.stop_turn(actor, turn.id)
+    with pytest.raises(Refused):
+        await pausing.stop_turn(ADA, "no such turn")
+    assert not (await office.batch(batch)).settled
+
+
+@pytest.mark.parametrize("actor", [MAX, ADA], ids=["asker", "admin"])
+async def test_the_asker_and_admins_stop_a_run_once(office: Office, pausing: Pausing, actor: Actor) -> None:
+    turn = in_thread(1)
+    batch = batch_of(turn)
+    await office.asked(turn, batch)
+    assert await pausing.stop_turn(actor, turn.id)
+    assert not await pausing.stop_turn(actor, turn.id), "it has ended already"
+    (request,) = (await office.batch(batch)).requests
+    assert request.state is RequestState.CANCELLED
+    assert request.settlement
+    assert request.settlement.note == f"stopped by {actor.name}"
+    await office.until(lambda: office.front.replies)
+    assert office.front.replies[0][1].startswith(f"Stopped by {actor.name}.")
+    rows = await office.store.run(lambda tx: tx.audit_page(SERVER, kind="stopped"))
+    assert [(row.actor, row.subject) for row in rows] == [(actor.id, turn.id)]
 
 
 async def test_ten_runs_and_ten_cards_are_paused_and_come_back(office: Office, pausing: Pausing) -> None:

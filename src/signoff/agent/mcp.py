@@ -24,7 +24,7 @@ from signoff.agent.mcp_output import ServerOutput
 from signoff.approvals.digest import fingerprint
 from signoff.config.schema import Config, McpConfig
 from signoff.errors import ConfigError
-from signoff.gate.declarations import MCP_ASKS, MCP_READS, WHY, only_reads, saying
+from signoff.gate.declarations import MCP_ASKS, MCP_READS, TRUSTED, WHY, only_reads, saying
 from signoff.gate.lost_calls import is_lost
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class McpServer(WrapperToolset[Any]):
     def _declared(self, tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
         reads = self.server.trusted and only_reads(tool.tool_def)
         words = ("never_require", MCP_READS) if reads else ("always_require", MCP_ASKS)
-        return saying(tool, *words, read_only=reads)
+        return saying(tool, *words, read_only=reads, **{TRUSTED: self.server.trusted})
 
     def _warn(self, error: Exception) -> None:
         said = f"; its last line was: {self.output.last_line}" if self.output.last_line else ""

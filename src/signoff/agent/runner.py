@@ -41,7 +41,8 @@ from signoff.gate.tool_slots import ToolSlots
 from signoff.gate.transcript import said, text_of
 from signoff.turns.activity import Activity, ModelUsed
 from signoff.turns.model import Finished, Step, Turn, Waiting
-from signoff.turns.ports import TurnStore, TurnTx
+from signoff.turns.ports import Progress, TurnStore, TurnTx
+from signoff.turns.progress import Unseen
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +75,11 @@ class AgentRunner:
     def resume(self, server: str) -> None:
         self.slots.resume(server)
 
-    async def advance(self, turn: Turn) -> Step:
+    async def advance(self, turn: Turn, progress: Progress | None = None) -> Step:
         history = await self._history(turn.place.conversation)
         if not turn.prompted and open_calls(history):
             await self._close(turn, "Not run: the turn was stopped.")
             history = await self._history(turn.place.conversation)
-        usage = RunUsage()
         saver = Saver(self.store, turn, history)
         journal = Journal(self.store, self.clock, turn, self.mask)
         gate = Gate(
@@ -91,46 +91,43 @@ class AgentRunner:
             self.hold,
             self.limits.calls_per_response,
             responses=responses_in(history),
+            progress=progress or Unseen(),
         )
         prompt = None if turn.prompted else prompt_of(turn, await self.store.run(lambda tx: tx.files_of(turn.id)))
         try:
             with contained():
-                result = await self._run(turn, prompt, history, gate, saver, usage)
+                result = await self._run(turn, prompt, history, gate, saver)
         except SignoffError:
             raise
         except Exception as error:
             await self._close(turn, "Not run: the turn ended with an error.")
             raise TurnFailed(explain(error, model_requests=self.limits.model_requests)) from error
-        finally:
-            self.activity.tell(ModelUsed(turn, usage.requests, usage.input_tokens, usage.output_tokens))
         if isinstance(result.output, DeferredToolRequests):
             return Waiting(self._batch(result, gate, turn))
         return Finished(str(result.output), saver.unsaved())
 
     async def _run(
-        self,
-        turn: Turn,
-        prompt: Prompt | None,
-        history: list[ModelMessage],
-        gate: Gate,
-        saver: Saver,
-        usage: RunUsage,
+        self, turn: Turn, prompt: Prompt | None, history: list[ModelMessage], gate: Gate, saver: Saver
     ) -> AgentRunResult[str | DeferredToolRequests]:
         marked = has_enclosures(history) or not isinstance(prompt, str | None)
         requests_left = self.limits.model_requests - (requests_made(history) if turn.prompted else 0)
-        async with self.agent.run_stream_events(
-            prompt,
-            output_type=[str, DeferredToolRequests],
-            message_history=history,
-            conversation_id=turn.place.conversation,
-            instructions=NOTE if marked else None,
-            usage_limits=UsageLimits(request_limit=max(requests_left, 0)),
-            usage=usage,
-            capabilities=[gate, saver, gate.seal()],
-        ) as events:
-            async for event in events:
-                if isinstance(event, AgentRunResultEvent):
-                    return event.result
+        usage = RunUsage()
+        try:
+            async with self.agent.run_stream_events(
+                prompt,
+                output_type=[str, DeferredToolRequests],
+                message_history=history,
+                conversation_id=turn.place.conversation,
+                instructions=NOTE if marked else None,
+                usage_limits=UsageLimits(request_limit=max(requests_left, 0)),
+                usage=usage,
+                capabilities=[gate, saver, gate.seal()],
+            ) as events:
+                async for event in events:
+                    if isinstance(event, AgentRunResultEvent):
+                        return event.result
+        finally:
+            self.activity.tell(ModelUsed(turn, usage.requests, usage.input_tokens, usage.output_tokens))
         raise TurnFailed("The run ended without a result. Nothing further was run.")
 
     async def revise(self, batch: Batch, request: ApprovalRequest, args: JsonObject) -> Revised:

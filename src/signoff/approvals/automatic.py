@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from signoff.approvals.approvers import can_be_met, may_decide
-from signoff.approvals.grants import Grant, may_be_remembered, scopes
+from signoff.approvals.grants import Grant, covers, may_be_remembered, scopes
 from signoff.approvals.model import (
     Actor,
     ApprovalRequest,
@@ -58,7 +58,8 @@ def stands_for(givers: Mapping[str, Actor | None], grant: Grant, request: Approv
     giver = givers[grant.by.id]
     if giver is None or not may_decide(giver, request, batch, accepts=grant.choice is Choice.ACCEPT):
         return False
-    return bool(grant.conversation) or may_remember(giver, batch)
+    narrow = grant.conversation and grant.named is None
+    return bool(narrow) or may_remember(giver, batch)
 
 
 def settled_for_nobody(batch: Batch, now: float) -> list[ApprovalRequest]:
@@ -121,12 +122,13 @@ def _granted(
 ) -> ApprovalRequest | None:
     if not may_be_remembered(request):
         return None
-    found = [one for one in tx.grants_under(scopes(request, batch, widest)) if one.stands(batch.opened)]
-    found = [one for one in found if standing(one, request, batch)]
-    if not found:
+    exact = tx.grants_under(scopes(request, batch, widest))
+    named = [g for g in tx.grants_naming(batch.place.server, request.call.tool) if covers(g, request, batch, widest)]
+    usable = [grant for grant in (*exact, *named) if grant.stands(batch.opened) and standing(grant, request, batch)]
+    if not usable:
         return None
     # A remembered reject wins over a remembered accept.
-    one = min(found, key=lambda grant: grant.choice is Choice.ACCEPT)
+    one = min(usable, key=lambda grant: grant.choice is Choice.ACCEPT)
     tx.use_grant(one.id)
     note = f"remembered: grant {one.id} of {one.by.name}"
     return replace(request, state=one.choice.state, settlement=Settlement(one.choice, None, batch.opened, note))

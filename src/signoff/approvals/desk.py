@@ -15,6 +15,7 @@ from functools import partial
 from signoff.approvals.approvers import named, objection, parts, with_missing
 from signoff.approvals.automatic import Modes, Standing, released, settled_without_people, stands_for
 from signoff.approvals.copies import located_copy
+from signoff.approvals.coverage import EXACT, Coverage
 from signoff.approvals.errors import AlreadySettled, AlreadyVoted, NotAllowed, Outdated, Refused, UnknownRequest
 from signoff.approvals.escalation import escalate, only_by_escalation
 from signoff.approvals.events import announce
@@ -66,6 +67,8 @@ class Click:
     """The revision of the batch that the clicked card showed; 0: no edits."""
     page: int | None = None
     """The page that was shown. Accepting the whole batch accepts only the calls of that page."""
+    coverage: Coverage = EXACT
+    """How much a remembered decision covers."""
 
 
 @dataclass
@@ -236,7 +239,7 @@ class Desk:
         elif approves:
             settled, voted = self._vote(tx, click, batch, allowed, seen, now)
         else:
-            end = Settlement(click.choice, click.actor, now, click.note, click.remember)
+            end = Settlement(click.choice, click.actor, now, click.note, click.remember, click.coverage)
             settled, voted = [replace(r, state=click.choice.state, settlement=end) for r in allowed], []
         batch, settled = self.settler.settle(tx, batch, settled, now)
         changed = {r.id: r for r in voted}
@@ -274,7 +277,7 @@ class Desk:
             earlier = tuple(vote for vote in request.void if vote.by.id != click.actor.id)
             after = replace(request, votes=counted.votes, void=(*earlier, *counted.void))
             if counted.complete:
-                end = Settlement(click.choice, click.actor, now, click.note, counted.remember)
+                end = Settlement(click.choice, click.actor, now, click.note, counted.remember, click.coverage)
                 settled.append(replace(after, state=click.choice.state, settlement=end))
             elif counted.void or click.actor.id not in {vote.by.id for vote in request.votes}:
                 self.settler.record(tx, "vote", batch, request, click.actor, {"who": click.actor.name}, now)
@@ -294,6 +297,12 @@ class Desk:
                 "You may decide this call because it was escalated, so your decision can't be remembered. "
                 "Nothing was decided."
             )
+        if not click.coverage.is_wide:
+            return
+        if self.grants.widest is not Remember.ALWAYS or not may_remember(click.actor, batch):
+            raise Refused("This needs the Manage Server permission, and the operator's. Nothing was decided.")
+        if click.target == batch.id or any(request.quorum > 1 for request in requests):
+            raise Refused("Several people have to accept, so only exactly this call can be remembered.")
 
     # Deadlines, and cards that were deleted
 

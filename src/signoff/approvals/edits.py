@@ -76,7 +76,7 @@ class Editor:
         if revised.ruling.verdict is Verdict.DENY:
             raise Refused(f"Not changed: with these arguments the call is not allowed ({revised.ruling.reason}).")
         # The tool's metadata was about the old arguments.
-        new = replace(old, call=revised.call, preview=revised.preview, metadata={}, edit=edit)
+        new = replace(old, call=revised.call, preview=revised.preview, diff_of=revised.diff_of, metadata={}, edit=edit)
         if revised.ruling.verdict is Verdict.ASK:
             ruling = self.terms.fill(revised.ruling)
             new = replace(

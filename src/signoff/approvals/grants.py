@@ -1,8 +1,11 @@
-"""Remembered decisions. Each covers exactly one call in one place, for a limited time and number of uses. Pure.
+"""Remembered decisions. Each covers one call or named arguments, for a limited time and number of uses. Pure.
 
 A grant is found by its key alone. The key covers everything that the card showed: the server, the conversation (unless
 the decision is remembered "always"), the tool with its schema, the arguments, the tool's metadata and preview, and who
 must approve. A call that differs in any of these has another key and asks again.
+
+A grant with named arguments leaves the others free, so its key covers only the named ones, and not the metadata and
+the preview, which depend on all arguments. Everything else must be the same there, too.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import secrets
 from dataclasses import dataclass
 
 from signoff.approvals.approvers import ASKER, parts
+from signoff.approvals.coverage import EXACT, Coverage
 from signoff.approvals.digest import canonical, fingerprint
 from signoff.approvals.model import (
     DIRECT,
@@ -18,6 +22,7 @@ from signoff.approvals.model import (
     ApprovalRequest,
     Batch,
     Choice,
+    JsonObject,
     Place,
     Remember,
     RequestKind,
@@ -53,6 +58,8 @@ class Grant:
     expires: float
     uses_left: int
     revoked: float | None = None
+    named: tuple[str, ...] | None = None
+    """The arguments that must be the same, if the others are free. None: exactly one call."""
 
     def stands(self, now: float) -> bool:
         return self.revoked is None and self.uses_left > 0 and now < self.expires
@@ -69,21 +76,42 @@ def scopes(request: ApprovalRequest, batch: Batch, widest: Remember) -> list[str
 
 
 def grant(
-    request: ApprovalRequest, batch: Batch, scope: Remember, by: Actor, choice: Choice, now: float, terms: GrantTerms
+    request: ApprovalRequest,
+    batch: Batch,
+    scope: Remember,
+    by: Actor,
+    choice: Choice,
+    now: float,
+    terms: GrantTerms,
+    coverage: Coverage = EXACT,
 ) -> Grant:
     return Grant(
         id=secrets.token_hex(4),
-        key=_key(request, batch, scope),
+        key=_key(request, batch, scope, coverage),
         server=batch.place.server,
         conversation=_conversation(batch.place, scope),
         tool=request.call.tool,
-        args=canonical(request.call.args),
+        args=canonical(coverage.covered(request.call.args)),
         choice=choice,
         by=by,
         at=now,
-        expires=now + terms.seconds,
+        expires=now + lifetime(coverage, terms),
         uses_left=terms.uses,
+        named=coverage.named,
     )
+
+
+def lifetime(coverage: Coverage, terms: GrantTerms) -> float:
+    """Return for how many seconds a grant holds: as chosen, but never longer than the operator permits."""
+    return terms.seconds if coverage.seconds is None else min(coverage.seconds, terms.seconds)
+
+
+def covers(one: Grant, request: ApprovalRequest, batch: Batch, widest: Remember) -> bool:
+    """Whether a grant with named arguments is about this call, in this place, and no wider than permitted now."""
+    if one.named is None or widest is not Remember.ALWAYS or not all(name in request.call.args for name in one.named):
+        return False
+    scope = Remember.SESSION if one.conversation else Remember.ALWAYS
+    return one.key == _key(request, batch, scope, Coverage(one.named))
 
 
 def may_be_remembered(request: ApprovalRequest) -> bool:
@@ -96,16 +124,17 @@ def _conversation(place: Place, scope: Remember) -> str:
     return "" if scope is Remember.ALWAYS and not place.is_direct else place.conversation
 
 
-def _key(request: ApprovalRequest, batch: Batch, scope: Remember) -> str:
+def _key(request: ApprovalRequest, batch: Batch, scope: Remember, coverage: Coverage = EXACT) -> str:
     call: ToolCall = request.call
+    shown: JsonObject = {"shown": [request.preview, request.metadata]}
     return fingerprint(
         {
             "server": batch.place.server,
             "conversation": _conversation(batch.place, scope),
             "tool": call.tool,
             "schema": call.schema,
-            "args": call.args,
-            "shown": [request.preview, request.metadata],
+            "args": coverage.covered(call.args),
+            **(shown if coverage.named is None else {"named": sorted(coverage.named)}),
             "approvers": sorted(request.approvers),
             "quorum": request.quorum,
             "four_eyes": request.four_eyes,

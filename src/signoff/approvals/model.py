@@ -10,6 +10,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal
 
+from signoff.approvals.coverage import EXACT, Coverage
+from signoff.approvals.tool_description import ToolDescription
+
 JsonObject = Mapping[str, Any]
 PAGE = 4
 """Questions on one page of a card."""
@@ -221,6 +224,31 @@ class Settlement:
     note: str = ""
     remember: Remember = Remember.NONE
     """How far this decision was remembered."""
+    coverage: Coverage = EXACT
+    """What is remembered. Used when the request is settled, and not stored: the grant has it."""
+
+
+class RunState(StrEnum):
+    """How far an approved call has come."""
+
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    MAY_HAVE_RUN = "may_have_run"
+    """The process died or the turn was stopped during the call."""
+    NOT_RUN = "not_run"
+    """The turn has gone on without it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallRun:
+    """The run of an approved call, as the journal knows it."""
+
+    state: RunState
+    started: float | None = None
+    ended: float | None = None
+    line: str = ""
+    """The beginning of the result or of the failure: untrusted, but with its secrets already masked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,8 +281,14 @@ class ApprovalRequest:
     void: tuple[Vote, ...] = ()
     """Votes that no longer count: a later check found that these people may no longer decide."""
     edit: Edit | None = None
+    description: ToolDescription = field(default_factory=ToolDescription)
+    """What the tool says about itself: untrusted, for the card only."""
+    diff_of: str = ""
+    """The argument that `preview` shows as a diff; empty if none. Only Signoff's own tools set it: see decision 013."""
     by_server: bool = False
     """Whether a server rule made it ask. Used when the batch is opened, and not stored."""
+    run: CallRun | None = None
+    """The run of the approved call; None before it. The store reads it from the journal and never writes it."""
     escalate_to: tuple[str, ...] = ()
     """Who may decide too, once the request is escalated."""
     escalate_at: float | None = None
@@ -273,6 +307,12 @@ class ApprovalRequest:
         """The tool's preview, followed by the diff or preview of its `ApprovalRequired` if that text differs."""
         raised = str(self.metadata.get("diff") or self.metadata.get("preview") or "")
         return "\n\n".join(dict.fromkeys(text for text in (self.preview, raised) if text))
+
+    @property
+    def diffed(self) -> str:
+        """The argument that the card shows only as a diff; empty if it shows every argument itself."""
+        is_whole = self.preview and self.shown_preview == self.preview and self.edit is None
+        return self.diff_of if is_whole and isinstance(self.call.args.get(self.diff_of), str) else ""
 
     @property
     def escalated(self) -> bool:
@@ -315,7 +355,7 @@ class Batch:
     card_message: str | None = None
     """The id of the message that shows the card, once it is posted."""
     card_final: bool = False
-    """Whether that message shows the settled state."""
+    """Whether that message shows the settled state, and how each approved call ended."""
     revision: int = 0
     """The number of edits. An accept counts only if the clicked card showed this revision."""
     remind_at: float | None = None
@@ -333,6 +373,12 @@ class Batch:
     @property
     def settled(self) -> bool:
         return not self.pending
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more happens to these calls: all are settled, and the approved ones have run or will not."""
+        approved = (r for r in self.requests if r.state is RequestState.APPROVED)
+        return self.settled and all(r.run and r.run.state is not RunState.RUNNING for r in approved)
 
     @property
     def questions(self) -> tuple[ApprovalRequest, ...]:

@@ -99,6 +99,10 @@ class DeskTx(Protocol):
 
     def grants_under(self, keys: Sequence[str]) -> Sequence[Grant]: ...
 
+    def grants_naming(self, server: str, tool: str) -> Sequence[Grant]:
+        """The grants for this tool that leave some arguments free and were not revoked, newest first."""
+        ...
+
     def grants_of(self, server: str) -> Sequence[Grant]:
         """The grants of this server that were not revoked, newest first."""
         ...
@@ -192,6 +196,8 @@ class Revised:
     call: ToolCall
     ruling: Ruling
     preview: str = ""
+    diff_of: str = ""
+    """The argument that the preview shows as a diff; empty if none."""
 
 
 class Reviser(Protocol):

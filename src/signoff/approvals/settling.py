@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from signoff.approvals.automatic import settled_with_questions
 from signoff.approvals.digest import canonical
 from signoff.approvals.events import masked_note
-from signoff.approvals.grants import GrantTerms, grant, may_be_remembered
+from signoff.approvals.grants import Grant, GrantTerms, grant, may_be_remembered
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, JsonObject, Remember, RequestState, Settlement
 from signoff.approvals.ports import DeskTx
 
@@ -44,9 +44,9 @@ class Settler:
             data = {"choice": end.choice or "", "who": who, "note": note, "remember": end.remember}
             self.record(tx, request.state, batch, request, end.by, data, end.at)
             if end.choice and end.by and end.remember is not Remember.NONE and may_be_remembered(request):
-                made = grant(request, batch, end.remember, end.by, end.choice, end.at, self.grants)
+                made = grant(request, batch, end.remember, end.by, end.choice, end.at, self.grants, end.coverage)
                 tx.insert_grant(made)
-                self.record(tx, "granted", batch, request, end.by, {"grant": made.id, "scope": end.remember}, end.at)
+                self.record(tx, "granted", batch, request, end.by, _granted(made, end.remember), end.at)
         return replace(batch, requests=tuple(won.get(r.id, r) for r in batch.requests)), list(won.values())
 
     def end(self, tx: DeskTx, batch: Batch, state: RequestState, now: float, reason: str = "") -> Ended:
@@ -70,3 +70,9 @@ class Settler:
         text = canonical(self.mask(request.call.args))
         actor = by.id if by else "signoff"
         tx.audit(kind, batch.place.server, request.id, actor, details, at, tool=request.call.tool, text=text)
+
+
+def _granted(made: Grant, scope: Remember) -> JsonObject:
+    """Return what the record says about a new grant. `named`: only if arguments are free."""
+    named = {} if made.named is None else {"named": list(made.named)}
+    return {"grant": made.id, "scope": scope, **named}

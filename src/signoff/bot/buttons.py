@@ -1,8 +1,9 @@
 """Our buttons, and the ids of buttons and forms. An id only locates a request or a batch; it gives nobody any right.
 
 A button's id is `signoff:VERB:TARGET:REVISION:PAGE`: the choice, the request or batch, and the
-revision and page that the card showed. An id that does not match exactly is not ours. A form's id names the request,
-and for an edit the digest of its arguments, so that a process can handle a form that an earlier process opened.
+revision and page that the card showed. The verb `save` is followed by what is to be remembered, as
+`:CHOICE.SPAN.ARGUMENTS`. An id that does not match exactly is not ours. A form's id names the request, and for some
+forms the digest of its arguments, so that a process can handle a form that an earlier process opened.
 
 All buttons are DynamicItems, which work after a restart. A view that also held plain items would not.
 """
@@ -10,7 +11,7 @@ All buttons are DynamicItems, which work after a restart. A view that also held 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, cast
@@ -18,6 +19,8 @@ from typing import Any, cast
 import discord
 from discord import ui
 
+from signoff.approvals.model import Choice
+from signoff.cards.coverage_wording import NAMES, Plan, Span
 from signoff.cards.model import Action, Style, Verb
 
 MAX_ID = 100
@@ -28,13 +31,17 @@ DIGEST = 32
 CLAIMED = "signoff:claimed"
 """The key in an interaction's extras under which the pressed button leaves itself; see `client.Bot.on_interaction`."""
 
+EXACTLY = "exact"
 _TARGET = "(?P<target>[0-9a-z]{8,40})"
 _NUMBER = "0|[1-9][0-9]{0,4}"
+_TERMS = rf"(?:accept|reject)\.(?:{'|'.join(Span)})\.(?:{EXACTLY}|[0-9a-f]{{1,3}})"
 CUSTOM_ID = re.compile(
-    rf"signoff:(?P<verb>{'|'.join(Verb)}):{_TARGET}:(?P<revision>{_NUMBER}):(?P<page>0|[1-9][0-9]?)\Z",
+    # Only `save` has terms, and no other part of an id contains a full stop.
+    r"signoff:(?=save:[^.]*\.|(?!save:)[^.]*\Z)"
+    rf"(?P<verb>{'|'.join(Verb)}):{_TARGET}:(?P<revision>{_NUMBER}):(?P<page>0|[1-9][0-9]?)(?::(?P<terms>{_TERMS}))?\Z",
 )
 FORM_ID = re.compile(
-    rf"signoff-form:(?P<kind>edit|reason):{_TARGET}:(?P<page>0|[1-9][0-9]?):(?P<digest>[0-9a-f]{{0,{DIGEST}}})\Z"
+    rf"signoff-form:(?P<kind>edit|reason|remember):{_TARGET}:(?P<page>0|[1-9][0-9]?):(?P<digest>[0-9a-f]{{0,{DIGEST}}})\Z"
 )
 
 
@@ -44,11 +51,13 @@ class Locator:
     target: str
     revision: int
     page: int
+    terms: str = ""
 
 
 class FormKind(StrEnum):
     EDIT = "edit"
     REASON = "reason"
+    REMEMBER = "remember"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +72,25 @@ class FormLocator:
 
 
 def custom_id(action: Action) -> str:
-    return f"signoff:{action.verb}:{action.target}:{action.revision}:{action.page}"
+    terms = f":{action.terms}" if action.terms else ""
+    return f"signoff:{action.verb}:{action.target}:{action.revision}:{action.page}{terms}"
+
+
+def write_terms(plan: Plan, args: Collection[str]) -> str:
+    """Write a plan into an id. The named arguments are a number with one bit for each name, in alphabetical order."""
+    bits = sum(1 << bit for bit, name in enumerate(sorted(args)) if name in (plan.named or ()))
+    return f"{plan.choice}.{plan.span}.{EXACTLY if plan.named is None else f'{bits:x}'}"
+
+
+def read_terms(terms: str, args: Collection[str]) -> Plan | None:
+    """Read a plan for a call with these arguments; None if it does not fit the call."""
+    choice, span, named = terms.split(".")
+    if named == EXACTLY:
+        return Plan(Choice(choice), Span(span))
+    bits, names = int(named, 16), sorted(args)
+    if len(names) > NAMES or bits >> len(names):
+        return None
+    return Plan(Choice(choice), Span(span), tuple(name for bit, name in enumerate(names) if bits >> bit & 1))
 
 
 def parse(custom_id: object) -> Locator | None:
@@ -73,7 +100,8 @@ def parse(custom_id: object) -> Locator | None:
 
 
 def located(match: re.Match[str]) -> Locator:
-    return Locator(Verb(match["verb"]), match["target"], int(match["revision"]), int(match["page"]))
+    numbers = int(match["revision"]), int(match["page"])
+    return Locator(Verb(match["verb"]), match["target"], *numbers, match["terms"] or "")
 
 
 def parse_form(custom_id: object) -> FormLocator | None:
@@ -105,7 +133,7 @@ class ApprovalButton(ui.DynamicItem[ui.Button[Any]], template=CUSTOM_ID):
             custom_id=custom_id(action),
             disabled=action.disabled,
         )
-        return cls(button, Locator(action.verb, action.target, action.revision, action.page))
+        return cls(button, Locator(action.verb, action.target, action.revision, action.page, action.terms))
 
     @classmethod
     async def from_custom_id(

@@ -6,9 +6,10 @@ The view has no wording of its own and decides nothing: the desk checks at the c
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 import discord
@@ -22,7 +23,7 @@ from signoff.bot.linked_cards import link_line
 from signoff.bot.split import size
 from signoff.cards.actions import Offers
 from signoff.cards.build import fit_card
-from signoff.cards.model import Card, CardCall, Quote, Tone
+from signoff.cards.model import Card, CardCall, Quote, Shape, Tone
 from signoff.errors import CardFailed
 
 MAX_TEXT = 4000
@@ -111,7 +112,7 @@ def _fit(
     batch: Batch, now: float, above: str, *, can_attach: bool = True, page: int = 0, offers: Offers | None = None
 ) -> Card:
     limit = MAX_TEXT - size(above)
-    return fit_card(batch, now=now, limit=limit, size=_measure, can_attach=can_attach, page=page, offers=offers)
+    return fit_card(batch, now=now, limit=limit, size=measure, can_attach=can_attach, page=page, offers=offers)
 
 
 def _laid_out(card: Card, above: str) -> Rendered:
@@ -127,58 +128,93 @@ def _laid_out(card: Card, above: str) -> Rendered:
     return Rendered(card, view)
 
 
-def _measure(card: Card) -> int:
+def measure(card: Card) -> int:
     """Measure the card as Discord counts it: the text with all its markup."""
     calls = (_call(call) for call in card.calls)
-    return sum(size(text) for text in (_head(card), *calls, _words(card), *_tail(card)))
+    return sum(size(text) for text in (_head(card), *calls, _words(card), _tail(card)))
 
 
 def _items(card: Card) -> Iterator[ui.Item[Any]]:
     yield ui.TextDisplay[Any](_head(card))
-    for call in card.calls:
-        yield ui.Separator[Any]()
+    for number, call in enumerate(card.calls):
+        if number:
+            yield ui.Separator[Any]()
         yield ui.TextDisplay[Any](_call(call))
         yield from rows(call.actions)
     if card.model_text:
-        yield ui.Separator[Any]()
         yield ui.TextDisplay[Any](_words(card))
     for file in card.files:
         yield ui.File[Any](f"attachment://{file.name}")
-    yield ui.Separator[Any]()
-    for text in _tail(card):
-        yield ui.TextDisplay[Any](text)
+    if len(card.calls) > 1:
+        yield ui.Separator[Any]()
+    yield ui.TextDisplay[Any](_tail(card))
     yield from rows(card.actions)
 
 
 def _head(card: Card) -> str:
-    return "\n".join([f"## {quoting.trusted(card.title)}", *(quoting.line(line) for line in card.lead)])
+    """Return the outcome of a settled card; of an open one its title, which is small unless it is the headline."""
+    if card.status:
+        return f"### {quoting.line(card.status)}"
+    return f"### {quoting.trusted(card.title)}" if card.headline else f"-# {quoting.trusted(card.title)}"
 
 
 def _words(card: Card) -> str:
-    return "\n".join(_quote(card.model_text)) if card.model_text else ""
+    return "\n".join(_quotes([card.model_text])) if card.model_text else ""
 
 
-def _tail(card: Card) -> Iterator[str]:
-    if card.status:
-        yield f"### {quoting.line(card.status)}"
-    if card.footer:
-        yield f"-# {quoting.line(card.footer)}"
+def _tail(card: Card) -> str:
+    title = f"{quoting.trusted(card.title)} · " if card.status else ""
+    return "\n".join([*map(quoting.line, card.about), f"-# {title}{quoting.line(card.footer)}"])
 
 
 def _call(call: CardCall) -> str:
-    parts = [f"### {quoting.code(call.tool)}"]
-    if call.why:
-        parts.append(quoting.line(call.why))
-    parts += [quoting.line(fact) for fact in call.facts]
-    for quote in call.quotes:
-        parts += _quote(quote)
+    parts = [_tool(call), *_quotes(call.quotes)]
     parts += [f"**Warning:** {quoting.trusted(warning)}" for warning in call.warnings]
+    parts += [quoting.line(fact) for fact in call.facts]
+    if call.why:
+        parts.append(f"-# {quoting.line(call.why)}")
     if call.outcome:
         parts.append(f"**{quoting.line(call.outcome)}**")
     return "\n".join(parts)
 
 
-def _quote(quote: Quote) -> Iterator[str]:
+def _tool(call: CardCall) -> str:
+    number = f"**{call.number}.** " if call.number else ""
+    says = quoting.escape(call.says)
+    if call.says_who:
+        says = f"{quoting.trusted(call.says_who)}: {quoting.code(call.says)}"
+    return f"{number}**{quoting.code(call.tool)}**" + (f" · {says}" if says else "")
+
+
+def _quotes(quotes: Sequence[Quote]) -> Iterator[str]:
+    """Yield the lines of the quotes. Neighbours in one line keep their order."""
+    for shape, group in groupby(quotes, key=lambda quote: quote.shape):
+        match shape:
+            case Shape.BLOCK:
+                for quote in group:
+                    yield from _block(quote)
+            case Shape.SENTENCE:
+                yield from (f"> {quoting.escape(quote.text)}" for quote in group)
+            case Shape.REMARK:
+                yield from (f"> {_label(quote)}: {quoting.escape(quote.text)}" for quote in group)
+            case Shape.INLINE:
+                yield " · ".join(map(_inline, group))
+            case Shape.DEFAULT:
+                yield "-# defaults: " + " · ".join(map(_inline, group))
+
+
+def _inline(quote: Quote) -> str:
+    text = f" {quoting.code(quote.text)}" if quote.text else ""
+    note = f" ({quoting.trusted(quote.note)})" if quote.note else ""
+    return f"**{quoting.escape(quote.label)}**{text}{note}"
+
+
+def _label(quote: Quote) -> str:
+    note = f" ({quoting.trusted(quote.note)})" if quote.note else ""
+    return f"**{quoting.trusted(quote.label)}**{note}"
+
+
+def _block(quote: Quote) -> Iterator[str]:
     text, said = quoting.block(quote.text, "diff" if quote.diff else "")
     label = " ".join(quote.label.split())
     # An argument's name is one word and reads best as code; our own labels have several words.

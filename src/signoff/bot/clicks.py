@@ -7,7 +7,7 @@ discord.py would only log it, and the person would see "This interaction failed"
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import discord
@@ -15,23 +15,35 @@ import discord
 from signoff.approvals.approvers import objection
 from signoff.approvals.desk import Click, Desk
 from signoff.approvals.edits import Editor
-from signoff.approvals.errors import UnknownRequest
-from signoff.approvals.model import ApprovalRequest, Batch, Choice, RequestState
+from signoff.approvals.errors import Refused, UnknownRequest
+from signoff.approvals.model import ApprovalRequest, Batch, Choice, Outcome, RequestState
+from signoff.approvals.votes import may_remember
 from signoff.bot import modals, panels
-from signoff.bot.buttons import Locator, parse, parse_form
+from signoff.bot.buttons import Locator, parse, parse_form, read_terms
 from signoff.bot.card_view import render_off_loop
 from signoff.bot.inbox import Inbox
-from signoff.bot.responses import PATIENCE, Refresh, Responses, Visit, open_form, redraw, refusal, tell, visit
+from signoff.bot.responses import (
+    PATIENCE,
+    Drawing,
+    Refresh,
+    Responses,
+    Visit,
+    open_form,
+    redraw,
+    refusal,
+    tell,
+    visit,
+)
 from signoff.bot.sending import Failure
 from signoff.cards import wording
-from signoff.cards.actions import Offers, remember_actions
+from signoff.cards.actions import Offers, optional_calls, remember_actions
 from signoff.cards.forms import form_for
 from signoff.cards.model import Line, Verb
 
 log = logging.getLogger(__name__)
 
 NO_EDIT = "This call can't be edited: {why}."
-NO_REMEMBER: Line = ("A decision about this call can't be remembered. Nothing was decided.",)
+CLOSED: Line = ("Nothing was decided.",)
 
 
 class Clicks:
@@ -46,14 +58,15 @@ class Clicks:
         *,
         editor: Editor | None = None,
         patience: float = PATIENCE,
+        drawing: Drawing | None = None,
     ) -> None:
         self._desk = desk
         self._editor = editor
         self._offers = offers
         self._now = now
-        self.responses = Responses(desk, refresh, now, self._offers, patience)
+        self.responses = Responses(desk, refresh, now, self._offers, patience, drawing)
         self.inbox = Inbox(desk, now, offers)
-        self._forms = modals.Forms(desk, editor, self._offers, self.responses, self.inbox)
+        self._forms = modals.Forms(desk, editor, self._offers, self.responses, self.inbox, now)
 
     async def click(self, interaction: discord.Interaction[Any], locator: Locator) -> None:
         try:
@@ -130,6 +143,10 @@ class Clicks:
             await redraw(interaction, await self.responses.in_time(interaction, self.inbox.view(visit.actor)))
         elif locator.verb is Verb.EDIT:
             await self._open_edit(interaction, visit, locator)
+        elif locator.verb is Verb.SAVE:
+            await self._settle(interaction, visit, locator, self._saved(visit, locator))
+        elif locator.verb is Verb.CLOSE:
+            await self.responses.panel(interaction, visit, panels.said(CLOSED))
         else:
             await self._open(interaction, visit, locator)
 
@@ -146,12 +163,40 @@ class Clicks:
             revision=locator.revision,
             page=locator.page,
         )
+        await self._settle(interaction, visit, locator, self._desk.decide(click))
+
+    async def _settle(
+        self,
+        interaction: discord.Interaction[Any],
+        visit: Visit,
+        locator: Locator,
+        deciding: Coroutine[Any, Any, Outcome],
+    ) -> None:
         try:
-            outcome = await self.responses.in_time(interaction, self._desk.decide(click))
+            outcome = await self.responses.in_time(interaction, deciding)
         except Exception as error:
             await tell(interaction, refusal(error, visit, locator.target))
         else:
             await self.responses.show(interaction, visit, outcome.batch, locator.target, locator.page)
+
+    async def _saved(self, visit: Visit, locator: Locator) -> Outcome:
+        """Decide and remember, as the panel said. The revision binds the panel to the arguments that it showed."""
+        request = _decidable(await self._look(visit, locator), locator)
+        plan = read_terms(locator.terms, request.call.args)
+        if plan is None or not self._offers.may_remember(request):
+            raise Refused(modals.NO_REMEMBER)
+        click = Click(
+            request.id,
+            plan.choice,
+            visit.actor,
+            visit.channel,
+            visit.card,
+            remember=plan.span.remember,
+            coverage=plan.coverage,
+            revision=locator.revision,
+            page=locator.page,
+        )
+        return await self._desk.decide(click)
 
     async def _turn(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
         try:
@@ -168,6 +213,9 @@ class Clicks:
         """Open a panel or the form for a reason. Only approvers get one, so that nobody fills it in for nothing."""
         try:
             batch = await self.responses.at_once(self._look(visit, locator))
+            if locator.verb is Verb.MORE and locator.target == batch.id:
+                await self._choose(interaction, visit, batch, locator)
+                return
             request = _decidable(batch, locator)
         except Exception as error:
             await tell(interaction, refusal(error, visit, locator.target))
@@ -180,20 +228,31 @@ class Clicks:
         elif locator.verb is Verb.REASON:
             await open_form(interaction, modals.reason_form(request, locator.page))
         elif locator.verb is Verb.MORE and request.held:
-            await self.responses.panel(interaction, visit, self._held_panel(batch, request, locator))
+            held = panels.held_call(batch, request, self._offers, locator.page, self._now())
+            await self.responses.panel(interaction, visit, held)
         elif locator.verb is Verb.MORE:
             await self.responses.panel(interaction, visit, panels.more(batch, request, self._offers, locator.page))
         elif not self._offers.may_remember(request):
-            await tell(interaction, NO_REMEMBER)
+            await tell(interaction, (modals.NO_REMEMBER,))
         else:
-            panel = panels.remember(batch, request, self._offers, locator.page, self._now())
-            await self.responses.panel(interaction, visit, panel)
+            widens = may_remember(visit.actor, batch)
+            await open_form(
+                interaction, modals.remember_form(batch, request, self._offers, locator.page, may_widen=widens)
+            )
 
-    def _held_panel(self, batch: Batch, request: ApprovalRequest, locator: Locator) -> panels.AnyPanel:
-        """Return the list of held calls to choose from, or the panel of the only one or the chosen one."""
-        if locator.target == batch.id and len(batch.open_held) > 1:
-            return panels.held_calls(batch, locator.page)
-        return panels.held_call(batch, request, self._offers, locator.page, self._now())
+    async def _choose(
+        self, interaction: discord.Interaction[Any], visit: Visit, batch: Batch, locator: Locator
+    ) -> None:
+        """Open the panel behind the card's own "More…", with the calls that this person may decide."""
+        requests = optional_calls(batch, locator.page, self._offers)
+        objections = [objection(visit.actor, request, batch) for request in requests]
+        allowed = [request for request, why in zip(requests, objections, strict=True) if why is None]
+        if not requests:
+            await tell(interaction, wording.already_settled(batch))
+        elif not allowed:
+            await tell(interaction, wording.not_allowed(batch, None, next((why for why in objections if why), "")))
+        else:
+            await self.responses.panel(interaction, visit, panels.choose(batch, allowed, self._offers, locator.page))
 
     async def _open_edit(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
         if self._editor is None:
@@ -216,10 +275,8 @@ class Clicks:
 
 
 def _decidable(batch: Batch, locator: Locator) -> ApprovalRequest:
-    """Return the request that a button is about. For the card's own "More…" it is the first open held call."""
+    """Return the request that a button is about."""
     located = tuple(r for r in batch.requests if r.id == locator.target)
-    if locator.verb is Verb.MORE and locator.target == batch.id:
-        located = batch.open_held or batch.held
     if not located:
         raise UnknownRequest("Unknown request.")
     return located[0]

@@ -32,6 +32,8 @@ from signoff.bot.front_end import DiscordFrontEnd
 from signoff.bot.mentions import Mentions
 from signoff.bot.refusals import CountingClient
 from signoff.bot.sending import NOBODY
+from signoff.bot.status import StopButton, stopped_by
+from signoff.bot.stopping import Stopping
 from signoff.turns.administration import Administration
 from signoff.turns.driver import Driver
 from signoff.turns.listening import Listening
@@ -88,7 +90,8 @@ class Bot:
         self.client = client
         self._at_first_ready = at_first_ready
         self._driver = driver
-        self.clicks = Clicks(desk, front_end.refresh_card, now, front_end.offers, editor=editor)
+        self.clicks = Clicks(desk, front_end.draw_card, now, front_end.offers, editor=editor, drawing=front_end.drawing)
+        self.stopping = Stopping(administration)
         self.mentions = Mentions(client, driver, access, now, listening, files)
         self.catch_up = CatchUp(client, self.mentions, listening, catch_up, now) if listening else None
         self.deleted_cards = DeletedCards(client, desk, front_end.deleted)
@@ -118,7 +121,7 @@ class Bot:
 
     async def _prepare(self) -> None:
         """Register the buttons before the first click, and recover stored work. Runs between login and connection."""
-        self.client.add_dynamic_items(ApprovalButton)
+        self.client.add_dynamic_items(ApprovalButton, StopButton)
         if self.tree is not None:
             self.client.add_dynamic_items(RecordButton)
             self.tree.register()
@@ -144,6 +147,8 @@ class Bot:
             await self.clicks.click(interaction, button.locator)
         elif isinstance(button, RecordButton) and self.tree is not None:
             await self.tree.record.turn(interaction, button.spot)
+        elif (turn := stopped_by((interaction.data or {}).get("custom_id"))) is not None:
+            await self.stopping.press(interaction, turn)
         else:
             await self.clicks.unclaimed(interaction)
 

@@ -19,12 +19,14 @@ import discord
 
 from signoff.approvals.model import Batch, CardCopy, Place
 from signoff.bot import earlier_posts, panels, quoting, sending
+from signoff.bot import status as statuses
 from signoff.bot.card_view import Rendered, render_off_loop
 from signoff.bot.deletions import DeletedChannels
 from signoff.bot.linked_cards import shown_in
 from signoff.bot.origins import UNTITLED, origin, title
 from signoff.bot.people import mentions, pings
 from signoff.bot.refusals import Braked, Weight, refusals_of
+from signoff.bot.responses import Drawing
 from signoff.bot.sending import ARCHIVED, CLOSED, NOBODY, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Failure, nonce
 from signoff.bot.split import LIMIT, MAX_PARTS, sendable, split
 from signoff.cards.actions import Offers
@@ -32,6 +34,7 @@ from signoff.cards.model import Line
 from signoff.cards.wording import reminder
 from signoff.errors import CardDelayed, CardFailed, NotDelivered, Undeliverable
 from signoff.turns.model import Turn, TurnState
+from signoff.turns.progress import RunStatus
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +59,7 @@ class DiscordFrontEnd:
         """The actions that cards offer beyond accept and reject."""
         self.deleted = DeletedChannels()
         """Channels and threads that a reply must not open again."""
+        self.drawing = Drawing()
 
     async def post_card(self, batch: Batch) -> str:
         if earlier_posts.is_late(batch.opened, self._started, self._now()) and (card := await self._earlier(batch)):
@@ -126,9 +130,14 @@ class DiscordFrontEnd:
         )
 
     async def refresh_card(self, batch: Batch, page: int = 0, drawn: str | None = None) -> None:
+        async with self.drawing.of(batch):
+            await self.draw_card(batch, page, drawn)
+
+    async def draw_card(self, batch: Batch, page: int = 0, drawn: str | None = None) -> None:
         """Draw the card in every message that shows it, except in the message `drawn`, which shows it already.
 
-        Raises NotDelivered if one of them could not be changed; the others are changed nevertheless.
+        The caller holds the lock of `drawing`. Raises NotDelivered if one of them could not be changed; the others are
+        changed nevertheless.
         """
         failure: NotDelivered | None = None
         for at in shown_in(batch):
@@ -175,6 +184,20 @@ class DiscordFrontEnd:
             await self._in_place(turn.place, turn.id, title(turn.text), post)
         except Failure as error:
             log.warning("notice about %s was not posted: %s", turn.id, error)
+
+    async def show_status(self, turn: Turn, status: RunStatus) -> str:
+        if turn.status_message:
+            await statuses.edit(self._client, turn, status)
+            return turn.status_message
+        return await self._in_place(
+            turn.place,
+            turn.id,
+            title(turn.text),
+            lambda: statuses.post(self._client, turn, status, self._answered(turn)),
+        )
+
+    async def remove_status(self, turn: Turn) -> None:
+        await statuses.delete(self._client, turn)
 
     def working(self, turn: Turn) -> AbstractAsyncContextManager[None]:
         return self._typing(turn)
@@ -278,8 +301,12 @@ class DiscordFrontEnd:
             raise sending.not_delivered(error) from error
 
     async def _say(self, turn: Turn, text: str, key: tuple[object, ...], weight: Weight = Weight.ESSENTIAL) -> None:
-        since = self._due(turn) if weight is Weight.ESSENTIAL else None
-        await self._parts(turn.place.channel, text, key, answers=self._answered(turn), weight=weight, since=since)
+        """Post a text. An essential one is the end of the turn, and takes the place of its status message."""
+        if weight is not Weight.ESSENTIAL:
+            await self._parts(turn.place.channel, text, key, answers=self._answered(turn), weight=weight)
+            return
+        since, answers = self._due(turn), self._answered(turn)
+        await self._parts(turn.place.channel, text, key, answers=answers, since=since, ended=turn)
 
     def _answered(self, turn: Turn) -> str | None:
         """The message to reply to, if several conversations share the channel."""
@@ -301,8 +328,12 @@ class DiscordFrontEnd:
         answers: str | None = None,
         weight: Weight = Weight.ESSENTIAL,
         since: float | None = None,
+        ended: Turn | None = None,
     ) -> None:
-        """Post a text of any length. With `since`, parts that were posted since then are not posted again."""
+        """Post a text of any length. With `since`, parts that were posted since then are not posted again.
+
+        The first part takes the place of the status message of `ended`.
+        """
         posted = Counter[str]() if since is None else await earlier_posts.texts(self._client, channel, since)
         whole = sendable(text).strip() or SILENT
         parts = split(whole) if len(whole) <= LIMIT * MAX_PARTS else []
@@ -311,13 +342,15 @@ class DiscordFrontEnd:
             def attached() -> list[discord.File]:
                 return [discord.File(io.BytesIO(whole.encode()), filename="reply.md")]
 
-            if posted[AS_FILE]:
+            if posted[AS_FILE] or (ended and await statuses.become(self._client, ended, AS_FILE, attached()[0])):
                 return
             await sending.send(
                 self._client, channel, AS_FILE, key=nonce(*key, 0), files=attached, answers=answers, weight=weight
             )
             return
         for number, part in enumerate(parts):
+            if number == 0 and ended and await statuses.become(self._client, ended, part):
+                continue
             if posted[part.strip()]:
                 posted[part.strip()] -= 1
                 continue

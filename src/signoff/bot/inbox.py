@@ -117,7 +117,11 @@ class Inbox:
         if None not in objections:
             await tell(interaction, wording.not_allowed(batch, batch.id, next(filter(None, objections), "")))
             return
-        rendered = render(batch, self._now(), page=page, offers=self._offers, shown_in=PRIVATE)
+        try:
+            rendered = render(batch, self._now(), page=page, offers=self._offers, shown_in=PRIVATE)
+        except CardFailed as error:
+            await tell(interaction, (f"This card can't be shown here: {error}",))
+            return
         await redraw(interaction, rendered.view, attachments=rendered.files())
 
     async def _person(self, server: str, actor: Actor) -> Actor | None:

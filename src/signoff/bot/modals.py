@@ -1,4 +1,4 @@
-"""Forms for new arguments of a call and for the reason of a rejection: build them, and handle them when submitted.
+"""Forms for new arguments, for the reason of a rejection and for what to remember: build them, and handle them.
 
 A form that was opened before a restart must work after it, so everything needed is in its id, and nothing is kept in
 memory. The desk or the editor decides. If a form is refused, the typed text is returned, so that nothing is lost.
@@ -7,25 +7,29 @@ memory. The desk or the editor decides. If a form is refused, the typed text is 
 from __future__ import annotations
 
 import io
+import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, cast
 
 import discord
 from discord import ui
 
+from signoff.approvals.approvers import objection
 from signoff.approvals.desk import Click, Desk
 from signoff.approvals.edits import Editor
-from signoff.approvals.model import ApprovalRequest, Batch, Choice
-from signoff.bot import quoting
-from signoff.bot.buttons import DIGEST, FormKind, FormLocator
+from signoff.approvals.model import ApprovalRequest, Batch, Choice, Remember
+from signoff.bot import panels, quoting
+from signoff.bot.buttons import DIGEST, EXACTLY, FormKind, FormLocator
 from signoff.bot.inbox import Inbox
 from signoff.bot.responses import Responses, Visit, refusal, tell, visit, whisper
 from signoff.bot.sending import Failure
 from signoff.bot.split import size
 from signoff.cards import wording
 from signoff.cards.actions import Offers
+from signoff.cards.coverage_wording import NAMES, Plan, Span, spans
 from signoff.cards.forms import Form, NotReadable, form_for
+from signoff.cards.masking import mask_request
 from signoff.cards.model import Line
 from signoff.text.visible import clip
 
@@ -36,6 +40,14 @@ REASON = "reason"
 REASON_SPACE = 1000
 MAX_TITLE = 45
 MAX_ANSWER = 1900
+MAX_OPTION = 100
+NO_REMEMBER = "A decision about this call can't be remembered. Nothing was decided."
+REMEMBER_INTRODUCTION = "Nothing is decided or saved yet: the next step shows what will be covered."
+DECISION, WHAT, SAME, SPAN = "decision", "what", "same", "span"
+SOME = "some"
+SPANS = {Span.HERE: "This conversation", Span.HOUR: "An hour", Span.DAY: "A day", Span.ALWAYS: "Always"}
+IN_SERVER = "All but the first hold in every conversation of this server"
+RADIO_GROUP, CHECKBOX_GROUP = 21, 22
 KEPT = "You typed:"
 KEPT_FILE = "The text that you typed is attached."
 
@@ -65,6 +77,78 @@ def reason_form(request: ApprovalRequest, page: int) -> ui.Modal:
     return modal
 
 
+def remember_form(batch: Batch, request: ApprovalRequest, offers: Offers, page: int, *, may_widen: bool) -> ui.Modal:
+    """Build the form for what is to be remembered. It offers only what this person and this call may have."""
+    modal = _modal("Remember ", request, FormLocator(FormKind.REMEMBER, request.id, page, request.call.digest))
+    modal.add_item(ui.TextDisplay[Any](REMEMBER_INTRODUCTION))
+    _add_radio(modal, DECISION, "Decision", {Choice.ACCEPT: "Accept", Choice.REJECT: "Reject"})
+    alone = request.quorum <= 1
+    shown = mask_request(request, offers.masker) if offers.masker else request
+    names = sorted(request.call.args)
+    wide = may_widen and alone and offers.grants.widest is Remember.ALWAYS
+    if wide and 0 < len(names) <= NAMES and names == sorted(shown.call.args):
+        _add_radio(modal, WHAT, "What is covered", {EXACTLY: "Exactly this call", SOME: "This tool, arguments free"})
+        options = [
+            discord.CheckboxGroupOption(
+                label=clip(name, MAX_OPTION)[0] or "(no name)",
+                value=str(number),
+                description=clip(_one_line(shown.call.args[name]), MAX_OPTION)[0] or None,
+                default=True,
+            )
+            for number, name in enumerate(names)
+        ]
+        boxes = ui.CheckboxGroup[Any](custom_id=SAME, required=False, min_values=0, options=options)
+        label, hint = "Arguments that must be the same", 'For "arguments free": those without a tick are free'
+        modal.add_item(ui.Label[Any](text=label, description=hint, component=boxes))
+    offered = spans(offers.grants, may_widen=may_widen, alone=alone)
+    if len(offered) > 1:
+        hint = "" if batch.place.is_direct else IN_SERVER
+        _add_radio(modal, SPAN, "How long", {span: SPANS[span] for span in offered}, hint)
+    return modal
+
+
+def _add_radio(modal: ui.Modal, name: str, text: str, options: Mapping[str, str], hint: str = "") -> None:
+    """Add a choice of one. `options`: value -> label. The first one is chosen."""
+    choices = [
+        discord.RadioGroupOption(label=label, value=value, default=not number)
+        for number, (value, label) in enumerate(options.items())
+    ]
+    group = ui.RadioGroup[Any](custom_id=name, options=choices)
+    modal.add_item(ui.Label[Any](text=text, description=hint or None, component=group))
+
+
+def _one_line(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def plan_in(data: object, args: Collection[str]) -> Plan | None:
+    """Read a submitted form of `remember_form`; None if it does not fit the call."""
+    chosen = chosen_in(data)
+    one = {name: values[0] for name, values in chosen.items() if values}
+    choice, span = one.get(DECISION, ""), one.get(SPAN, Span.HERE)
+    if choice not in (Choice.ACCEPT, Choice.REJECT) or span not in set(Span):
+        return None
+    if one.get(WHAT, EXACTLY) == EXACTLY:
+        return Plan(Choice(choice), Span(span))
+    known = {str(number): name for number, name in enumerate(sorted(args))}
+    ticked = chosen.get(SAME, [])
+    if one[WHAT] != SOME or len(known) > NAMES or not set(ticked) <= set(known):
+        return None
+    return Plan(Choice(choice), Span(span), tuple(known[number] for number in known if number in ticked))
+
+
+def chosen_in(data: object) -> dict[str, list[str]]:
+    """Field id -> the chosen values, for the radio groups and checkbox groups of a submitted form."""
+    chosen: dict[str, list[str]] = {}
+    for fields in _fields(data):
+        name, value, values = fields.get("custom_id"), fields.get("value"), fields.get("values")
+        if not isinstance(name, str) or fields.get("type") not in (RADIO_GROUP, CHECKBOX_GROUP):
+            continue
+        listed = cast("list[object]", values) if isinstance(values, list) else [value]
+        chosen[name] = [one for one in listed if isinstance(one, str)]
+    return chosen
+
+
 def _modal(does: str, request: ApprovalRequest, locator: FormLocator) -> ui.Modal:
     title = does + clip(request.call.tool, (MAX_TITLE - len(does)) // 2)[0]
     modal = ui.Modal(title=title, custom_id=str(locator))
@@ -76,6 +160,15 @@ def _modal(does: str, request: ApprovalRequest, locator: FormLocator) -> ui.Moda
 def typed_in(data: object) -> dict[str, str]:
     """Field id -> text, for the text fields of a submitted form."""
     typed: dict[str, str] = {}
+    for fields in _fields(data):
+        name, value = fields.get("custom_id"), fields.get("value")
+        if fields.get("type") == 4 and isinstance(name, str) and isinstance(value, str):
+            typed[name] = value
+    return typed
+
+
+def _fields(data: object) -> Iterator[Mapping[str, object]]:
+    """Yield every component of a submitted form."""
     waiting: list[object] = [data]
     while waiting:
         part = waiting.pop()
@@ -83,11 +176,8 @@ def typed_in(data: object) -> dict[str, str]:
             waiting += cast("list[object]", part)
         elif isinstance(part, Mapping):
             fields = cast("Mapping[str, object]", part)
-            name, value = fields.get("custom_id"), fields.get("value")
-            if fields.get("type") == 4 and isinstance(name, str) and isinstance(value, str):
-                typed[name] = value
+            yield fields
             waiting += [fields.get("components"), fields.get("component")]
-    return typed
 
 
 def given_back(text: str, typed: str) -> tuple[str, discord.File | None]:
@@ -105,7 +195,16 @@ def given_back(text: str, typed: str) -> tuple[str, discord.File | None]:
 class Forms:
     """Handles submitted forms."""
 
-    def __init__(self, desk: Desk, editor: Editor | None, offers: Offers, responses: Responses, inbox: Inbox) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        editor: Editor | None,
+        offers: Offers,
+        responses: Responses,
+        inbox: Inbox,
+        now: Callable[[], float],
+    ) -> None:
+        self._now = now
         self._desk = desk
         self._editor = editor
         self._offers = offers
@@ -125,6 +224,9 @@ class Forms:
             log.exception("a form on %s failed", form.target)
 
     async def _submit(self, interaction: discord.Interaction[Any], visit: Visit, form: FormLocator) -> None:
+        if form.kind is FormKind.REMEMBER:
+            await self._confirm(interaction, visit, form)
+            return
         typed = typed_in((interaction.data or {}).get("components"))
         work = self._edit(visit, form, typed) if form.kind is FormKind.EDIT else self._reject(visit, form, typed)
         try:
@@ -136,6 +238,31 @@ class Forms:
             return
         text, file = given_back(quoting.line(result), "\n\n".join(typed[key] for key in sorted(typed)))
         await whisper(interaction, text, file)
+
+    async def _confirm(self, interaction: discord.Interaction[Any], visit: Visit, form: FormLocator) -> None:
+        """Answer with a panel that says what would be remembered. The desk checks everything again at its button."""
+        try:
+            batch = await self._responses.in_time(
+                interaction, self._desk.look(form.target, visit.actor, visit.channel, visit.card)
+            )
+        except Exception as error:
+            await tell(interaction, refusal(error, visit, form.target))
+            return
+        request = next((r for r in batch.pending if r.id == form.target), None)
+        if request is None:
+            await tell(interaction, wording.already_settled(batch, form.target))
+            return
+        why = objection(visit.actor, request, batch)
+        plan = plan_in((interaction.data or {}).get("components"), request.call.args)
+        if why is not None:
+            await tell(interaction, wording.not_allowed(batch, request.id, why))
+        elif not form.digest or request.call.digest[:DIGEST] != form.digest or plan is None:
+            await tell(interaction, wording.OUTDATED)
+        elif not self._offers.may_remember(request):
+            await tell(interaction, (NO_REMEMBER,))
+        else:
+            panel = panels.confirm(batch, request, plan, self._offers, form.page, self._now())
+            await self._responses.panel(interaction, visit, panel)
 
     async def _reject(self, visit: Visit, form: FormLocator, typed: dict[str, str]) -> Batch | Line:
         note = typed.get(REASON, "").strip()[:REASON_SPACE]

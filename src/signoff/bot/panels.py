@@ -11,14 +11,17 @@ from typing import Any
 
 from discord import ui
 
-from signoff.approvals.model import ApprovalRequest, Batch
+from signoff.approvals.model import ApprovalRequest, Batch, Choice
 from signoff.bot import quoting
-from signoff.bot.card_view import MAX_TEXT, ApprovalView, rows
+from signoff.bot.buttons import rows, write_terms
+from signoff.bot.card_view import MAX_TEXT, ApprovalView, measure
 from signoff.bot.split import size
-from signoff.cards.actions import TOOL_BUDGET, Offers, further_actions, held_actions, look_actions, remember_actions
-from signoff.cards.build import build_held_call
-from signoff.cards.model import Action, Line
-from signoff.cards.wording import remember_lines
+from signoff.cards.actions import PREVIEW, TOOL_BUDGET, TOOLS_WORDS, Offers, further_actions, held_actions, look_actions
+from signoff.cards.build import fit_held_call
+from signoff.cards.coverage_wording import Plan, plan_lines, rule_text
+from signoff.cards.layout import show
+from signoff.cards.masking import mask_request
+from signoff.cards.model import Action, Line, Style, Verb
 from signoff.errors import CardFailed
 from signoff.text.visible import clip
 
@@ -26,11 +29,11 @@ log = logging.getLogger(__name__)
 
 TOO_LONG: Line = ("A decision can't be remembered: the arguments are too long to show here. Nothing was decided.",)
 
-MOST_HELD = 25
-"""Buttons in one panel: five rows of five."""
+MOST_CALLS = 25
+"""Calls in one panel: five rows of five buttons."""
 NOT_SHOWN = "The arguments cannot be shown here. The call needs no approval; you can reject it."
-HELD_BUDGET = 3000
-"""Characters of quoted text in the panel of one held call, before markup."""
+HELD_MARGIN = 200
+"""Characters that the panel of a held call keeps for its own title and line."""
 
 
 class Panel(ui.LayoutView):
@@ -43,6 +46,13 @@ class Panel(ui.LayoutView):
         for row in rows(actions):
             self.add_item(row)
 
+    def extended(self, text: str, actions: Sequence[Action]) -> Panel:
+        """Return this panel with one more text, and buttons below it."""
+        self.add_item(ui.TextDisplay[Any](text))
+        for row in rows(actions):
+            self.add_item(row)
+        return self
+
 
 AnyPanel = Panel | ApprovalView
 
@@ -50,6 +60,26 @@ AnyPanel = Panel | ApprovalView
 def said(line: Line, actions: Sequence[Action] = ()) -> Panel:
     """Build a panel with one line, which replaces a panel that is done."""
     return Panel([quoting.line(line)], actions)
+
+
+def choose(batch: Batch, requests: Sequence[ApprovalRequest], offers: Offers, page: int) -> Panel:
+    """Build the panel behind the card's own "More…": the options of the only question, and other calls to choose from.
+
+    `requests`: the calls that this person may decide.
+    """
+    questions = [r for r in requests if not r.held]
+    only = questions[0] if len(questions) == 1 else None
+    panel = more(batch, only, offers, page) if only else Panel([])
+    others = [r for r in requests if r is not only]
+    if not others:
+        return panel
+    lines = ["### More options for one call", "Choose a call."]
+    if all(r.held for r in others):
+        lines = ["### Calls that need no approval", "Choose one to see its arguments or to reject it."]
+    actions = look_actions(batch, others, page)
+    if len(actions) > MOST_CALLS:
+        lines.append(f"-# Only the first {MOST_CALLS} of {len(actions)} calls are listed here.")
+    return panel.extended("\n".join(lines), actions[:MOST_CALLS])
 
 
 def more(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> Panel:
@@ -63,34 +93,43 @@ def more(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> P
     return Panel(["\n".join(lines)], further_actions(batch, request, offers, page))
 
 
-def held_calls(batch: Batch, page: int) -> Panel:
-    """Build a panel with a button for each held call of the card that is still open."""
-    lines = ["### Calls that need no approval", "Choose one to see its arguments or to reject it."]
-    actions = look_actions(batch, page)
-    if len(actions) > MOST_HELD:
-        lines.append(f"-# Only the first {MOST_HELD} of {len(actions)} calls are listed here.")
-    return Panel(["\n".join(lines)], actions[:MOST_HELD])
-
-
 def held_call(batch: Batch, request: ApprovalRequest, offers: Offers, page: int, now: float) -> AnyPanel:
     """Build a panel with the arguments of one held call and a button that rejects it."""
     try:
-        for budget in (HELD_BUDGET, HELD_BUDGET // 2, HELD_BUDGET // 4, 0):
-            card = build_held_call(batch, request, now=now, budget=budget, page=page, offers=offers)
-            view = ApprovalView(card)
-            if not view.overflow():
-                return view
+        limit = MAX_TEXT - HELD_MARGIN
+        card = fit_held_call(batch, request, now=now, limit=limit, size=measure, page=page, offers=offers)
+        view = ApprovalView(card)
+        if not view.overflow():
+            return view
     except CardFailed as error:
         log.info("the held call %s is not shown: %s", request.id, error)
     tool = quoting.code(clip(request.call.tool, TOOL_BUDGET)[0])
     return Panel([f"### {tool}\n{NOT_SHOWN}"], held_actions(batch, request, page))
 
 
-def remember(batch: Batch, request: ApprovalRequest, offers: Offers, page: int, now: float) -> Panel:
-    text, note = quoting.block(offers.quoted(request))
+def confirm(batch: Batch, request: ApprovalRequest, plan: Plan, offers: Offers, page: int, now: float) -> Panel:
+    """Build the panel that says, in words and as a rule, what would be remembered. Nothing is saved before "Save"."""
+    shown = mask_request(request, offers.masker) if offers.masker else request
+    args = plan.coverage.covered(shown.call.args)
+    rule, note = quoting.block(rule_text(shown.call.tool, args, plan.choice), "toml")
     lines = [f"### Remember: {quoting.code(clip(request.call.tool, TOOL_BUDGET)[0])}"]
-    lines += [quoting.line(line) for line in remember_lines(batch, request, offers.grants, now)]
-    texts = ["\n".join(lines), text + (f"\n-# {quoting.trusted(note)}" if note else "")]
+    lines += [quoting.line(line) for line in plan_lines(batch, request, plan, offers.grants, now)]
+    texts = ["\n".join(lines), "\n".join(["As a rule, it would read:", rule, *([f"-# {note}"] if note else [])])]
+    said_by_tool = {TOOLS_WORDS: shown.summary, PREVIEW: shown.shown_preview} if plan.named is None else {}
+    for label, text in said_by_tool.items():
+        if text:
+            block, note = quoting.block(show(text))
+            texts.append("\n".join([f"**{label}**", block, *([f"-# {note}"] if note else [])]))
     if sum(map(size, texts)) > MAX_TEXT:
         return said(TOO_LONG)
-    return Panel(texts, remember_actions(batch, request, offers, page))
+    return Panel(texts, confirm_actions(batch, request, plan, page))
+
+
+def confirm_actions(batch: Batch, request: ApprovalRequest, plan: Plan, page: int) -> list[Action]:
+    accepts = plan.choice is Choice.ACCEPT
+    label, style = ("Accept and save", Style.GOOD) if accepts else ("Reject and save", Style.BAD)
+    terms = write_terms(plan, request.call.args)
+    return [
+        Action(Verb.SAVE, request.id, label, style, batch.revision, page, terms=terms),
+        Action(Verb.CLOSE, request.id, "Cancel", Style.PLAIN, batch.revision, page),
+    ]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 
-from signoff.cards.model import Inline, Line, Moment, Person, RoleRef
+from signoff.cards.model import Code, Inline, Line, Moment, Person, RoleRef
 
 FENCE = "```"
 BACKTICK = r"\u{0060}"
@@ -59,6 +59,8 @@ def _inline(part: Inline) -> str:
             return f"<@&{identifier}>" if _ID.fullmatch(identifier) else code(identifier)
         case Moment(at=at):
             return f"<t:{int(at)}:R>"
+        case Code(text=text):
+            return code(text)
 
 
 def code(text: str) -> str:

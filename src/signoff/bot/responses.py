@@ -56,6 +56,17 @@ class Visit:
     """Whether the private message is far from the card's conversation, as in somebody's inbox."""
 
 
+class Drawing:
+    """Lets one task at a time draw a card, so that an older state is never drawn over a newer one."""
+
+    def __init__(self) -> None:
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """Batch id -> the lock to hold while drawing its card."""
+
+    def of(self, batch: Batch) -> asyncio.Lock:
+        return self._locks.setdefault(batch.id, asyncio.Lock())
+
+
 class Slow(Exception):
     """The store took too long for a response that must be the first one."""
 
@@ -134,15 +145,20 @@ async def open_form(interaction: discord.Interaction[Any], form: discord.ui.Moda
 
 class Responses:
     def __init__(
-        self, desk: Desk, refresh: Refresh, now: Callable[[], float], offers: Offers, patience: float = PATIENCE
+        self,
+        desk: Desk,
+        refresh: Refresh,
+        now: Callable[[], float],
+        offers: Offers,
+        patience: float = PATIENCE,
+        drawing: Drawing | None = None,
     ) -> None:
         self._desk = desk
         self._refresh = refresh
         self._now = now
         self._offers = offers
         self.patience = patience
-        self._drawing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        """Batch id -> the lock to hold while drawing its card."""
+        self._drawing = drawing or Drawing()
 
     async def in_time(self, interaction: discord.Interaction[Any], work: Coroutine[Any, Any, T]) -> T:
         return await in_time(interaction, work, self.patience)
@@ -177,8 +193,7 @@ class Responses:
         """
         if visit.private:
             await self._end_panel(interaction, wording.answer(batch, target), batch if visit.away else None)
-        drawing = self._drawing.setdefault(batch.id, asyncio.Lock())
-        async with drawing:
+        async with self._drawing.of(batch):
             latest = await self._latest(visit, batch)
             try:
                 if not visit.private:
@@ -189,7 +204,7 @@ class Responses:
                 # The decision stands. The driver draws a settled card again; the next click redraws an open card.
                 log.warning("the card of %s does not show the latest: %s", batch.id, error)
                 return
-        if latest.settled and not latest.card_final and (everywhere or not latest.copies):
+        if latest.ended and not latest.card_final and (everywhere or not latest.copies):
             try:
                 await self._desk.mark_card_final(batch.id)
             except SignoffError:

@@ -153,8 +153,12 @@ async def send(
     answers: str | None = None,
     pings: discord.AllowedMentions = NOBODY,
     weight: Weight = Weight.OPTIONAL,
+    buttons: discord.ui.View | None = None,
 ) -> discord.Message:
-    """Post to a channel without link previews. It pings only `pings`. `answers`: the message that this replies to."""
+    """Post to a channel without link previews. It pings only `pings`. `answers`: the message that this replies to.
+
+    `view` is a message of components alone; `buttons` are below a text.
+    """
     target = client.get_partial_messageable(int(channel))
     refusals = refusals_of(client)
     refusals.check(weight)
@@ -173,7 +177,7 @@ async def send(
 
     if view is not None:
         return await post(view=view)
-    plain = {"content": text, "suppress_embeds": True, "mention_author": False}
+    plain = {"content": text, "suppress_embeds": True, "mention_author": False} | ({"view": buttons} if buttons else {})
     if answers is None:
         return await post(**plain)
     reference = discord.MessageReference(message_id=int(answers), channel_id=int(channel), fail_if_not_exists=False)

@@ -19,6 +19,8 @@ from signoff.cards.model import Action, Style, Verb
 from signoff.text.secrets.masker import Masker
 from signoff.text.visible import plain
 
+ROW = 5
+"""Buttons in one row. More do not fit on a phone."""
 TOOL_BUDGET = 64
 QUOTED = 2400
 """Decisions about longer arguments cannot be remembered, because the Remember panel could not quote them."""
@@ -92,10 +94,12 @@ def card_actions(
     `shown`: ids of the requests that are shown whole, on the card or in an attached file.
     """
     pending = [r for r in batch.page(page) if r.state is RequestState.PENDING]
+    more = _more(batch, page, offers)
     if len(batch.questions) == 1:
-        return [*(a for r in pending for a in _alone(batch, r, offers, shown)), *_for_held(batch, page)], {}
-    own = {r.id: _among_others(batch, r, page, shown) for r in pending}
-    return [*_for_all(batch, page, pending, shown), *_for_held(batch, page), *turning(batch, page)], own
+        return [*(a for r in pending for a in _alone(batch, r, shown)), *more], {}
+    own = {r.id: _own(batch, r, r.id, page, shown) for r in pending}
+    actions = [*_for_all(batch, page, pending, shown), *more]
+    return [*actions, *turning(batch, page, beside=len(actions))], own
 
 
 def further_actions(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> list[Action]:
@@ -111,6 +115,12 @@ def further_actions(batch: Batch, request: ApprovalRequest, offers: Offers, page
     ]
 
 
+def optional_calls(batch: Batch, page: int, offers: Offers) -> list[ApprovalRequest]:
+    """Return the calls that the card's "More…" leads to: questions with further buttons on this page, held calls."""
+    questions = [r for r in batch.page(page) if r.state is RequestState.PENDING]
+    return [*(r for r in questions if further_actions(batch, r, offers, page)), *batch.open_held]
+
+
 def remember_actions(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> list[Action]:
     if not offers.may_remember(request):
         return []
@@ -121,15 +131,15 @@ def remember_actions(batch: Batch, request: ApprovalRequest, offers: Offers, pag
     ]
 
 
-def turning(batch: Batch, page: int) -> list[Action]:
-    """Return the buttons that turn pages. They stay after everything is settled."""
+def turning(batch: Batch, page: int, beside: int = 0) -> list[Action]:
+    """Return the buttons that turn pages. They stay after everything is settled. `beside`: buttons in the same row."""
     if batch.pages == 1:
         return []
     here = f"Page {page + 1} of {batch.pages}"
     turns = [(page - 1, "◀", False), (page, here, True), (page + 1, "▶", False)]
     possible = [turn for turn in turns if 0 <= turn[0] < batch.pages]
-    if len(possible) == len(turns) and _for_held(batch, page):
-        # A row holds at most five buttons, so the page number goes: the card's lead says which calls are shown.
+    if beside + len(possible) > ROW:
+        # The page number goes: the card says which calls it shows.
         possible.remove(turns[1])
     return [
         Action(Verb.PAGE, batch.id, label, Style.PLAIN, batch.revision, to, disabled)
@@ -144,34 +154,36 @@ def held_actions(batch: Batch, request: ApprovalRequest, page: int) -> list[Acti
     return [Action(Verb.REJECT, request.id, "Reject", Style.BAD, batch.revision, page)]
 
 
-def look_actions(batch: Batch, page: int) -> list[Action]:
-    """Return one numbered button for each open held call. It leads to the call's arguments."""
+def look_actions(batch: Batch, requests: Sequence[ApprovalRequest], page: int) -> list[Action]:
+    """Return one numbered button for each of these calls. It leads to the call's own panel.
+
+    The numbers are those on the card; held calls have the numbers after them.
+    """
+    order = [*(batch.questions if len(batch.questions) > 1 else ()), *batch.held]
     return [
         Action(Verb.MORE, r.id, f"{number}. {plain(r.call.tool, TOOL_BUDGET)}", Style.PLAIN, batch.revision, page)
-        for number, r in enumerate(batch.open_held, start=1)
+        for number, r in enumerate(order, start=1)
+        if r in requests
     ]
 
 
-def _for_held(batch: Batch, page: int) -> list[Action]:
-    """Return the button that leads to the open held calls."""
-    if not batch.open_held:
+def _more(batch: Batch, page: int, offers: Offers) -> list[Action]:
+    """Return the button that leads to everything beyond accept and reject, and to the held calls."""
+    if not optional_calls(batch, page, offers):
         return []
     return [Action(Verb.MORE, batch.id, "More…", Style.PLAIN, batch.revision, page)]
 
 
-def _alone(batch: Batch, request: ApprovalRequest, offers: Offers, shown: Collection[str]) -> list[Action]:
-    if request.kind is RequestKind.MAY_HAVE_RUN:
-        return _among_others(batch, request, 0, shown)
+def _alone(batch: Batch, request: ApprovalRequest, shown: Collection[str]) -> list[Action]:
+    target = request.id if request.kind is RequestKind.MAY_HAVE_RUN else batch.id
+    return _own(batch, request, target, 0, shown)
+
+
+def _own(batch: Batch, request: ApprovalRequest, target: str, page: int, shown: Collection[str]) -> list[Action]:
+    """Return the buttons that decide one call."""
     both = [(Verb.ACCEPT, "Accept", Style.GOOD), (Verb.REJECT, "Reject", Style.BAD)]
-    actions = [Action(verb, batch.id, label, style, batch.revision, 0) for verb, label, style in both]
-    further = further_actions(batch, request, offers, 0)
-    return _shown_only([*actions, *further], request.id in shown)
-
-
-def _among_others(batch: Batch, request: ApprovalRequest, page: int, shown: Collection[str]) -> list[Action]:
-    both = [(Verb.ACCEPT, "Accept", Style.GOOD), (Verb.REJECT, "Reject", Style.BAD), (Verb.MORE, "More…", Style.PLAIN)]
     buttons = _MAY_HAVE_RUN if request.kind is RequestKind.MAY_HAVE_RUN else both
-    actions = [Action(verb, request.id, label, style, batch.revision, page) for verb, label, style in buttons]
+    actions = [Action(verb, target, label, style, batch.revision, page) for verb, label, style in buttons]
     return _shown_only(actions, request.id in shown)
 
 
@@ -189,6 +201,6 @@ def _for_all(batch: Batch, page: int, pending: Sequence[ApprovalRequest], shown:
 
 
 def _shown_only(actions: Sequence[Action], shown: bool) -> list[Action]:
-    """Drop the buttons that would run or remember a call that is not shown whole."""
-    hidden = (Verb.ACCEPT, Verb.RERUN, Verb.REMEMBER)
+    """Drop the buttons that would run a call that is not shown whole."""
+    hidden = (Verb.ACCEPT, Verb.RERUN)
     return [a for a in actions if shown or a.verb not in hidden]

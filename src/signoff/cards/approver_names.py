@@ -36,9 +36,14 @@ def people(actors: Iterable[Actor]) -> Line:
     return _listed([*named, *([(f"{more} more",)] if more > 0 else [])], " and ")
 
 
-def name_approvers(approvers: tuple[str, ...], batch: Batch, *, named_at_most: int = NAMED_APPROVERS) -> Line:
-    """List the people and roles that these specifications name, or NOBODY. An unreadable entry names nobody."""
-    named = [line for spec in dict.fromkeys(approvers) if (line := _named_by(spec, batch))]
+def name_approvers(
+    approvers: tuple[str, ...], batch: Batch, *, named_at_most: int = NAMED_APPROVERS, brief: bool = False
+) -> Line:
+    """List the people and roles that these specifications name, or NOBODY. An unreadable entry names nobody.
+
+    `brief`: name a permission without "members with".
+    """
+    named = [line for spec in dict.fromkeys(approvers) if (line := _named_by(spec, batch, brief))]
     if not named:
         return NOBODY
     more = len(named) - named_at_most
@@ -46,22 +51,24 @@ def name_approvers(approvers: tuple[str, ...], batch: Batch, *, named_at_most: i
 
 
 def may_decide_line(batch: Batch) -> Line:
-    """Name the approvers of the whole card, or say that they differ by call."""
+    """Name the approvers of the whole card, or say that they differ by call. It is a part of a line."""
     if differ_by_call(batch):
-        return ("Who may decide differs by call",)
-    who = may_decide(batch.questions[0], batch)
+        return ("who may decide differs by call",)
+    who = may_decide(batch.questions[0], batch, brief=True)
     if who != NOBODY:
-        return ("May decide: ", *who)
-    return ("Nobody may decide this" if batch.settled else "Nobody may decide this: it will expire",)
+        return ("may decide: ", *who)
+    return ("nobody may decide this" if batch.settled else "nobody may decide this: it will expire",)
 
 
 def differ_by_call(batch: Batch) -> bool:
     return len({(r.current_approvers, r.missing, r.quorum, r.four_eyes) for r in batch.questions}) != 1
 
 
-def may_decide(request: ApprovalRequest, batch: Batch, *, named_at_most: int = NAMED_APPROVERS) -> Line:
+def may_decide(
+    request: ApprovalRequest, batch: Batch, *, named_at_most: int = NAMED_APPROVERS, brief: bool = False
+) -> Line:
     """Say who may decide this call, how many people must accept, and whether the asker is excluded."""
-    who = name_approvers(remaining_specs(request), batch, named_at_most=named_at_most)
+    who = name_approvers(remaining_specs(request), batch, named_at_most=named_at_most, brief=brief)
     if who == NOBODY:
         return who
     asker: Line = (", not by the asker",) if request.four_eyes else ()
@@ -109,14 +116,15 @@ def _listed(items: Sequence[Line], last: str) -> Line:
     return tuple(line)
 
 
-def _named_by(spec: str, batch: Batch) -> Line:
+def _named_by(spec: str, batch: Batch, brief: bool) -> Line:
     """Name the people of one specification; empty if it names nobody. Parts joined with & must all hold."""
     named = [_named(part, batch) for part in parts(spec)]
     if None in named:
         return ()
     if len(named) == 1:
         only = named[0]
-        return ("members with Manage Server",) if only == MANAGE_SERVER else (only,) if only else ()
+        manages: Line = ("Manage Server",) if brief else ("members with Manage Server",)
+        return manages if only == MANAGE_SERVER else (only,) if only else ()
     who = {one for one in named if isinstance(one, Person)}
     if len(who) > 1:
         return ()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from signoff.cards.approver_names import NAME_BUDGET, NAMED_APPROVERS, VOTERS
 from signoff.cards.layout import NOTE_BUDGET
+from signoff.cards.progress import PROGRESS_BUDGET
 from signoff.cards.wording import CANCEL_BUDGET
 
 BUDGET = 2400
@@ -21,6 +22,8 @@ LABEL_BUDGET = 28
 DIGEST_BUDGET = 12
 ID_BUDGET = 16
 PEOPLE_BUDGET = VOTERS * (NAME_BUDGET + 5) + 10
+DECIDED_BUDGET = 64
+"""Characters for how many calls of a card ended in which way."""
 OUTCOME_BUDGET = 60
 """Characters for how one call ended, without the names of the people who decided it."""
 
@@ -36,6 +39,11 @@ class Sizes:
     @property
     def tool(self) -> int:
         return 24 if self.tight else 64
+
+    @property
+    def says(self) -> int:
+        """Characters for the tool's sentence about itself."""
+        return 0 if self.tight else 100 if self.calls <= 2 else 60
 
     @property
     def why(self) -> int:
@@ -75,13 +83,13 @@ class Sizes:
 
 
 def settled_overhead(calls: int) -> int:
-    """The most characters that decisions add to a page: votes, the status or each call's outcome, and the reasons."""
+    """The most characters that decisions add to a page: votes, outcomes, reasons, and how each call ran."""
     outcome = OUTCOME_BUDGET + PEOPLE_BUDGET
     alike = 12 + CANCEL_BUDGET + outcome + REASON_BUDGET + LABEL_BUDGET + NOTE_BUDGET
-    apart = len("DECIDED") + calls * (outcome + LABEL_BUDGET + 24) + REASON_BUDGET
-    return (max(alike, apart) if calls > 1 else alike) + calls * PEOPLE_BUDGET
+    apart = DECIDED_BUDGET + calls * (outcome + LABEL_BUDGET + 24) + REASON_BUDGET
+    return (max(alike, apart) if calls > 1 else alike) + calls * (PEOPLE_BUDGET + PROGRESS_BUDGET)
 
 
 def reserve(calls: int) -> int:
     """Characters reserved for decisions on an open page. Most names are short, so this is below the upper bound."""
-    return settled_overhead(1) // 2 + (calls - 1) * 90
+    return settled_overhead(1) // 2 + (calls - 1) * 130

@@ -10,17 +10,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from signoff.approvals.model import ApprovalRequest, Batch, RequestState
+from signoff.approvals.model import ApprovalRequest, Batch, RequestKind, RequestState
 from signoff.cards.actions import Offers, card_actions, held_actions, turning
 from signoff.cards.approver_names import differ_by_call, escalation_line, may_decide, missing_line
 from signoff.cards.budget import BUDGET, Sizes, reserve
 from signoff.cards.contents import PREVIEW, CallContents, Page, read_calls, read_page
-from signoff.cards.frame import add_endings, quote_model_text, write_footer, write_lead, write_title
+from signoff.cards.frame import (
+    add_endings,
+    describing_sentence,
+    hints_line,
+    quote_model_text,
+    write_about,
+    write_footer,
+    write_title,
+)
 from signoff.cards.layout import Quoted, cost, quote_values, share
 from signoff.cards.masking import mask_batch
 from signoff.cards.model import Card, CardCall, CardFile, Line, Tone
+from signoff.cards.progress import progress_lines
 from signoff.cards.warnings import fit_warnings
-from signoff.cards.wording import HELD_LEAD, HELD_TITLE, edit_lines, status, void_line, votes_line
+from signoff.cards.wording import HELD_LEAD, HELD_TITLE, edit_lines, outcomes_differ, status, void_line, votes_line
 from signoff.errors import CardFailed
 from signoff.text.visible import clip, visible
 
@@ -85,9 +94,33 @@ def build_held_call(
 
     `page`: the page that the batch's own card shows. It stays there after the Reject button is pressed.
     """
-    alone = replace(batch, requests=(replace(request, held=False),), model_text="", already_ran=())
-    card = build_card(alone, now=now, budget=budget, can_attach=False, offers=offers)
-    return replace(card, title=HELD_TITLE, lead=(HELD_LEAD,), actions=tuple(held_actions(batch, request, page)))
+    card = build_card(_alone(batch, request), now=now, budget=budget, can_attach=False, offers=offers)
+    return _as_held(card, batch, request, page)
+
+
+def fit_held_call(
+    batch: Batch,
+    request: ApprovalRequest,
+    *,
+    now: float,
+    limit: int,
+    size: Callable[[Card], int],
+    page: int,
+    offers: Offers,
+) -> Card:
+    """Build the same card with as much quoted text as stays within the front end's `limit`."""
+    alone = _alone(batch, request)
+    card = fit_card(alone, now=now, limit=limit, size=size, can_attach=False, offers=offers)
+    return _as_held(card, batch, request, page)
+
+
+def _alone(batch: Batch, request: ApprovalRequest) -> Batch:
+    return replace(batch, requests=(replace(request, held=False),), model_text="", already_ran=())
+
+
+def _as_held(card: Card, batch: Batch, request: ApprovalRequest, page: int) -> Card:
+    actions = tuple(held_actions(batch, request, page))
+    return replace(card, title=HELD_TITLE, headline=True, about=(HELD_LEAD,), actions=actions)
 
 
 def _as_shown(batch: Batch, offers: Offers) -> Batch:
@@ -102,7 +135,7 @@ def _as_shown(batch: Batch, offers: Offers) -> Batch:
 
 
 def _as_asked(request: ApprovalRequest) -> ApprovalRequest:
-    return replace(request, state=RequestState.PENDING, settlement=None, votes=(), void=())
+    return replace(request, state=RequestState.PENDING, settlement=None, votes=(), void=(), run=None)
 
 
 def _fitting(batch: Batch, page: Page, now: float, budget: int, limit: int, size: Callable[[Card], int]) -> int:
@@ -138,11 +171,11 @@ def _compose(batch: Batch, page: Page, now: float, budget: int) -> Card:
     actions, own = (
         ([], {}) if batch.settled or now >= batch.deadline else card_actions(batch, page.number, page.offers, shown)
     )
-    ended = add_endings(batch, page, calls, apart=tone in (Tone.MIXED, Tone.OPEN))
+    ended = add_endings(batch, page, calls, apart=tone is Tone.OPEN or outcomes_differ(batch))
     return Card(
         title=write_title(batch),
         tone=tone,
-        lead=tuple(write_lead(batch, page, now, all_shown=len(shown) == len(calls), actions=actions)),
+        about=tuple(write_about(batch, page, now, all_shown=len(shown) == len(calls))),
         calls=tuple(replace(call, actions=tuple(own.get(call.request, ()))) for call in ended),
         model_text=model_text,
         files=tuple(files) if page.can_attach else (),
@@ -151,6 +184,7 @@ def _compose(batch: Batch, page: Page, now: float, budget: int) -> Card:
         actions=tuple(actions or turning(batch, page.number)),
         page=page.number,
         pages=batch.pages,
+        headline=any(r.kind is RequestKind.MAY_HAVE_RUN for r in batch.questions),
     )
 
 
@@ -169,9 +203,12 @@ def _call(
         warnings = (_left_out(file if page.can_attach else None, parts, len(contents.values), sizes), *warnings)
     why: Line = (reason,)
     if differ_by_call(batch):
-        why = (reason, "; may decide: ", *may_decide(request, batch, named_at_most=sizes.approvers))
+        why = (reason, "; may decide: ", *may_decide(request, batch, named_at_most=sizes.approvers, brief=True))
     quotes = tuple(replace(quote, diff=quote.label == PREVIEW and _is_diff(quote.text)) for quote in parts.quotes)
-    return CardCall(tool, request.id, why, quotes, warnings, facts=tuple(_facts(request, batch, sizes))), file
+    number = batch.questions.index(request) + 1 if len(batch.questions) > 1 else 0
+    says, says_who = describing_sentence(request.description, sizes.says)
+    facts = tuple(_facts(request, batch, sizes))
+    return CardCall(tool, request.id, why, quotes, number, says, says_who, warnings, facts=facts), file
 
 
 def _is_diff(text: str) -> bool:
@@ -185,7 +222,7 @@ def _facts(request: ApprovalRequest, batch: Batch, sizes: Sizes) -> list[Line]:
     # The outcome of an approved call names the voters.
     votes = (votes_line(request), void_line(request)) if request.state is not RequestState.APPROVED else ()
     about = (missing_line(request), escalation_line(request, batch), *edit_lines(request), *votes)
-    return [*facts, *(line for line in about if line)]
+    return [*facts, *(line for line in (hints_line(request.description), *about, *progress_lines(request)) if line)]
 
 
 def _left_out(file: CardFile | None, parts: Quoted, values: int, sizes: Sizes) -> str:

@@ -8,6 +8,7 @@ parts around the calls.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +19,7 @@ from signoff.cards.budget import Sizes
 from signoff.cards.files import request_file
 from signoff.cards.layout import SHORT, Value, argument, strings_in
 from signoff.cards.masking import warnings_about_masks
-from signoff.cards.model import CardFile
+from signoff.cards.model import CardFile, Shape
 from signoff.cards.warnings import CardWarning, argument_place, warnings_in
 from signoff.errors import CardFailed
 from signoff.text.visible import plain
@@ -26,8 +27,25 @@ from signoff.text.visible import plain
 ORIGINAL, EDITED, REMOVED, ADDED = " (original, does not run)", " (edited)", " (original, removed)", " (added)"
 """Label endings for edited arguments. A name is one word or in quotation marks, so no name can imitate them."""
 
+FOLD = 25
+"""A preview with more lines than this shows its beginning and its end. The rest is in the attached file."""
+AS_DIFF = "shown as the diff below"
 MOST = 500_000
 """The most characters in all calls of a card together. More than this is refused: nobody could review it."""
+
+INLINE = 80
+"""Most characters of a value on one line."""
+SENTENCE = 240
+"""Most characters of a text that is shown as a sentence."""
+_WORD = re.compile(r"[\w.$-]+")
+_NOT_INLINE = re.compile(r"[`\n\t\r]|  |^ | $")
+_HARMLESS = r"[\w.,;:!?'\"()/+=%&$-]+"
+_OUR_WORDS = re.compile(
+    r"APPROVED|REJECTED|CONFIRMED|SKIPPED|CANCELLED|TIMEOUT|DECIDED|RUN AGAIN"
+    r"|(?i:tool approval|may decide|asked by|accepted by|edited by|warning:|why:|defaults:)"
+)
+"""The card's own words. A sentence that has them could pass for a line of the card."""
+_SENTENCE = re.compile(rf"{_HARMLESS}(?: {_HARMLESS})*")
 
 
 @dataclass(frozen=True)
@@ -48,6 +66,9 @@ class CallContents:
             warnings += warnings_in("argument name", [name])
             warnings += warnings_in(argument_place(name), strings_in(args[name]))
         warnings += warnings_in("tool's words", [self.request.summary])
+        warnings += warnings_in(
+            "tool's description", [self.request.description.title, self.request.description.sentence]
+        )
         return (*warnings, *warnings_in("tool's preview", [self.request.shown_preview]))
 
     @cached_property
@@ -92,30 +113,46 @@ def _read_call(batch: Batch, request: ApprovalRequest) -> CallContents:
     except (TypeError, ValueError, RecursionError) as error:
         tool = plain(request.call.tool, 64)
         raise CardFailed(f"The arguments of {tool} cannot be shown: they are not plain JSON.") from error
-    summary = [Value(TOOLS_WORDS, request.summary)] if request.summary else []
-    preview = [Value(PREVIEW, request.shown_preview)] if request.shown_preview else []
+    shape = Shape.SENTENCE if reads_as_sentence(request.summary) else Shape.BLOCK
+    summary = [Value(TOOLS_WORDS, request.summary, shape=shape)] if request.summary else []
+    preview = [Value(PREVIEW, request.shown_preview, lines_at_most=FOLD)] if request.shown_preview else []
     return CallContents(batch, request, (*summary, *values, *preview))
 
 
 def _arguments(request: ApprovalRequest) -> list[Value]:
     """Return the arguments in reading order: short ones first, so that a long one cannot push them off the card.
 
-    Short and long ones are each sorted by name, so the order in the store does not matter. The original value of an
-    edited argument comes right before its new value; an argument that the edit did not change appears once.
+    Short and long ones are each in the order of the tool's schema, then by name, so the order in the store does not
+    matter. Those with their default value come after the other short ones. The original value of an edited argument
+    comes right before its new value; an argument that the edit did not change appears once.
     """
     now = request.call.args
     before = request.edit.original if request.edit else now
+    known = [name for name in request.description.order if name in now or name in before]
     groups: list[list[Value]] = []
-    for name in sorted({*now, *before}):
-        same = name in now and name in before and _written(now[name]) == _written(before[name])
-        if same:
-            groups.append([argument(name, now[name])])
+    for name in [*known, *sorted({*now, *before} - {*known})]:
+        if name in now and name in before and _written(now[name]) == _written(before[name]):
+            groups.append([_unchanged(request, name)])
             continue
         old = [_labelled(argument(name, before[name]), ORIGINAL if name in now else REMOVED)] if name in before else []
         new = [_labelled(argument(name, now[name]), EDITED if name in before else ADDED)] if name in now else []
         groups.append([*old, *new])
-    groups.sort(key=lambda group: any("\n" in value.text or len(value.text) > SHORT for value in group))
+    groups.sort(key=lambda group: max(map(_rank, group)))
     return [value for group in groups for value in group]
+
+
+def _unchanged(request: ApprovalRequest, name: str) -> Value:
+    value, defaults = argument(name, request.call.args[name]), request.description.defaults
+    if request.diffed and name == request.diffed:
+        return Value(value.label, "", shape=Shape.INLINE, remark=AS_DIFF)
+    is_default = name in defaults and _written(defaults[name]) == _written(request.call.args[name])
+    return inline(value, Shape.DEFAULT if is_default else Shape.INLINE) or value
+
+
+def _rank(value: Value) -> int:
+    if value.shape is not Shape.BLOCK:
+        return 0 if value.shape is Shape.INLINE else 1
+    return 3 if "\n" in value.text or len(value.text) > SHORT else 2
 
 
 def _written(value: object) -> str:
@@ -124,3 +161,26 @@ def _written(value: object) -> str:
 
 def _labelled(value: Value, ending: str) -> Value:
     return replace(value, label=value.label + ending)
+
+
+def inline(value: Value, shape: Shape = Shape.INLINE) -> Value | None:
+    """Return an argument in this shape; None if it needs a block.
+
+    A value on one line is shown as code, so nothing in it takes effect, and it cannot end its own quotation.
+    """
+    if not _WORD.fullmatch(value.label) or value.label_cut or len(value.text) > INLINE:
+        return None
+    if _NOT_INLINE.search(value.text) or _is_odd(value.label) or _is_odd(value.text):
+        return None
+    return replace(value, shape=shape)
+
+
+def reads_as_sentence(text: str) -> bool:
+    """Whether nobody could take the text for a line of ours: short, harmless, and with none of the card's own words."""
+    if len(text) > SENTENCE or "://" in text or not _SENTENCE.fullmatch(text):
+        return False
+    return not _OUR_WORDS.search(text) and not _is_odd(text)
+
+
+def _is_odd(text: str) -> bool:
+    return bool(warnings_in("", [text]))

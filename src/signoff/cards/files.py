@@ -34,6 +34,7 @@ def request_file(
         "Signoff: one complete request",
         f"request: {_ascii(request.id)} of {_ascii(batch.id)}",
         f"tool: {_ascii(call.tool)}",
+        *([f"tool's description: {_ascii(said)}"] if (said := request.description.sentence) else []),
         f"digest: {_ascii(call.digest)}",
         f"tool schema: {_ascii(call.schema)}",
         f"why it asks: {_ascii(request.why)}",

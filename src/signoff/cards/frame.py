@@ -1,4 +1,4 @@
-"""The parts around a card's calls: title, lead, the model's text, how each call ended, and the footer.
+"""The parts around the arguments: title, what a tool says, lines about the card, how calls ended, the footer.
 
 They are trusted text, bounded by `budget.Sizes`, and two kinds of quote: the model's text and the reasons that people
 gave. This module knows the page's calls by number and id. It knows neither their values nor fitting nor any medium.
@@ -10,22 +10,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from signoff.approvals.model import ApprovalRequest, Batch, RequestKind, RequestState
+from signoff.approvals.tool_description import ToolDescription
 from signoff.cards.approver_names import may_decide_line, person
 from signoff.cards.budget import DIGEST_BUDGET, ID_BUDGET, OUTCOME_BUDGET
-from signoff.cards.contents import Page
+from signoff.cards.contents import Page, reads_as_sentence
 from signoff.cards.files import file_name
 from signoff.cards.layout import Value, beginning
 from signoff.cards.masking import note_on_masks
-from signoff.cards.model import Action, CardCall, Line, Moment, Quote, Verb
+from signoff.cards.model import CardCall, Line, Moment, Quote, Shape
+from signoff.cards.progress import held_progress
 from signoff.cards.warnings import warnings_in
 from signoff.cards.wording import held_lines, list_tools, outcome
-from signoff.text.visible import plain
+from signoff.text.visible import clip, plain
 
 TITLE = "Tool Approval Required"
 MODEL_TEXT = "Model's words"
+BY_SERVER = "its MCP server says"
 _EXPIRED = {RequestKind.CALL: "rejected", RequestKind.MAY_HAVE_RUN: "skipped"}
 _APPROVES = {RequestKind.CALL: "Accept", RequestKind.MAY_HAVE_RUN: "Run it again"}
-REMEMBER = "Remember covers exactly this tool with exactly these arguments"
 
 
 def write_title(batch: Batch) -> str:
@@ -37,31 +39,52 @@ def write_title(batch: Batch) -> str:
     return "This call may have run" if calls == 1 else "These calls may have run"
 
 
-def write_lead(batch: Batch, page: Page, now: float, *, all_shown: bool, actions: Sequence[Action]) -> list[Line]:
-    lead: list[Line] = [("Asked by ", person(batch.asker)), may_decide_line(batch)]
+def describing_sentence(description: ToolDescription, budget: int) -> tuple[str, str]:
+    """Return one sentence of the tool about itself, cut to the budget, and who says it (empty: the tool's author).
+
+    It is untrusted text. The operator did not write an MCP server's tools, so the card names the server as the source.
+    """
+    parts = [description.title, description.sentence]
+    if description.title == description.sentence:
+        parts = parts[:1]
+    text = ": ".join(part for part in parts if part)
+    if not text or not budget:
+        return "", ""
+    return clip(text, budget)[0], BY_SERVER if description.from_mcp and not description.trusted else ""
+
+
+def hints_line(description: ToolDescription) -> Line:
+    """Say which hints an MCP server gives; empty if it gives none."""
+    if not description.hints:
+        return ()
+    hints = ", ".join(description.hints)
+    return (f"Its MCP server says: {hints}" if description.trusted else f"Its MCP server claims, unchecked: {hints}",)
+
+
+def write_about(batch: Batch, page: Page, now: float, *, all_shown: bool) -> list[Line]:
+    about: list[Line] = []
+    kinds = {r.kind for r in batch.open_questions}
     if batch.already_ran:
-        lead.append((f"Already ran: {list_tools(batch.already_ran, page.sizes.named_tools)}",))
-    lead += held_lines(batch, page.sizes.named_tools)
-    if not batch.settled:
-        kinds = {r.kind for r in batch.open_questions}
-        verb = " or ".join(word for kind, word in _EXPIRED.items() if kind in kinds)
-        open_until: Line = (f"{verb.capitalize()} automatically ", Moment(batch.deadline))
-        lead.append(open_until if now < batch.deadline else ("The deadline has passed",))
-        if not all_shown:
-            label = " or ".join(word for kind, word in _APPROVES.items() if kind in kinds)
-            lead.append((f"{label} is not offered: not all of this fits here, and no file can be attached",))
-        if _offers_remember(batch, page, actions):
-            lead.append((REMEMBER,))
+        about.append((f"Already ran: {list_tools(batch.already_ran, page.sizes.named_tools)}",))
+    about += [*held_lines(batch, page.sizes.named_tools), *held_progress(batch)]
+    if not batch.settled and not all_shown:
+        label = " or ".join(word for kind, word in _APPROVES.items() if kind in kinds)
+        about.append((f"{label} is not offered: not all of this fits here, and no file can be attached",))
     if batch.pages > 1:
         first = batch.questions.index(batch.page(page.number)[0]) + 1
-        lead.append((f"Calls {first} to {first + len(page.calls) - 1} of {len(batch.questions)}",))
-    return lead
+        about.append((f"Calls {first} to {first + len(page.calls) - 1} of {len(batch.questions)}",))
+    return [*about, ("Asked by ", person(batch.asker), " · ", *may_decide_line(batch), *_until(batch, now))]
 
 
-def _offers_remember(batch: Batch, page: Page, actions: Sequence[Action]) -> bool:
-    if len(batch.questions) == 1:
-        return any(action.verb is Verb.REMEMBER for action in actions)
-    return any(r.state is RequestState.PENDING and page.offers.may_remember(r) for r in batch.page(page.number))
+def _until(batch: Batch, now: float) -> Line:
+    """Say when the open calls are rejected or skipped; empty once all are settled."""
+    if batch.settled:
+        return ()
+    if now >= batch.deadline:
+        return (" · the deadline has passed",)
+    kinds = {r.kind for r in batch.open_questions}
+    verb = " or ".join(word for kind, word in _EXPIRED.items() if kind in kinds)
+    return (f" · {verb} ", Moment(batch.deadline))
 
 
 def quote_model_text(batch: Batch, page: Page, budget: int) -> tuple[Quote | None, bool]:
@@ -77,7 +100,8 @@ def quote_model_text(batch: Batch, page: Page, budget: int) -> tuple[Quote | Non
         notes.append("odd characters")
     if page.offers.masker and (masks := note_on_masks(batch.model_text)):
         notes.append(masks)
-    return Quote(MODEL_TEXT, text, "; ".join(notes)), whole
+    shape = Shape.REMARK if whole and reads_as_sentence(batch.model_text) else Shape.BLOCK
+    return Quote(MODEL_TEXT, text, "; ".join(notes), shape=shape), whole
 
 
 def add_endings(batch: Batch, page: Page, calls: Sequence[CardCall], *, apart: bool) -> list[CardCall]:
@@ -106,7 +130,8 @@ def _given_reason(request: ApprovalRequest) -> str:
 
 def _reason(label: str, note: str, budget: int) -> Quote:
     text, whole = beginning(Value(label, note), budget)
-    return Quote(label, text, "" if whole else f"{len(note)} characters in all")
+    shape = Shape.REMARK if whole and reads_as_sentence(note) else Shape.BLOCK
+    return Quote(label, text, "" if whole else f"{len(note)} characters in all", shape=shape)
 
 
 def write_footer(batch: Batch, page: Page) -> Line:

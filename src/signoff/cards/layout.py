@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any, cast
 
-from signoff.cards.model import Quote
+from signoff.cards.model import Quote, Shape
 from signoff.text.visible import clip, longest_head, longest_tail, visible
 
 LABEL_BUDGET = 40
@@ -23,7 +23,7 @@ NOTE_BUDGET = 104
 """No note is longer."""
 SHORT = 200
 """A value on one line with at most this many characters is shown without counts, and before longer values."""
-LINES = 100
+LINES = 40
 """A value with more lines than this is not shown in full, however short the lines are."""
 MOST = 100_000
 """No medium shows this many characters of one value, so a longer value is always cut."""
@@ -57,6 +57,12 @@ class Value:
     kind: str = ""
     """Empty for text; else `number`, `null`, `list of 3` and so on, which tells 5 from "5"."""
     label_cut: bool = False
+    shape: Shape = Shape.BLOCK
+    """The shape of the quote if the whole value fits. A cut value is always a block."""
+    remark: str = ""
+    """A note that takes the place of the usual one."""
+    lines_at_most: int = LINES
+    """A value with more lines than this is cut: its beginning and its end are shown."""
 
     @property
     def prefix(self) -> str:
@@ -91,9 +97,10 @@ class Value:
     def natural(self) -> Quoted | None:
         """The value as shown if the budget suffices, with long runs collapsed; None if it is too long for any."""
         if not self.runs:
-            if len(self.lines) > LINES or len(self.text) > MOST:
+            if len(self.lines) > self.lines_at_most or len(self.text) > MOST:
                 return None
-            return Quoted((Quote(self.label, show(self.text), self._about()),), cut=int(self.label_cut))
+            quote = Quote(self.label, show(self.text), self.remark or self._about(), shape=self.shape)
+            return Quoted((quote,), cut=int(self.label_cut))
         quotes: list[Quote] = []
         start, kept, total = 0, 0, len(self.lines)
         for first, end in [*self.runs, (total, total)]:
@@ -101,7 +108,7 @@ class Value:
             stop = min(first + 1, total)
             text = "\n".join(self.lines[start:stop])
             kept += max(0, stop - start)
-            if kept > LINES or len(text) > MOST:
+            if kept > self.lines_at_most or len(text) > MOST:
                 return None
             if start < stop:
                 note = f"{self.prefix}lines {start + 1}-{stop} of {total}"
@@ -115,6 +122,9 @@ class Value:
     def _about(self) -> str:
         if not self.text and not self.kind:
             return "empty text"
+        if self.shape is not Shape.BLOCK:
+            # A number is shown as it is, so only a text that reads like one needs a note.
+            return "text" if not self.kind and _reads_as_json(self.text) else ""
         parts = [self.kind or ("text" if _reads_as_json(self.text[:SHORT]) else "")]
         if len(self.lines) > 3 or len(self.text) > SHORT:
             parts.append(f"{self.count}, {len(self.text)} characters")
@@ -185,8 +195,10 @@ def _reads_as_json(text: str) -> bool:
     return True
 
 
-CUT_LINES = 40
-"""The most lines in the beginning or the end of a cut text."""
+HEAD_LINES, TAIL_LINES = 17, 8
+"""The most lines in the beginning and in the end of a cut text."""
+CUT_MOST = 1000
+"""The most characters of a cut text that are shown. The whole text is in a file, so more of it would only be tall."""
 _LEAST = 16
 
 
@@ -212,7 +224,7 @@ def quote_values(values: Sequence[Value], budget: int) -> Quoted:
 
 def cut(value: Value, budget: int) -> Quoted:
     """Quote the beginning and the end separately. Each note says which part of the whole the quote is."""
-    half = (budget - 2 * (len(value.label) + NOTE_BUDGET)) // 2
+    half = min(CUT_MOST, budget - 2 * (len(value.label) + NOTE_BUDGET)) // 2
     text, total = value.text, len(value.text)
     head_stop, (tail_start, end) = _edges(value)
     head = longest_head(text[:head_stop], half, show)
@@ -242,12 +254,12 @@ def share(wants: Sequence[int], budget: int) -> list[int]:
 def _edges(value: Value) -> tuple[int, tuple[int, int]]:
     """Return where the beginning must stop, and the span of the end.
 
-    Both have at most CUT_LINES lines and contain no long run of equal lines.
+    Neither contains a long run of equal lines.
     """
     lines, runs = value.lines, value.runs
-    head = min([CUT_LINES, *(first + 1 for first, _ in runs)])
+    head = min([HEAD_LINES, *(first + 1 for first, _ in runs)])
     stop = runs[-1][0] + 1 if runs and runs[-1][1] == len(lines) else len(lines)
-    start = max([stop - CUT_LINES, *(end for _, end in runs if end < stop), 0])
+    start = max([stop - TAIL_LINES, *(end for _, end in runs if end < stop), 0])
 
     def ends(count: int) -> int:
         return len("\n".join(lines[:count]))

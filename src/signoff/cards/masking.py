@@ -73,6 +73,12 @@ def mask_request(request: ApprovalRequest, masker: Masker) -> ApprovalRequest:
         call=call,
         metadata={"summary": summary} if summary else {},
         preview=preview,
+        diff_of=request.diffed,
+        description=replace(
+            request.description,
+            sentence=masker.mask_untrusted(request.description.sentence),
+            title=masker.mask_untrusted(request.description.title),
+        ),
         settlement=replace(settlement, note=masker.mask_text(settlement.note)) if settlement else None,
         edit=edit,
     )

@@ -31,8 +31,30 @@ class Moment:
     at: float
 
 
-Inline = str | Person | RoleRef | Moment
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Untrusted text on one line, hidden characters made visible. The medium quotes it."""
+
+    text: str
+
+
+Inline = str | Person | RoleRef | Moment | Code
 Line = tuple[Inline, ...]
+
+
+class Shape(StrEnum):
+    """How a medium shows a quote. Only short and harmless text gets another shape than a block; see `contents`."""
+
+    BLOCK = "block"
+    """The label, then the text in a block of its own."""
+    INLINE = "inline"
+    """The label and the text as code, on one line with the quotes beside it."""
+    DEFAULT = "default"
+    """Like INLINE, in a small line for the arguments that have their default value."""
+    SENTENCE = "sentence"
+    """The text alone, marked as a quotation."""
+    REMARK = "remark"
+    """The label and the text, marked as a quotation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +66,7 @@ class Quote:
     """Trusted text about the quoted text, such as how much of it is shown and where the rest is."""
     diff: bool = False
     """The text is a diff, which a medium may colour."""
+    shape: Shape = Shape.BLOCK
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +78,12 @@ class CardCall:
     request: str
     why: Line
     quotes: tuple[Quote, ...]
+    number: int = 0
+    """The position among the calls of the card, from 1; 0 if there is only this call."""
+    says: str = ""
+    """One sentence of the tool about itself: visible text, to be quoted."""
+    says_who: str = ""
+    """Who says that sentence, if it is not the tool's own author: trusted text."""
     warnings: tuple[str, ...] = ()
     """Trusted text about hidden characters, look-alike letters and so on."""
     outcome: Line | None = None
@@ -106,6 +135,8 @@ class Verb(StrEnum):
     REMEMBER = "remember"
     MORE = "more"
     PAGE = "page"
+    SAVE = "save"
+    CLOSE = "close"
     OPEN = "open"
     INBOX = "inbox"
 
@@ -134,13 +165,17 @@ class Action:
     page: int = 0
     """The page that this button was drawn on; for the verb `page`, the page to turn to."""
     disabled: bool = False
+    terms: str = ""
+    """For the verb `save`: what is to be remembered, as `buttons` writes it into the id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
     title: str
+    """The kind of card. A medium shows it small, unless it is a `headline`. A settled card leads with its `status`."""
     tone: Tone
-    lead: tuple[Line, ...]
+    about: tuple[Line, ...]
+    """What holds for the whole card. The last line says who asked, who may decide and until when."""
     calls: tuple[CardCall, ...]
     model_text: Quote | None
     """The text that the model wrote along with its calls, labelled as the model's."""
@@ -153,6 +188,8 @@ class Card:
     """The buttons of the whole card. If there are several calls, each call has its own buttons."""
     page: int = 0
     pages: int = 1
+    headline: bool = False
+    """Whether the title itself is what people have to know, for example that a call may have run."""
 
     @property
     def buttons(self) -> tuple[Action, ...]:

@@ -31,6 +31,7 @@ _BY_NOBODY = {
     Choice.RERUN: "RUN AGAIN approved automatically",
     Choice.SKIP: "SKIPPED automatically",
 }
+_COUNTED = {Choice.RAN: "confirmed as run", Choice.RERUN: "run again", Choice.SKIP: "skipped"}
 _TONES = {
     RequestState.APPROVED: Tone.APPROVED,
     RequestState.REJECTED: Tone.REJECTED,
@@ -41,7 +42,7 @@ _TONES = {
 
 _REMEMBERED = {
     Remember.SESSION: ", remembered in this conversation",
-    Remember.ALWAYS: ", remembered for always",
+    Remember.ALWAYS: ", remembered in this server",
 }
 
 HELD_TITLE = "This call needs no approval"
@@ -102,14 +103,40 @@ def outcome(request: ApprovalRequest, *, cancel_budget: int = CANCEL_BUDGET) -> 
 
 
 def status(batch: Batch) -> tuple[Tone, Line | None]:
-    """Return the card's tone and closing line: one outcome for all calls, or DECIDED if their outcomes differ."""
+    """Return the card's tone and its title once it is settled: one outcome for all calls, or how many ended how."""
     if not batch.settled:
         return Tone.OPEN, None
     questions = batch.questions
-    endings = {outcome(r) for r in questions}
-    if len(endings) > 1:
-        return Tone.MIXED, ("DECIDED",)
-    return (_TONES[questions[0].state], endings.pop()) if questions else (Tone.CANCELLED, ("CANCELLED",))
+    if not questions:
+        return Tone.CANCELLED, ("CANCELLED",)
+    endings, states = {outcome(r) for r in questions}, [r.state for r in questions]
+    tone = _TONES[states[0]] if len(set(states)) == 1 else Tone.MIXED
+    if len(endings) == 1:
+        return tone, endings.pop()
+    if tone is Tone.MIXED:
+        words = [_counted(r) for r in questions]
+        counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+        return tone, (f"DECIDED: {counts}",)
+    return tone, _together(questions)
+
+
+def _counted(request: ApprovalRequest) -> str:
+    """The word under which a settled request is counted."""
+    choice = request.settlement.choice if request.settlement else None
+    return _COUNTED.get(choice, str(request.state)) if choice else str(request.state)
+
+
+def outcomes_differ(batch: Batch) -> bool:
+    return len({outcome(r) for r in batch.questions}) > 1
+
+
+def _together(requests: Sequence[ApprovalRequest]) -> Line:
+    """Say how requests ended that all have one state, but not one outcome: for example, several people accepted."""
+    deciders = {r.settlement.by.id: r.settlement.by for r in requests if r.settlement and r.settlement.by}
+    ended = requests[0].state.upper()
+    if requests[0].state is RequestState.CANCELLED or not deciders:
+        return (ended,)
+    return (f"{ended} by ", *people(deciders.values()))
 
 
 def already_settled(batch: Batch, target: str | None = None) -> Line:

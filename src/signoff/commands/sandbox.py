@@ -33,11 +33,8 @@ PORT = 9000
 """The preferred port, so that the page usually has the same address. If it is taken, any free port is used."""
 HURRY_SECONDS = 20
 APPROVALS = "approvals"
-"""The channel where approvers are told about open cards."""
+"""The channel where approvers see every open card."""
 VIEW_CHANNEL = 1 << 10
-NOTIFY = ""
-"""The line of the sandbox's rules that tells approvers in the channel `{channel}`. MERGE: set it to
-`notify = "channel:{channel}"` once `[approvals]` has this key."""
 WORKSPACE = "workspace"
 """The folder of the file tools, in the sandbox's folder."""
 ENDING = 10.0
@@ -55,7 +52,7 @@ dm_users = ["{ada}"]
 [approvals]
 approvers = ["manage_server", "role:{approvers}"]
 remember = "always"
-{notify}
+notify = "channel:{channel}"
 
 [[rules]]
 tool = "test_discord_approval"
@@ -182,7 +179,7 @@ async def _rules(client: SandboxClient) -> str:
         workspace=WORKSPACE,
         ada=(await client.person("Ada")).id,
         approvers=await client.role_id("Approvers"),
-        notify=NOTIFY.format(channel=await _approvals_channel(client)),
+        channel=await _approvals_channel(client),
         word=HURRY,
         seconds=HURRY_SECONDS,
     )

@@ -31,7 +31,7 @@ def guide(hurry: int) -> dict[str, Any]:
         "direct": "Ada may use Signoff in direct messages, and decides there herself. It replies to nobody else here.",
         "mark": "check",
         "people": _PEOPLE,
-        "steps": [_incident(), *_basics(), _timeout(hurry), _direct()],
+        "steps": [_incident(), *_basics(), _elsewhere(), _timeout(hurry), _direct()],
     }
 
 
@@ -80,7 +80,8 @@ def _incident() -> Step:
         "acts": ["Ada", "Olga"],
         "answers": [KEEP_THE_LOG],
         "then": "The agent has read the log and asks to **delete** it. Act as somebody who may decide, and press "
-        "**Reject with a reason…** with the suggested reason. Then the agent proposes something better: **Accept** it.",
+        "**More…** and **Reject with a reason…**, with the suggested reason. Then the agent proposes something better: "
+        "**Accept** it.",
         "done": [r"REJECTED by", BY_SOMEBODY_ELSE, r"Nothing is lost, and the disk has space again"],
     }
 
@@ -119,11 +120,25 @@ def _basics() -> list[Step]:
             "title": "Edit what would be written",
             "short": "Edit a file write",
             "text": 'write "PORT=8080" to config/app.env',
-            "then": "The card shows the change as a diff. Press **Edit…**, write another port, then **Accept**: "
-            "the file gets your text. To let two people decide, try `/signoff protect`.",
+            "then": "The card shows the change as a diff. Press **More…** and **Edit…**, write another port, then "
+            "**Accept**: the file gets your text. To let two people decide, try `/signoff protect`.",
             "done": [r"Edited by", r"APPROVED by", r"write_file: done"],
         },
     ]
+
+
+def _elsewhere() -> Step:
+    return {
+        "id": "elsewhere",
+        "title": "Decide from the approvals channel",
+        "short": "Approvals channel",
+        "text": 'announce "The kitchen is closed today." to everyone',
+        "as": "Max",
+        "acts": ["Olga"],
+        "then": "Max asks here. Act as Olga: **#approvals** is marked as unread and has the same card. Open it and "
+        "press **Accept** there: both cards agree. `/signoff inbox` lists what waits for you.",
+        "done": [BY_SOMEBODY_ELSE, r"post_announcement: done"],
+    }
 
 
 def _timeout(seconds: int) -> Step:

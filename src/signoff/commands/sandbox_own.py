@@ -35,12 +35,15 @@ class Named:
 
 
 def named_in(config: Config) -> Named:
-    approvers = [*config.approvals.approvers, *(name for rule in config.rules for name in rule.approvers or ())]
+    asking = [config.approvals, *config.rules]
+    approvers = [name for each in asking for name in each.approvers or ()]
+    approvers += [name for each in asking if each.escalate for name in each.escalate.to]
+    told = [way for each in asking if (way := each.notify)]
     return Named(
         _once(_ids(approvers, "role:")),
         _once(config.access.roles),
         _once([*_ids(approvers, "user:"), *config.access.dm_users]),
-        _once(config.access.channels),
+        _once([*config.access.channels, *_ids(told, "channel:")]),
     )
 
 

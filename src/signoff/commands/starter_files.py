@@ -33,6 +33,8 @@ approvers = ["manage_server"]             # or "asker", "role:ID", "user:ID"
 # four_eyes = true                        # the asker may not decide
 # reminder = "1m"                         # remind this long before the deadline
 # ping = true                             # the reminder pings the people who may decide
+# notify = "ping"                         # tell approvers when a card opens: "none", "ping", "dm" or "channel:ID"
+# escalate = { after = "3m", to = ["role:123456789012345678"] }   # who may decide too after this time
 # remember = "session"                    # the longest memory that people may choose: "none", "session", "always"
 # batch = "hold"                          # "split": calls that need no approval do not wait for the others
 

@@ -158,9 +158,16 @@ def _reminders(config: Config) -> Iterator[Finding]:
 
 
 def _escalations(config: Config) -> Iterator[Finding]:
-    """Find rules whose cards close before the escalation, where one of the two comes from `[approvals]`."""
+    """Find escalations that change nothing, and rules whose cards close before them.
+
+    If a rule has both the escalation and the timeout, it is refused when the file is read.
+    """
     asking = config.approvals
+    if asking.escalate and set(asking.escalate.to) <= set(asking.approvers):
+        yield _useless_escalation(config, ("approvals", "escalate"), "[approvals]")
     for number, rule in _asking(config):
+        if rule.escalate and set(rule.escalate.to) <= set(rule.approvers or asking.approvers):
+            yield _useless_escalation(config, ("rules", number, "escalate"), rule_name(number))
         escalate, timeout = rule.escalate or asking.escalate, rule.timeout or asking.timeout
         if escalate is None or escalate.after < timeout or (rule.escalate is None and rule.timeout is None):
             continue
@@ -170,6 +177,11 @@ def _escalations(config: Config) -> Iterator[Finding]:
             f"{_spoken(escalate.after)}",
             f"write an escalate.after below {_spoken(timeout)}, or a longer timeout",
         )
+
+
+def _useless_escalation(config: Config, path: tuple[str | int, ...], what: str) -> Finding:
+    problem = f"{what}: escalate.to names only people who may decide anyway, so it changes nothing"
+    return warning(config.where(*path), problem, "name somebody else, or remove escalate")
 
 
 def _late(config: Config, path: tuple[str | int, ...], what: str, reminder: float, timeout: float) -> Finding:

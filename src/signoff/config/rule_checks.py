@@ -177,7 +177,9 @@ def _contradiction(config: Config, *rules: RuleConfig) -> tuple[str, str] | None
 def _nobody_in_common(config: Config, known: KnownTools) -> Iterator[Finding]:
     """Find pairs of ask rules that apply to the same call and together leave nobody who may decide."""
     asking = [(number, rule) for number, rule in enumerate(config.rules) if rule.verdict is Verdict.ASK]
-    fine = [(number, rule) for number, rule in asking if not _contradiction(config, rule)]
+    if config.approvals.escalate:
+        return  # further people may decide later
+    fine = [(number, rule) for number, rule in asking if not rule.escalate and not _contradiction(config, rule)]
     for index, (number, rule) in enumerate(fine):
         for other, earlier in fine[:index]:
             # Two rules with different conditions or exceptions may never meet in one call.

@@ -69,7 +69,7 @@ class DryRunGate(Gate):
         ruling = await self._rule(attempt.call, attempt.ctx)
         denied = ruling.verdict is Verdict.DENY
         view = Preview("") if denied else await self._preview(attempt.tool_def, attempt.ctx, attempt.args)
-        self.tried = Revised(replace(attempt.call, operands=view.operands), ruling, view.text)
+        self.tried = Revised(replace(attempt.call, operands=view.operands), ruling, view.text, view.diff_of)
         raise ApprovalRequired
 
 

@@ -30,6 +30,7 @@ from signoff.approvals.model import (
     Actor,
     ApprovalRequest,
     CallKey,
+    Edit,
     JsonObject,
     Place,
     RequestKind,
@@ -42,13 +43,15 @@ from signoff.gate import wording
 from signoff.gate.arguments import Fixed, fix, seal_of
 from signoff.gate.book import Ask, CallBook, Go, Replay, Settled, UnusableResult, passable
 from signoff.gate.decisions import is_answered, may_still_run, said_yes
-from signoff.gate.declarations import declaration, is_independent, is_read_only
+from signoff.gate.declarations import declaration, describe_tool, is_independent, is_read_only
 from signoff.gate.lost_calls import CallLost
 from signoff.gate.pending_call import Attempt, CallInfo, CallTool, PendingCall, Preview, preview
 from signoff.gate.tool_slots import StartOrder, ToolOverran, ToolSlots
 from signoff.gate.toolsets import GatedToolset, Seal, schema_of
 from signoff.gate.transcript import response_of, said
 from signoff.turns.model import CallState
+from signoff.turns.ports import Progress
+from signoff.turns.progress import Unseen
 
 Described = tuple[ToolCall, Fixed]
 
@@ -81,6 +84,7 @@ class Gate(AbstractCapability[Any]):
     """The conversation for predicates; None: read it from the run's own messages."""
     responses: int = 0
     """How many responses the conversation has. The run's own history may be shorter, because an agent may cut it."""
+    progress: Progress = field(default_factory=Unseen)
     ran: dict[CallKey, str] = field(default_factory=dict[CallKey, str])
     """Key of each call that ran -> its tool."""
     admitted: dict[str, str] = field(default_factory=dict[str, str])
@@ -112,6 +116,7 @@ class Gate(AbstractCapability[Any]):
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
         await self.slots.wait_open(self.place.server)
+        self.progress.thinking()
         return request_context
 
     async def after_model_request(
@@ -206,12 +211,12 @@ class Gate(AbstractCapability[Any]):
             match await self.book.enter(call, asks=asks, read_only=is_read_only(tool_def)):
                 case Ask(RequestKind.MAY_HAVE_RUN as kind):
                     ruling = replace(ruling, reason=wording.INTERRUPTED, held=False)
-                    pending = PendingCall(call, ruling, kind, preview=view.text, edit=attempt.edit)
+                    pending = self._pend(call, ruling, view, kind, edit=attempt.edit)
                     attempt, decided = await self._ask(attempt, pending), True
                 case Ask(again=again):
                     ruling = replace(ruling, reason=wording.CHANGED, held=False) if again else ruling
                     words = self._asked_early.get(call.key, {})
-                    pending = PendingCall(call, ruling, metadata=words, preview=view.text, edit=attempt.edit)
+                    pending = self._pend(call, ruling, view, metadata=words, edit=attempt.edit)
                     attempt, decided = await self._ask(attempt, pending), True
                 case Settled(changed=True):
                     return Refusal(wording.OTHER_ARGUMENTS)
@@ -224,7 +229,7 @@ class Gate(AbstractCapability[Any]):
                         await self.book.withdraw(call)  # the server was paused just now
                         continue
                     try:
-                        return await self._go(replace(attempt, call=call), request)
+                        return await self._reported(replace(attempt, call=call), request)
                     except ApprovalRequired as raised:
                         pending = await self._asked_by_tool(replace(attempt, call=call), ruling, request, raised)
                         attempt, decided = await self._ask(attempt, pending), True
@@ -235,9 +240,36 @@ class Gate(AbstractCapability[Any]):
         self._pending[pending.call.key] = pending
         raise ApprovalRequired
 
+    def _pend(
+        self,
+        call: ToolCall,
+        ruling: Ruling,
+        view: Preview,
+        kind: RequestKind = RequestKind.CALL,
+        metadata: JsonObject | None = None,
+        edit: Edit | None = None,
+    ) -> PendingCall:
+        said = describe_tool(self._tools[call.tool])
+        return PendingCall(call, ruling, kind, metadata or {}, view.text, edit, said, view.diff_of)
+
     def pending(self, call_id: str) -> PendingCall | None:
         """Return this call of the newest response if people have to decide about it."""
         return self._pending.get(self._key(call_id))
+
+    async def _reported(self, attempt: Attempt, request: ApprovalRequest | None) -> Any:
+        """Run the call, and report when it starts and how it ends. By then the book has its end."""
+        key = attempt.call.key
+        self.progress.started(key, attempt.call.tool)
+        try:
+            result = await self._go(attempt, request)
+        except ApprovalRequired:
+            self.progress.withdrawn(key)
+            raise
+        except BaseException:
+            self.progress.ended(key, failed=True)
+            raise
+        self.progress.ended(key)
+        return result
 
     async def _go(self, attempt: Attempt, request: ApprovalRequest | None) -> Any:
         call, args = attempt.call, attempt.args
@@ -286,7 +318,7 @@ class Gate(AbstractCapability[Any]):
         ruling = replace(ruling, verdict=Verdict.ASK, reason=wording.ASKED, held=False)
         call = replace(attempt.call, operands=view.operands)
         edit = request.edit if request else None
-        return PendingCall(call, ruling, metadata=words, preview=view.text, edit=edit)
+        return self._pend(call, ruling, view, metadata=words, edit=edit)
 
     def _replay(self, call: ToolCall, entry: Replay) -> Any:
         self.ran[call.key] = call.tool

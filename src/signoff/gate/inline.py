@@ -37,7 +37,7 @@ from signoff.gate import wording
 from signoff.gate.arguments import first_problem
 from signoff.gate.book import MemoryBook
 from signoff.gate.gate import Gate
-from signoff.gate.pending_call import Attempt, CallInfo, PendingCall
+from signoff.gate.pending_call import Attempt, CallInfo, PendingCall, Preview
 from signoff.gate.transcript import response_of
 
 How = Literal["ui", "memory", "mode", "no_approver", "error", "policy", "max_rounds", "unreadable", "held"]
@@ -152,16 +152,16 @@ class InlineGate(Gate):
         call, ruling = self._seen[key]
         if ruling.verdict is Verdict.ALLOW:
             ruling = replace(ruling, verdict=Verdict.ASK, reason=wording.ASKED)
-        call, preview = await self._with_preview(ctx, call)
-        return PendingCall(call, ruling, metadata=metadata or {}, preview=preview)
+        call, view = await self._with_preview(ctx, call)
+        return self._pend(call, ruling, view, metadata=metadata)
 
-    async def _with_preview(self, ctx: RunContext[Any], call: ToolCall) -> tuple[ToolCall, str]:
-        """Return the call with its operands, and the text of its preview."""
+    async def _with_preview(self, ctx: RunContext[Any], call: ToolCall) -> tuple[ToolCall, Preview]:
+        """Return the call with its operands, and its preview."""
         tool, info = self._tools[call.tool], CallInfo(self.place, self.asker)
         args = tool.args_validator.validate_json(json.dumps(dict(call.args)), context=ctx.validation_context)
         ctx = replace(ctx, tool_name=call.tool, tool_call_id=call.key.call_id, tool_call_metadata=info)
         view = await self._preview(tool.tool_def, ctx, args)
-        return replace(call, operands=view.operands), view.text
+        return replace(call, operands=view.operands), view
 
     async def _ask(self, attempt: Attempt, pending: PendingCall) -> Attempt:
         """Defer the call to its batch, or decide it at once if the framework would drop a deferred call."""
@@ -233,7 +233,7 @@ class InlineGate(Gate):
                 # A hook deferred the edited call before the gate has seen it: `_seen` still has the model's call.
                 raise ValueError("the tool asks again")
             call, ruling = self._seen[key]
-            call, preview = await self._with_preview(ctx, call)
+            call, view = await self._with_preview(ctx, call)
         except (ModelRetry, ToolFailed, ValueError) as error:
             words = first_problem(error) if isinstance(error, ValidationError) else str(error)
             note = f"the arguments were edited before approval and do not fit the tool: {words}"
@@ -245,7 +245,8 @@ class InlineGate(Gate):
         edit = request.edit or Edit(request.call.args, request.call.digest, USER, 0.0)
         # The validated form is remembered, announced and bound.
         decision = replace(decided.decision, override_args=dict(call.args))
-        return replace(request, call=call, edit=edit, preview=preview), replace(decided, decision=decision)
+        edited = replace(request, call=call, edit=edit, preview=view.text, diff_of=view.diff_of)
+        return edited, replace(decided, decision=decision)
 
     def _is_tired(self, key: CallKey) -> bool:
         """Whether `max_rounds` other responses have already asked, so that nobody is asked again."""

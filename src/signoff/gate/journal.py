@@ -7,7 +7,7 @@ Nothing else lets a call start. Results are stored, so a call that comes again a
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from pydantic_ai import ToolReturn
@@ -17,6 +17,7 @@ from signoff.approvals.model import ApprovalRequest, CallKey, JsonObject, Reques
 from signoff.approvals.ports import Clock
 from signoff.errors import TurnFailed
 from signoff.gate.book import Ask, CallBook, Entry, Go, Replay, Settled, returned
+from signoff.gate.result_line import result_line
 from signoff.turns.model import CallRecord, CallState, Turn, TurnState
 from signoff.turns.ports import TurnStore, TurnTx
 
@@ -59,7 +60,7 @@ class Journal(CallBook):
                 self._record(tx, "operands_changed", call, now, request.id)
                 return Ask(request.kind, again=True)
             used = request.id if request else ""
-            started = CallRecord(call.key, call.tool, call.digest, CallState.STARTED, request=used)
+            started = CallRecord(call.key, call.tool, call.digest, CallState.STARTED, request=used, started=now)
             tx.put_call(started, self.turn.id, now)
             self._record(tx, "started", call, now, used)
             return Go(request)
@@ -73,12 +74,12 @@ class Journal(CallBook):
         except (ValueError, TypeError, RecursionError):
             result = str(result).encode(errors="backslashreplace").decode()
             kept = _packed(result)
-        await self._end(call, CallState.DONE, kept)
+        await self._end(call, CallState.DONE, kept, result)
         return result
 
     async def failed(self, call: ToolCall, words: str, *, unknown: bool = False) -> None:
         state = CallState.UNKNOWN if unknown else CallState.FAILED
-        await self._end(call, state, words.encode(errors="backslashreplace"))
+        await self._end(call, state, words.encode(errors="backslashreplace"), words)
 
     async def withdraw(self, call: ToolCall) -> None:
         """Take back the start: the tool asked before it did anything, or the server was paused just now."""
@@ -90,16 +91,18 @@ class Journal(CallBook):
 
         await self.store.run(work)
 
-    async def _end(self, call: ToolCall, state: CallState, result: bytes) -> None:
+    async def _end(self, call: ToolCall, state: CallState, result: bytes, said: Any) -> None:
         record = CallRecord(call.key, call.tool, call.digest, state, result)
         now = self.clock.now()
 
         def work(tx: TurnTx) -> None:
-            started = tx.call(call.key)
-            tx.put_call(record, self.turn.id, now)
+            started = tx.call(call.key) or record
+            line = result_line(said, result, self.mask)
+            ended = replace(record, request=started.request, started=started.started, line=line)
+            tx.put_call(ended, self.turn.id, now)
             kind = "ran" if state is CallState.DONE else "failed"
             details = {"outcome": "unknown"} if state is CallState.UNKNOWN else {}
-            self._record(tx, kind, call, now, started.request if started else "", **details)
+            self._record(tx, kind, call, now, started.request, **details)
 
         await self.store.run(work)
 

@@ -30,8 +30,9 @@ class ObservedBook(CallBook):
         return entry
 
     async def done(self, call: ToolCall, result: Any) -> Any:
+        stored = await self.book.done(call, result)
         self._tell(call, "done")
-        return await self.book.done(call, result)
+        return stored
 
     async def failed(self, call: ToolCall, words: str, *, unknown: bool = False) -> None:
         self._tell(call, "unknown" if unknown else "failed")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from pydantic_ai import RunContext, ToolDefinition
 
@@ -25,7 +25,9 @@ from signoff.approvals.model import (
     Ruling,
     ToolCall,
 )
+from signoff.approvals.tool_description import ToolDescription
 
+P = TypeVar("P")
 CallTool = Callable[[RunContext[Any], dict[str, Any]], Awaitable[Any]]
 
 
@@ -34,6 +36,8 @@ class Preview:
     text: str
     operands: Mapping[str, str] = field(default_factory=dict[str, str])
     """Name of each thing that the call would touch -> digest of its state."""
+    diff_of: str = ""
+    """The argument that the text shows as a diff, so that the card need not show it again. See `own_preview`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,16 @@ class CallInfo:
 
 
 Previewer = Callable[..., str | Preview | Awaitable[str | Preview]]
+_OWN_PREVIEWS: set[object] = set()
+
+
+def own_preview(previewer: P) -> P:
+    """Mark a preview function of Signoff's own tools: only these may replace an argument on the card by a diff.
+
+    A plugin's preview never hides an argument, no matter what it returns. See docs/decisions/013.
+    """
+    _OWN_PREVIEWS.add(previewer)
+    return previewer
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +86,9 @@ class PendingCall:
     preview: str = ""
     edit: Edit | None = None
     """Set if a person had already changed the arguments."""
+    description: ToolDescription = field(default_factory=ToolDescription)
+    diff_of: str = ""
+    """The argument that the preview shows as a diff."""
 
     def request(self, ruling: Ruling, approvers: tuple[str, ...]) -> ApprovalRequest:
         """Return the request that people see, with the terms of this ruling."""
@@ -88,6 +105,8 @@ class PendingCall:
             preview=self.preview,
             edit=self.edit and replace(self.edit, voided=()),
             held=ruling.held,
+            description=self.description,
+            diff_of=self.diff_of,
             by_server=ruling.by_server,
         )
 
@@ -107,4 +126,5 @@ async def preview(tool_def: ToolDefinition, ctx: RunContext[Any], args: Mapping[
     texts: list[object] = [made.text, *made.operands, *made.operands.values()]
     if not all(isinstance(text, str) for text in texts):
         raise TypeError("a preview is text, and so are its operands and their digests")
-    return made
+    is_own = getattr(cast(object, previewer), "__func__", previewer) in _OWN_PREVIEWS
+    return made if is_own else replace(made, diff_of="")

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from signoff.approvals.model import Actor, Edit, JsonObject, Remember, Verdict, Vote
 from signoff.approvals.policy import Rule
+from signoff.approvals.tool_description import ToolDescription
 from signoff.turns.model import Quoted
 
 DEPTH = 200
@@ -155,6 +156,21 @@ def load_edit(column: str) -> Edit | None:
         tuple(load_actor(json.dumps(actor)) for actor in fields["voided"]),
         tuple(fields.get("earlier", ())),
     )
+
+
+def dump_described(description: ToolDescription, diff_of: str) -> str:
+    """Return what a request's card says about its tool, and the argument that its preview shows as a diff, as JSON."""
+    return dump_object({**asdict(description), "diff_of": diff_of})
+
+
+def load_described(column: str) -> tuple[ToolDescription, str]:
+    if not column:
+        return ToolDescription(), ""  # a request of an older version
+    fields: dict[str, Any] = json.loads(column)
+    diff_of: str = fields.pop("diff_of")
+    for name in ("hints", "order"):
+        fields[name] = tuple(fields[name])
+    return ToolDescription(**fields), diff_of
 
 
 def dump_rule(rule: Rule) -> str:

@@ -9,15 +9,17 @@ from dataclasses import replace
 from signoff.approvals.grants import Grant
 from signoff.approvals.model import Choice, Pause
 from signoff.approvals.server_rules import ServerRule
-from signoff.store.codec import dump_actor, dump_rule, load_actor, load_rule
+from signoff.store.codec import dump_actor, dump_rule, dump_strings, load_actor, load_rule, load_strings
 from signoff.store.database import Database, Row
 
-_GRANT = "id, key, server, conversation, tool, args, choice, given_by, at, expires, uses_left, revoked"
+_GRANT = "id, key, server, conversation, tool, args, choice, given_by, at, expires, uses_left, revoked, named"
 
 INSERT_GRANT = f"""INSERT INTO grants (seq, {_GRANT})
-    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM grants), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM grants), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 GRANTS_UNDER = f"SELECT {_GRANT} FROM grants WHERE key IN ({{keys}}) AND revoked IS NULL ORDER BY seq DESC"
 GRANTS_OF = f"SELECT {_GRANT} FROM grants WHERE server = ? AND revoked IS NULL ORDER BY seq DESC"
+GRANTS_NAMING = f"""SELECT {_GRANT} FROM grants
+    WHERE server = ? AND tool = ? AND named <> '' AND revoked IS NULL ORDER BY seq DESC"""
 USE_GRANT = "UPDATE grants SET uses_left = uses_left - 1 WHERE id = ? AND uses_left > 0"
 ONE_GRANT = f"SELECT {_GRANT} FROM grants WHERE id = ? AND server = ? AND revoked IS NULL"
 REVOKE_GRANT = "UPDATE grants SET revoked = ? WHERE id = ? AND server = ? AND revoked IS NULL"
@@ -57,6 +59,7 @@ class PolicyRows:
             grant.expires,
             grant.uses_left,
             grant.revoked,
+            "" if grant.named is None else dump_strings(grant.named),
         )
 
     def grants_under(self, keys: Sequence[str]) -> Sequence[Grant]:
@@ -65,6 +68,9 @@ class PolicyRows:
 
     def grants_of(self, server: str) -> Sequence[Grant]:
         return [_grant(row) for row in self.db.all(GRANTS_OF, server)]
+
+    def grants_naming(self, server: str, tool: str) -> Sequence[Grant]:
+        return [_grant(row) for row in self.db.all(GRANTS_NAMING, server, tool)]
 
     def use_grant(self, grant_id: str) -> None:
         self.db.change(USE_GRANT, grant_id)
@@ -116,9 +122,21 @@ def revoke_all_grants(rows: PolicyRows, at: float) -> int:
 
 
 def _grant(row: Row) -> Grant:
-    id, key, server, conversation, tool, args, choice, by, at, expires, uses_left, revoked = row
+    id, key, server, conversation, tool, args, choice, by, at, expires, uses_left, revoked, named = row
     return Grant(
-        id, key, server, conversation, tool, args, Choice(choice), load_actor(by), at, expires, uses_left, revoked
+        id=id,
+        key=key,
+        server=server,
+        conversation=conversation,
+        tool=tool,
+        args=args,
+        choice=Choice(choice),
+        by=load_actor(by),
+        at=at,
+        expires=expires,
+        uses_left=uses_left,
+        revoked=revoked,
+        named=load_strings(named) if named else None,
     )
 
 

@@ -6,28 +6,33 @@ Does not know who may decide or when: it only reads rows, compares values and se
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from signoff.approvals.model import (
     ApprovalRequest,
     Batch,
     CallKey,
+    CallRun,
     CardCopy,
     Choice,
     Place,
     Remember,
     RequestKind,
     RequestState,
+    RunState,
     Settlement,
     ToolCall,
 )
 from signoff.approvals.notify import CHANNEL
 from signoff.store.codec import (
     dump_actor,
+    dump_described,
     dump_edit,
     dump_object,
     dump_strings,
     dump_votes,
     load_actor,
+    load_described,
     load_edit,
     load_object,
     load_strings,
@@ -40,11 +45,18 @@ _BATCH = """id, turn, server, channel, conversation, asker_seen, opened, deadlin
 _NOTIFY = [name.strip() for name in _BATCH.split(",")].index("notify")
 _REQUEST = """id, conversation, position, call_id, tool, args, schema, digest, why, approvers, kind, metadata,
     quorum, four_eyes, message, preview, held, missing, operands, votes, edit, state, choice, settled_by, settled_at,
-    note, remember, escalate_to, escalate_at"""
+    note, remember, escalate_to, escalate_at, described"""
 
 BATCHES = f"SELECT {_BATCH} FROM batches WHERE {{where}} ORDER BY {{order}}, id"
 REQUESTS_OF = f"""SELECT batch, {_REQUEST} FROM requests
     WHERE batch IN (SELECT id FROM batches WHERE {{where}}) ORDER BY batch, seq"""
+_SAME_CALL = "{0}.conversation = r.conversation AND {0}.position = r.position AND {0}.call_id = r.call_id"
+RUNS_OF = f"""SELECT r.id, calls.state, calls.request, calls.started, calls.at, calls.line, calls.unknown, turns.state,
+    turns.batch = r.batch, (SELECT kind FROM requests AS later WHERE {_SAME_CALL.format("later")} AND later.seq > r.seq
+    ORDER BY later.seq LIMIT 1)
+    FROM requests AS r JOIN batches AS b ON b.id = r.batch JOIN turns ON turns.id = b.turn
+    LEFT JOIN calls ON {_SAME_CALL.format("calls")}
+    WHERE r.state = 'approved' AND r.batch IN (SELECT id FROM batches WHERE {{where}})"""
 COPIES_OF = """SELECT batch, channel, message FROM card_copies
     WHERE batch IN (SELECT id FROM batches WHERE {where}) ORDER BY batch, channel"""
 BY_ID = "id = ?"
@@ -68,12 +80,12 @@ INSERT_BATCH = f"""INSERT INTO batches ({_BATCH}, settled)
     VALUES ({", ".join("?" * 18)})
     ON CONFLICT (id) DO NOTHING"""
 INSERT_REQUEST = f"""INSERT INTO requests (seq, batch, {_REQUEST})
-    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM requests), {", ".join("?" * 30)})"""
+    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM requests), {", ".join("?" * 31)})"""
 SETTLE = """UPDATE requests SET votes = ?, state = ?, choice = ?, settled_by = ?, settled_at = ?, note = ?, remember = ?
     WHERE id = ? AND state = 'pending'"""
 REWRITE = """UPDATE requests SET args = ?, digest = ?, why = ?, approvers = ?, quorum = ?, four_eyes = ?, message = ?,
     preview = ?, held = ?, missing = ?, operands = ?, votes = ?, edit = ?, metadata = ?,
-    escalate_to = ?, escalate_at = ? WHERE id = ? AND state = 'pending'"""
+    escalate_to = ?, escalate_at = ?, described = ? WHERE id = ? AND state = 'pending'"""
 SET_REVISION = "UPDATE batches SET revision = ? WHERE id = ?"
 SETTLE_BATCH = """UPDATE batches SET settled = TRUE WHERE id = (SELECT batch FROM requests WHERE id = ?)
     AND NOT EXISTS (SELECT 1 FROM requests WHERE batch = batches.id AND state = 'pending')"""
@@ -151,7 +163,8 @@ class RequestRows:
         call, terms = request.call, _terms(request)
         columns = (dump_object(call.args), call.digest, request.why, dump_strings(request.approvers), *terms)
         columns = (*columns, dump_object(request.metadata), *_escalation(request))
-        return self.db.change(REWRITE, *columns, request.id) == 1
+        described = dump_described(request.description, request.diff_of)
+        return self.db.change(REWRITE, *columns, described, request.id) == 1
 
     def set_revision(self, batch_id: str, revision: int) -> None:
         self._change_batch(SET_REVISION, revision, batch_id)
@@ -196,6 +209,9 @@ class RequestRows:
         requests: dict[str, list[ApprovalRequest]] = {}
         for row in self.db.all(REQUESTS_OF.format(where=where), *params):
             requests.setdefault(row[0], []).append(_request(row[1:]))
+        if any(r.state is RequestState.APPROVED for several in requests.values() for r in several):
+            runs = {row[0]: _run(row[1:], row[0]) for row in self.db.all(RUNS_OF.format(where=where), *params)}
+            requests = {batch: [replace(r, run=runs.get(r.id)) for r in requests[batch]] for batch in requests}
         copies: dict[str, list[CardCopy]] = {}
         if any(CHANNEL in row[_NOTIFY] for row in rows):
             for batch_id, channel, message in self.db.all(COPIES_OF.format(where=where), *params):
@@ -223,6 +239,7 @@ class RequestRows:
             request.state,
             *_settlement_columns(request.settlement),
             *_escalation(request),
+            dump_described(request.description, request.diff_of),
         )
 
     def _change_batch(self, sql: str, *params: str | int) -> None:
@@ -261,7 +278,8 @@ def _batch(row: Row, requests: Sequence[ApprovalRequest], copies: Sequence[CardC
 def _request(row: Row) -> ApprovalRequest:
     id, conversation, position, call_id, tool, args, schema, digest, *rest = row
     why, approvers, kind, metadata, quorum, four_eyes, message, preview, held, missing, *rest = rest
-    operands, votes, edit, state, *settlement, escalate_to, escalate_at = rest
+    operands, votes, edit, state, *settlement, escalate_to, escalate_at, described = rest
+    description, diff_of = load_described(described)
     standing, void = load_votes(votes)
     return ApprovalRequest(
         id=id,
@@ -288,9 +306,25 @@ def _request(row: Row) -> ApprovalRequest:
         votes=standing,
         void=void,
         edit=load_edit(edit),
+        description=description,
+        diff_of=diff_of,
         escalate_to=load_strings(escalate_to),
         escalate_at=escalate_at,
     )
+
+
+def _run(row: Row, request: str) -> CallRun | None:
+    """Return how the run of an approved request went, from the journal's row of its call and the state of its turn."""
+    state, used, started, at, line, unknown, turn, is_current, asked_next = row
+    if asked_next == RequestKind.MAY_HAVE_RUN:
+        return CallRun(RunState.MAY_HAVE_RUN, started if used == request else None)
+    # Older versions forgot the request when the call ended.
+    if state is not None and used in (request, ""):
+        if state != "started":
+            return CallRun(RunState.MAY_HAVE_RUN if unknown else RunState(state), started, at, line or "")
+        return CallRun(RunState.RUNNING if turn == "running" else RunState.MAY_HAVE_RUN, started)
+    goes_on = turn in ("running", "waiting") and is_current
+    return None if goes_on else CallRun(RunState.NOT_RUN)
 
 
 def _terms(request: ApprovalRequest) -> tuple[Value, ...]:

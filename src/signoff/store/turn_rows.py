@@ -13,13 +13,13 @@ from signoff.store.database import Database, Row, Value
 from signoff.turns.model import MOVES, CallRecord, CallState, HistoryEntry, Turn, TurnFile, TurnState
 
 _TURN = """id, server, channel, conversation, message, asker_seen, text, created, state, prompted, rounds, batch,
-    reply, reply_posted, ended, asked, quoted"""
+    reply, reply_posted, ended, asked, quoted, status"""
 _ACTIVE = "state IN ('running', 'waiting')"
 _QUEUED = "state = 'queued'"
 
 TURN_BY_ID = f"SELECT {_TURN} FROM turns WHERE id = ?"
 INSERT_TURN = f"""INSERT INTO turns (seq, asker, {_TURN})
-    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM turns), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM turns), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO NOTHING"""
 MOVE = "UPDATE turns SET state = ? WHERE id = ? AND state = ?"
 MOVE_TO_ACTIVE = f"""{MOVE} AND NOT EXISTS (SELECT 1 FROM turns AS other
@@ -27,6 +27,9 @@ MOVE_TO_ACTIVE = f"""{MOVE} AND NOT EXISTS (SELECT 1 FROM turns AS other
 RELOCATE = f"UPDATE turns SET server = ?, channel = ?, conversation = ? WHERE id = ? AND {_QUEUED}"
 AWAIT_BATCH = "UPDATE turns SET rounds = rounds + 1, batch = ? WHERE id = ?"
 FINISH = "UPDATE turns SET reply = ?, ended = ? WHERE id = ?"
+SET_STATUS = "UPDATE turns SET status = ? WHERE id = ?"
+CLEAR_STATUS = "UPDATE turns SET status = NULL WHERE id = ? AND status = ?"
+LEFT_STATUS = f"SELECT {_TURN} FROM turns WHERE state = 'waiting' AND status IS NOT NULL ORDER BY created, seq"
 SET_REPLY_POSTED = "UPDATE turns SET reply_posted = TRUE WHERE id = ?"
 SET_PROMPTED = "UPDATE turns SET prompted = TRUE WHERE id = ?"
 TURNS_IN = f"SELECT {_TURN} FROM turns WHERE state IN ({{states}}) ORDER BY created, seq"
@@ -53,12 +56,12 @@ SAVE_MESSAGE = """INSERT INTO messages (conversation, position, body) VALUES (?,
 DROP_MESSAGES = "DELETE FROM messages WHERE conversation = ? AND position > ?"
 
 _KEY = "conversation = ? AND position = ? AND call_id = ?"
-CALL = f"SELECT conversation, position, call_id, tool, digest, state, result, request, unknown FROM calls WHERE {_KEY}"
-PUT_CALL = """INSERT INTO calls (conversation, position, call_id, tool, digest, state, result, request, turn, at,
-    unknown) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+_CALL = "conversation, position, call_id, tool, digest, state, result, request, started, line"
+CALL = f"SELECT {_CALL}, unknown FROM calls WHERE {_KEY}"
+PUT_CALL = f"""INSERT INTO calls ({_CALL}, turn, at, unknown) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (conversation, position, call_id) DO UPDATE SET tool = excluded.tool, digest = excluded.digest,
-    state = excluded.state, result = excluded.result, request = excluded.request, turn = excluded.turn,
-    at = excluded.at, unknown = excluded.unknown"""
+    state = excluded.state, result = excluded.result, request = excluded.request, started = excluded.started,
+    line = excluded.line, turn = excluded.turn, at = excluded.at, unknown = excluded.unknown"""
 DROP_CALL = f"DELETE FROM calls WHERE {_KEY}"
 
 
@@ -92,6 +95,7 @@ class TurnRows:
             turn.ended,
             turn.asked,
             dump_quoted(turn.quoted),
+            turn.status_message,
         )
         if inserted and turn.files:
             self.set_files(turn.id, turn.files, turn.created)
@@ -131,6 +135,15 @@ class TurnRows:
 
     def set_reply_posted(self, turn_id: str) -> None:
         self._change_turn(SET_REPLY_POSTED, turn_id)
+
+    def set_status(self, turn_id: str, message: str | None) -> None:
+        self._change_turn(SET_STATUS, message, turn_id)
+
+    def clear_status(self, turn_id: str, message: str) -> None:
+        self.db.change(CLEAR_STATUS, turn_id, message)
+
+    def left_statuses(self) -> Sequence[Turn]:
+        return [_turn(row) for row in self.db.all(LEFT_STATUS)]
 
     def set_prompted(self, turn_id: str) -> None:
         self._change_turn(SET_PROMPTED, turn_id)
@@ -183,6 +196,8 @@ class TurnRows:
             CallState.FAILED if record.state is CallState.UNKNOWN else record.state,
             record.result,
             record.request,
+            record.started,
+            record.line,
             turn_id,
             at,
             record.state is CallState.UNKNOWN,
@@ -210,7 +225,7 @@ def _marks(values: Sequence[str]) -> str:
 
 def _turn(row: Row) -> Turn:
     id, server, channel, conversation, message, asker, text, created, state, *rest = row
-    prompted, rounds, batch, reply, reply_posted, ended, asked, quoted = rest
+    prompted, rounds, batch, reply, reply_posted, ended, asked, quoted, status = rest
     return Turn(
         id=id,
         place=Place(server=server, channel=channel, conversation=conversation),
@@ -227,11 +242,12 @@ def _turn(row: Row) -> Turn:
         ended=ended,
         quoted=load_quoted(quoted),
         asked=asked,
+        status_message=status,
     )
 
 
 def _call(row: Row) -> CallRecord:
-    conversation, position, call_id, tool, digest, state, result, request, unknown = row
+    conversation, position, call_id, tool, digest, state, result, request, started, line, unknown = row
     return CallRecord(
         key=CallKey(conversation=conversation, position=position, call_id=call_id),
         tool=tool,
@@ -239,4 +255,6 @@ def _call(row: Row) -> CallRecord:
         state=CallState.UNKNOWN if unknown else CallState(state),
         result=None if result is None else bytes(result),
         request=request,
+        started=started,
+        line=line or "",
     )

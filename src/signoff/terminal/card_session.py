@@ -121,7 +121,7 @@ class CardSession:
         here = [r for r in batch.page(card.page) if r in batch.pending]
         alone = len(batch.questions) == 1
         own = next(call.actions for call in card.calls if call.request == request.id)
-        actions = card.actions if alone else (*own, *further_actions(batch, request, self.offers, card.page))
+        actions = (*(card.actions if alone else own), *further_actions(batch, request, self.offers, card.page))
         for_all = () if alone else card.actions
         files = {r.id: file for r in here if (file := _file(batch, card, r))}
         return Subject(

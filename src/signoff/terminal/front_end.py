@@ -17,12 +17,14 @@ from signoff.approvals.model import Actor, Batch
 from signoff.cards import wording
 from signoff.cards.actions import Offers
 from signoff.cards.build import build_card
+from signoff.cards.progress import status_line
 from signoff.errors import TurnFailed
 from signoff.terminal.console import Screen
 from signoff.terminal.render import draw_ending, write
 from signoff.terminal.replies import render_reply
 from signoff.text.visible import one_line
 from signoff.turns.model import Turn, TurnState
+from signoff.turns.progress import RunStatus
 
 PERSON = "terminal"
 """The id of the person at the terminal. It never changes, so the next session finds the same workspace and grants."""
@@ -73,6 +75,15 @@ class TerminalFrontEnd:
         if self._is_first((turn.id, turn.rounds)):
             self._screen.show(_failure(text) if turn.state is TurnState.FAILED else render_reply(text))
         self.news.put_nowait(turn.id)
+
+    async def show_status(self, turn: Turn, status: RunStatus) -> str:
+        """Print what the run is doing. Each change is a new line, since a printed line stays."""
+        line = status_line(status.ran, status.failed, status.running, status.since)
+        self._screen.show(write(line, self._now(), "dim"))
+        return PERSON
+
+    async def remove_status(self, turn: Turn) -> None:
+        """Do nothing: a printed line stays."""
 
     async def notice(self, turn: Turn, text: str) -> None:
         self._screen.show(Text(one_line(text), "yellow"))

@@ -8,16 +8,18 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from rich import box
 from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.rule import Rule
+from rich.table import Table
 from rich.text import Text
 
 from signoff.approvals.model import ApprovalRequest, Batch
 from signoff.cards.actions import Offers
-from signoff.cards.model import Card, CardCall, Inline, Line, Moment, Person, Quote, RoleRef, Tone
+from signoff.cards.model import Card, CardCall, Code, Inline, Line, Moment, Person, Quote, RoleRef, Shape, Tone
 from signoff.cards.wording import remember_lines
 from signoff.terminal.sanitize import Block
 from signoff.text.visible import one_line
@@ -35,15 +37,12 @@ _BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
 
 
 def draw_card(card: Card, now: float) -> RenderableType:
-    parts: list[RenderableType] = [write(line, now) for line in card.lead]
-    for number, call in enumerate(card.calls, start=1):
-        parts.append(Rule(style="dim"))
-        parts += _call(call, number if len(card.calls) > 1 or card.pages > 1 else 0, now)
+    parts: list[RenderableType] = [write(card.status, now, f"bold {COLOURS[card.tone]}")] if card.status else []
+    for call in card.calls:
+        parts += [Rule(style="dim"), *_call(call, now)] if parts else _call(call, now)
     if card.model_text:
-        parts += [Rule(style="dim"), *_quote(card.model_text)]
-    parts.append(Rule(style="dim"))
-    if card.status:
-        parts.append(write(card.status, now, COLOURS[card.tone]))
+        parts += [Rule(style="dim"), *_quotes([card.model_text])]
+    parts += [Rule(style="dim"), *(write(line, now) for line in card.about)]
     parts.append(write(card.footer, now, "dim"))
     title = Text(card.title, "bold")
     return Panel(Group(*parts), title=title, title_align="left", border_style=COLOURS[card.tone], box=box.ROUNDED)
@@ -72,24 +71,46 @@ def left(seconds: float) -> str:
 
 
 def draw_quote(quote: Quote) -> Group:
-    return Group(*_quote(quote))
+    return Group(*_quotes([quote]))
 
 
-def _call(call: CardCall, number: int, now: float) -> Iterator[RenderableType]:
-    yield Text.assemble((f"{number}. " if number else "", "bold"), (call.tool, "bold"))
-    yield write(call.why, now)
-    yield from (write(fact, now) for fact in call.facts)
-    for quote in call.quotes:
-        yield from _quote(quote)
+def _call(call: CardCall, now: float) -> Iterator[RenderableType]:
+    yield Text.assemble((f"{call.number}. " if call.number else "", "bold"), (call.tool, "bold"))
+    if call.says:
+        if call.says_who:
+            yield Text(f"{call.says_who}:", "dim")
+        yield Block(call.says)
+    yield from _quotes(call.quotes)
     yield from (Text.assemble(("Warning: ", "bold yellow"), warning) for warning in call.warnings)
+    yield from (write(fact, now) for fact in call.facts)
+    yield write(call.why, now, "dim")
     if call.outcome:
         yield write(call.outcome, now, "bold")
 
 
-def _quote(quote: Quote) -> Iterator[RenderableType]:
-    label = Text(" ".join(quote.label.split()), "bold cyan")
-    yield label.append(f"  {quote.note}", "not bold dim") if quote.note else label
-    yield Block(quote.text, quote.diff) if quote.text else Text("(empty)", "italic")
+def _quotes(quotes: Sequence[Quote]) -> Iterator[RenderableType]:
+    """Yield the quotes, each behind a gutter. Short values stand beside their labels, one in each line."""
+    for shape, group in groupby(quotes, key=lambda quote: quote.shape):
+        if shape in (Shape.INLINE, Shape.DEFAULT):
+            table = Table.grid(padding=(0, 1))
+            for quote in group:
+                table.add_row(_label(quote, "defaults: " if shape is Shape.DEFAULT else ""), _text(quote))
+            yield table
+        else:
+            for quote in group:
+                yield _label(quote)
+                yield _text(quote)
+
+
+def _label(quote: Quote, before: str = "") -> Text:
+    label = Text(before, "dim").append(" ".join(quote.label.split()), "bold cyan not dim")
+    return label.append(f"  {quote.note}", "not bold dim") if quote.note else label
+
+
+def _text(quote: Quote) -> RenderableType:
+    if quote.text:
+        return Block(quote.text, quote.diff)
+    return Text("" if quote.note and quote.shape is Shape.INLINE else "(empty)", "italic")
 
 
 def _inline(part: Inline, now: float) -> Text:
@@ -102,6 +123,8 @@ def _inline(part: Inline, now: float) -> Text:
             return Text(f"role {identifier}", "bold")
         case Moment(at=at):
             return Text(_moment(at, now), "bold")
+        case Code(text=text):
+            return Text(f"`{one_line(text)}`")
 
 
 def _trusted(text: str) -> Text:

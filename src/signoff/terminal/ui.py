@@ -25,7 +25,7 @@ from signoff.approvals.model import (
     Remember,
     RequestState,
 )
-from signoff.cards.actions import Offers, remember_actions
+from signoff.cards.actions import Offers, further_actions, remember_actions
 from signoff.cards.build import build_card
 from signoff.cards.model import Card, Verb
 from signoff.terminal.console import JSON, NEW_ARGUMENTS, Ended, Screen
@@ -75,7 +75,7 @@ class TerminalUI:
         shown = replace(request, state=RequestState.PENDING, settlement=None, quorum=1, four_eyes=False, held=False)
         while True:
             batch = _batch(shown)
-            card = replace(build_card(batch, now=time.time(), budget=CARD_SPACE, offers=self._offers), lead=())
+            card = replace(build_card(batch, now=time.time(), budget=CARD_SPACE, offers=self._offers), about=())
             self._screen.show(draw_card(card, time.time()))
             chosen = self._perform(choose(self._subject(batch, card, seen)))
             if chosen.args is None:
@@ -91,7 +91,7 @@ class TerminalUI:
         lines: list[RenderableType] = [Text(line) for line in REMEMBERED]
         return Subject(
             args=request.call.args,
-            actions=card.actions,
+            actions=[*card.actions, *further_actions(batch, request, self._offers, 0)],
             file=next(iter(card.files), None),
             remember=remember_actions(batch, request, self._offers, 0),
             covered=[*lines, *covered_call(request, self._offers)],

@@ -130,3 +130,6 @@ class Administration:
 
     async def stop(self, actor: Actor, conversation: str | None = None) -> int:
         return await self._pausing.stop(actor, conversation)
+
+    async def stop_turn(self, actor: Actor, turn_id: str) -> bool:
+        return await self._pausing.stop_turn(actor, turn_id)

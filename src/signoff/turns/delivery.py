@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, repeat
 
 from signoff.approvals.desk import Desk
@@ -20,11 +20,14 @@ from signoff.turns import messages
 from signoff.turns.model import Turn, TurnState
 from signoff.turns.notifying import Notifying
 from signoff.turns.ports import FrontEnd, TurnStore
+from signoff.turns.progress import EVERY, Changes
 
 log = logging.getLogger(__name__)
 
 CLICK_GRACE = 4.0
 """Seconds that the settling click has to update its card. After that, `finish_card` updates it."""
+MOMENT = 1.0
+"""Seconds after an accept before the card shows how the calls are doing. Most calls have ended by then."""
 DELAYS = (0.0, 1.0, 5.0, 60.0, 600.0, 3600.0)
 """Seconds before each attempt, more than an hour in all. After that, the next start of the program tries again."""
 
@@ -38,6 +41,7 @@ class Delivery:
     desk: Desk
     front: FrontEnd
     notifying: Notifying
+    changes: Changes = field(default_factory=Changes)
 
     # Cards
 
@@ -93,11 +97,23 @@ class Delivery:
         if card != batch.card_message:
             try:
                 await self.front.retire_card(batch)
+                if current and current.copies:
+                    await self.front.refresh_card(current)  # the copies link to the new card
             except Exception:
                 log.exception("the old card of %s could not be emptied", batch_id)
         if current and current.settled:
-            await self.finish_card(current)
+            await self._show_again(current)
         return True
+
+    async def _show_again(self, batch: Batch) -> None:
+        """Draw a card that was settled while it was posted again. `finish_card` follows its calls if they still run."""
+        try:
+            await self.front.refresh_card(batch)
+            if batch.ended:
+                await self.desk.mark_card_final(batch.id)
+        except Exception:
+            log.exception("the new card of %s does not show its end", batch.id)
+        self.changes.ring(batch.turn)
 
     async def _posted(self, batch_id: str, card: str) -> None:
         current = await self.desk.card_posted(batch_id, card)
@@ -113,20 +129,55 @@ class Delivery:
         await self._steadily(f"the request {batch.id}, which nobody sees, is not cancelled", work)
 
     async def finish_card(self, batch: Batch) -> None:
-        """Show the settled state on the card, unless the settling click has done so."""
+        """Show the settled state on the card, unless the settling click has done so, and how the approved calls do.
+
+        It edits the card only if something has changed, at most every `EVERY` seconds, until nothing more can change.
+        """
+        shown: Batch | None = None
+        finished = False
 
         async def work() -> None:
+            nonlocal shown, finished
             current = await self.store.run(lambda tx: tx.batch(batch.id))
-            if current and current.card_message and not current.card_final:
+            finished = current is None or current.card_message is None or current.card_final
+            if current is None or finished:
+                return
+            if current != shown:
                 try:
                     await self.front.refresh_card(current)
                 except Undeliverable as failure:
-                    log.error("the card of %s keeps its buttons, which decide nothing: %s", batch.id, failure)
+                    log.error("the card of %s stays as it is, and its buttons decide nothing: %s", batch.id, failure)
+                    await self.desk.mark_card_final(batch.id)
+                    finished = True
+                    return
+                shown = current
+            if current.ended:
                 await self.desk.mark_card_final(batch.id)
+                finished = True
 
         if any(r.settlement and r.settlement.by for r in batch.requests):
+            await self._leave_to_click(batch)
+        while not finished:
+            changed = self.changes.next(batch.turn)
+            if not await self._steadily(f"the card of {batch.id} does not show its end", work):
+                return
+            if not finished:
+                await asyncio.sleep(EVERY)
+                await changed.wait()
+
+    async def _leave_to_click(self, batch: Batch) -> None:
+        """Wait while the settling click updates the card. If calls run meanwhile, wait only for a moment."""
+        changed = self.changes.next(batch.turn)
+        if not any(r.state is RequestState.APPROVED for r in batch.requests):
             await asyncio.sleep(CLICK_GRACE)
-        await self._steadily(f"the card of {batch.id} does not show its end", work)
+            return
+        await asyncio.sleep(MOMENT)
+        current = await self.store.run(lambda tx: tx.batch(batch.id))
+        if current and not current.card_final and not any(r.run for r in current.requests):
+            try:
+                await asyncio.wait_for(changed.wait(), max(CLICK_GRACE - MOMENT, 0.0))
+            except TimeoutError:
+                pass
 
     # Approvers
 
@@ -172,6 +223,20 @@ class Delivery:
 
         await self._steadily(f"the reply of turn {turn.id} is kept, but not posted", work)
 
+    async def remove_status(self, turn: Turn) -> None:
+        """Delete the turn's status message. Without an id, nobody knows whether it was posted: only forget it."""
+
+        async def work() -> None:
+            message = turn.status_message or ""
+            if message:
+                try:
+                    await self.front.remove_status(turn)
+                except Undeliverable as failure:
+                    log.warning("the status message of turn %s stays: %s", turn.id, failure)
+            await self.store.run(lambda tx: tx.clear_status(turn.id, message))
+
+        await self._steadily(f"the status message of turn {turn.id} is not removed", work)
+
     async def remind(self, batch: Batch) -> None:
         """Try once: nothing depends on a reminder."""
         try:
@@ -187,8 +252,11 @@ class Delivery:
         except Exception:
             log.exception("could not say to %s: %s", turn.place.channel, text)
 
-    async def _steadily(self, what: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Run `work` and retry it later if it fails. Repeating is safe: store and front end do each thing only once."""
+    async def _steadily(self, what: str, work: Callable[[], Awaitable[None]]) -> bool:
+        """Run `work` and retry it later if it fails. Repeating is safe: store and front end do each thing only once.
+
+        Returns False if every attempt failed.
+        """
         failure: Exception | None = None
         for delay in DELAYS:
             await asyncio.sleep(delay)
@@ -198,5 +266,6 @@ class Delivery:
                 log.info("%s: %s", what, error)
                 failure = error
             else:
-                return
+                return True
         log.error("%s, until the next start", what, exc_info=failure)
+        return False

@@ -26,7 +26,9 @@ from signoff.turns.delivery import Delivery
 from signoff.turns.model import Admission, Finished, HistoryEntry, Turn, TurnFile, TurnState, Waiting
 from signoff.turns.notifying import Notifier, Notifying
 from signoff.turns.ports import FrontEnd, Runner, TurnStore, TurnTx
+from signoff.turns.progress import Changes
 from signoff.turns.queue import QueueLimits
+from signoff.turns.status import StatusMessages
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +55,8 @@ class Driver:
     activity: Activity = field(default_factory=lambda: Activity([ActivityLog()]))
     """Tells what happens to turns. By default it is only logged."""
     _delivery: Delivery = field(init=False)
+    _changes: Changes = field(default_factory=Changes)
+    _status: StatusMessages = field(init=False)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
     _steps: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, "asyncio.Task[None]"])
     """Turn id -> task of its current step."""
@@ -62,7 +66,9 @@ class Driver:
     _stopping: bool = False
 
     def __post_init__(self) -> None:
-        self._delivery = Delivery(self.store, self.desk, self.front, Notifying(self.store, self.desk, self.notifier))
+        notifying = Notifying(self.store, self.desk, self.notifier)
+        self._delivery = Delivery(self.store, self.desk, self.front, notifying, self._changes)
+        self._status = StatusMessages(self.store, self.front, self._delivery, self.clock, self._changes)
 
     # Taking turns in
 
@@ -130,7 +136,7 @@ class Driver:
         """Run a claimed turn until it ends or waits. Only a failure of the store leaves it running."""
         try:
             async with self.front.working(turn):
-                step = await self.runner.advance(turn)
+                step = await self.runner.advance(turn, self._status.begin(turn))
             match step:
                 case Finished():
                     await self._end(turn, TurnState.DONE, step.text, step.history)
@@ -178,6 +184,9 @@ class Driver:
         if batch is None:
             return
         self.activity.tell(BatchOpened(batch))
+        self._changes.ring(turn.id)
+        if not batch.settled:
+            self._spawn(self._status.remove(turn))
         self.desk.watch(batch).add_done_callback(lambda future: self._settled(future.result()))
         self._new_deadline.set()
         if not batch.settled:
@@ -203,8 +212,14 @@ class Driver:
 
         if ended := await self.store.run(work):
             self.activity.tell(TurnEnded(ended, state, self.clock.now() - turn.created, error))
-            await self._delivery.reply(ended, text)
+            self._changes.ring(turn.id)
+            await self._reply(ended, text)
             await self._start_queued()
+
+    async def _reply(self, turn: Turn, text: str) -> None:
+        """Post the end of a turn, in place of its status message."""
+        message = await self._status.end(turn)
+        await self._delivery.reply(replace(turn, status_message=message), text)
 
     # Going on after a decision
 
@@ -238,7 +253,8 @@ class Driver:
             if step := self._steps.get(turn.id):
                 step.cancel()
             self.activity.tell(TurnEnded(turn, TurnState.STOPPED, self.clock.now() - turn.created))
-            self._spawn(self._delivery.reply(replace(turn, state=TurnState.STOPPED), text))
+            self._changes.ring(turn.id)
+            self._spawn(self._reply(replace(turn, state=TurnState.STOPPED), text))
         await self._start_queued()
 
     async def repost(self, batch_id: str) -> bool:
@@ -250,16 +266,17 @@ class Driver:
     async def recover(self) -> None:
         """Continue the work of the last process: runs, decided batches, unposted cards and replies, the queue."""
 
-        def work(tx: TurnTx) -> tuple[list[Pause], list[Turn], list[Turn], list[Batch], list[Turn]]:
+        def work(tx: TurnTx) -> tuple[list[Pause], list[Turn], list[Turn], list[Batch], list[Turn], list[Turn]]:
             return (
                 list(tx.pauses()),
                 list(tx.turns_in(TurnState.RUNNING)),
                 list(tx.resumable()),
                 list(tx.unfinished_cards()),
                 list(tx.unposted_replies()),
+                list(tx.left_statuses()),
             )
 
-        pauses, running, decided, cards, replies = await self.store.run(work)
+        pauses, running, decided, cards, replies, statuses = await self.store.run(work)
         for pause in pauses:
             self.runner.pause(pause.server)
         if running or decided or cards or replies:
@@ -271,7 +288,9 @@ class Driver:
         for batch in cards:
             self._spawn(self._delivery.finish_card(batch) if batch.settled else self._delivery.post_card(batch))
         for turn in replies:
-            self._spawn(self._delivery.reply(turn, turn.reply or ""))
+            self._spawn(self._reply(turn, turn.reply or ""))
+        for turn in statuses:
+            self._spawn(self._status.remove(turn))
         untold, outlived = await self.store.run(lambda tx: (tx.untold(), tx.outlived_notices()))
         for batch in untold:
             self._spawn(self._delivery.tell_approvers(batch))
@@ -316,6 +335,7 @@ class Driver:
         """Accept no new work, give running tools `grace` seconds, and leave the rest to the next start."""
         self._stopping = True
         await self.runner.quiesce(grace)
+        self._status.stop()
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

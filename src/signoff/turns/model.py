@@ -86,6 +86,8 @@ class Turn:
     """Only for `insert_turn`. The store does not load them with the turn; see `TurnTx.files_of`."""
     asked: float | None = None
     """When the asker wrote, if the bot was offline then and found the mention later."""
+    status_message: str | None = None
+    """The id of the message that shows how the run is going; empty while it is posted for the first time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,9 @@ class CallRecord:
     result: bytes | None = None
     request: str = ""
     """The id of the approved request that this start used up; empty if it needed none."""
+    started: float | None = None
+    line: str = ""
+    """The beginning of the result or of the failure, with its secrets masked, for people."""
 
     @property
     def ended(self) -> bool:

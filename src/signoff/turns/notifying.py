@@ -71,8 +71,8 @@ class Notifying:
             return None
         async with self._telling.setdefault(batch.id, asyncio.Lock()):
             current = await self._current(batch.id)
-            if current is None or current.settled or not current.untold:
-                return None
+            if current is None or current.settled or not current.untold or current.card_message is None:
+                return None  # while the card is on its way, the approvers are told after it
             await self._announce(current, self.notifier)
             await self.store.run(lambda tx: tx.set_untold(batch.id, False))
         current = await self._current(batch.id)

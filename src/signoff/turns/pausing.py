@@ -7,15 +7,20 @@ queued turns continue when the server is resumed.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from signoff.approvals.desk import Desk, Ended
+from signoff.approvals.errors import Refused
 from signoff.approvals.model import Actor, Pause
 from signoff.approvals.ports import Clock
 from signoff.approvals.server_rules import must_manage
 from signoff.turns.driver import Driver
 from signoff.turns.model import LIVE, Turn, TurnState
 from signoff.turns.ports import Runner, TurnStore, TurnTx
+
+UNKNOWN_RUN = "This run belongs to another place or no longer exists. Nothing was stopped."
+NOT_YOURS = "Only the person who asked, or somebody with Manage Server, can stop this run. Nothing was stopped."
 
 
 @dataclass(frozen=True)
@@ -65,13 +70,38 @@ class Pausing:
         return decided is not None
 
     async def stop(self, actor: Actor, conversation: str | None = None) -> int:
-        """End the runs of a conversation or of the whole server, waiting ones included. Returns their number."""
-        must_manage(actor)
+        """End the runs of a conversation or of the whole server, waiting ones included. Returns their number.
+
+        People without Manage Server end only their own runs.
+        """
+
+        def meant(tx: TurnTx) -> list[Turn]:
+            here = [turn for turn in tx.turns_in(*LIVE) if _is_meant(turn, actor.server, conversation)]
+            return [turn for turn in here if _may_stop(actor, turn)]
+
+        return len(await self._stop(actor, meant))
+
+    async def stop_turn(self, actor: Actor, turn_id: str) -> bool:
+        """End one run. Returns False if it had ended already. Raises Refused if this person may not end it."""
+
+        def meant(tx: TurnTx) -> list[Turn]:
+            turn = tx.turn(turn_id)
+            if turn is None or turn.place.server != actor.server:
+                raise Refused(UNKNOWN_RUN)
+            if not _may_stop(actor, turn):
+                raise Refused(NOT_YOURS)
+            return [turn] if turn.state in LIVE else []
+
+        return bool(await self._stop(actor, meant))
+
+    async def _stop(self, actor: Actor, meant: Callable[[TurnTx], list[Turn]]) -> list[Turn]:
+        if actor.is_bot:
+            raise Refused("Bots cannot stop runs.")
         now = self.clock.now()
         text = f"Stopped by {actor.name}. A tool that was running may have had an effect; nothing further will run."
 
         def work(tx: TurnTx) -> tuple[list[Turn], list[Ended]]:
-            turns = [turn for turn in tx.turns_in(*LIVE) if _is_meant(turn, actor.server, conversation)]
+            turns = meant(tx)
             cards: list[Ended] = []
             for turn in turns:
                 tx.move(turn.id, turn.state, TurnState.STOPPED)
@@ -85,7 +115,12 @@ class Pausing:
         turns, cards = await self.store.run(work)
         self.desk.cancelled(cards)
         await self.driver.drop(turns, text)
-        return len(turns)
+        return turns
+
+
+def _may_stop(actor: Actor, turn: Turn) -> bool:
+    """Whether this person may end the run: the asker, and those who manage the server."""
+    return actor.manages_server or actor.id == turn.asker.id
 
 
 def _is_meant(turn: Turn, server: str, conversation: str | None) -> bool:

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 from signoff.approvals.model import Batch, CallKey, Pause, Place
 from signoff.approvals.ports import DeskTx
 from signoff.turns.model import CallRecord, HistoryEntry, Notice, Step, Turn, TurnFile, TurnState
+from signoff.turns.progress import RunStatus
 
 T = TypeVar("T")
 
@@ -47,6 +48,18 @@ class TurnTx(DeskTx, Protocol):
         ...
 
     def set_reply_posted(self, turn_id: str) -> None: ...
+
+    def set_status(self, turn_id: str, message: str | None) -> None:
+        """Note the message that shows how the run is going; empty while it is posted, None if there is none."""
+        ...
+
+    def clear_status(self, turn_id: str, message: str) -> None:
+        """Note that this status message was removed. Does nothing if the turn has another one by now."""
+        ...
+
+    def left_statuses(self) -> Sequence[Turn]:
+        """Return waiting turns whose status message was not removed yet."""
+        ...
 
     def turns_in(self, *states: TurnState) -> Sequence[Turn]:
         """Oldest first."""
@@ -116,8 +129,26 @@ class TurnStore(Protocol):
         ...
 
 
+class Progress(Protocol):
+    """What a run reports while it works. Every method returns at once, and none raises."""
+
+    def thinking(self) -> None:
+        """The model is asked."""
+        ...
+
+    def started(self, key: CallKey, tool: str) -> None: ...
+
+    def ended(self, key: CallKey, *, failed: bool = False) -> None:
+        """The call has ended, and the journal has its result."""
+        ...
+
+    def withdrawn(self, key: CallKey) -> None:
+        """The call did not run after all: its tool asked."""
+        ...
+
+
 class Runner(Protocol):
-    async def advance(self, turn: Turn) -> Step:
+    async def advance(self, turn: Turn, progress: Progress | None = None) -> Step:
         """Run or resume a turn until it is done or waiting. Raises TurnFailed with a text for the asker."""
         ...
 
@@ -165,12 +196,26 @@ class FrontEnd(Protocol):
         ...
 
     async def reply(self, turn: Turn, text: str) -> None:
-        """Post the end of a turn. Repeating it for the same turn and round posts nothing new.
+        """Post the end of a turn, in place of its status message if it has one.
+
+        Repeating it for the same turn and round posts nothing new.
 
         Raises Undeliverable if it would be refused every time.
 
         If the turn's state is `done`, the text is the agent's reply. Any other text is plain and shown as it is.
         """
+        ...
+
+    async def show_status(self, turn: Turn, status: RunStatus) -> str:
+        """Show what the run is doing, in the message `turn.status_message` or, if there is none, in a new one.
+
+        Returns the message's id. Posting again for the same turn and round posts nothing new. The reply takes this
+        message's place. Raises if the status cannot be shown.
+        """
+        ...
+
+    async def remove_status(self, turn: Turn) -> None:
+        """Delete the message `turn.status_message`; does nothing if it was deleted."""
         ...
 
     async def notice(self, turn: Turn, text: str) -> None:

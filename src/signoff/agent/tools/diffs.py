@@ -44,6 +44,11 @@ def describe_change(path: str, old: Present, new: bytes) -> str:
     return "".join([words, *_endings(before, after, old.digest == ABSENT), "\n", *headers, *diff]).rstrip("\n")
 
 
+def is_diff(change: str) -> bool:
+    """Whether this description of a change has a diff, which shows every line that changes."""
+    return "\n@@ -" in change
+
+
 def as_text(data: bytes | None, *, is_cut: bool = False) -> str | None:
     """Decode UTF-8. Return None if there is no data or it is not text: a NUL byte is valid UTF-8, but no text has one.
 

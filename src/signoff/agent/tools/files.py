@@ -15,11 +15,11 @@ from pathlib import Path
 from pydantic_ai import ApprovalRequired, RunContext, Tool
 from pydantic_ai.exceptions import ToolFailed
 
-from signoff.agent.tools.diffs import LARGEST, as_text, describe_change
+from signoff.agent.tools.diffs import LARGEST, as_text, describe_change, is_diff
 from signoff.agent.tools.handles import NotTaken
 from signoff.agent.tools.paths import BadPath
 from signoff.agent.tools.workspace import ABSENT, KB, MB, Changed, Workspace, digest_of, folder_name
-from signoff.gate.pending_call import Preview, call_info
+from signoff.gate.pending_call import Preview, call_info, own_preview
 
 READ_AT_MOST = 256 * KB
 WRITE_AT_MOST = 1 * MB
@@ -75,6 +75,7 @@ class FileTools:
         was = "a new file" if before.digest == ABSENT else f"before it was {before.size} bytes"
         return f"Wrote {path}: {len(data)} bytes; {was}."
 
+    @own_preview
     async def preview_write(self, ctx: RunContext[object], path: str, content: str) -> Preview:
         """Return the diff and the digest of the present file. Raises ToolFailed if the write would be refused."""
         return await asyncio.to_thread(self._preview, ctx, path, _encoded(content))
@@ -82,7 +83,9 @@ class FileTools:
     def _preview(self, ctx: RunContext[object], path: str, data: bytes) -> Preview:
         with in_words(path):
             present = self.workspace(ctx).look(path, LARGEST)
-        return Preview(describe_change(path, present, data), {path: present.digest})
+        change = describe_change(path, present, data)
+        # Without a diff, for example of a file that is too large to compare, the card must show the content itself.
+        return Preview(change, {path: present.digest}, diff_of="content" if is_diff(change) else "")
 
     def workspace(self, ctx: RunContext[object]) -> Workspace:
         info = call_info(ctx)

@@ -40,6 +40,17 @@ def owner_of(interaction: discord.Interaction[Any], access: Access) -> Actor:
     return admin_of(interaction)
 
 
+def member_of(interaction: discord.Interaction[Any], access: Access) -> Actor:
+    """Return the person who uses a command that is for everybody: a member, or in direct messages a listed person.
+
+    Raises Refused otherwise.
+    """
+    actor = people.clicker(interaction)
+    if actor is None or actor.is_bot or interaction.channel_id is None:
+        raise Refused(NO_SERVER)
+    return owner_of(interaction, access) if actor.server == DIRECT else actor
+
+
 def place_of(interaction: discord.Interaction[Any], actor: Actor) -> Place:
     """Return the place of the command. A conversation has the id of its channel or thread."""
     here = str(interaction.channel_id)

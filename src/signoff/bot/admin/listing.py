@@ -19,9 +19,9 @@ from signoff.bot import quoting
 from signoff.bot.admin import record_wording
 from signoff.bot.admin.responses import inert
 from signoff.cards import wording
+from signoff.cards.coverage_wording import covered_words, rule_text
 from signoff.cards.model import Moment, RoleRef
 from signoff.cards.model import Person as PersonRef
-from signoff.text.visible import visible
 from signoff.turns.administration import ToolFacts
 
 Mask = Callable[[JsonObject], JsonObject]
@@ -149,9 +149,18 @@ def grants_text(grants: Sequence[Grant], mask: Mask) -> str:
         return "No decision is remembered here."
     lines = [f"**{len(grants)} remembered decision{'s' if len(grants) > 1 else ''}**"]
     for one in grants:
-        block, note = quoting.block(visible(masked(one.args, mask)).text)
-        lines += ["", f"{quoted(one.id)}: {grant_line(one)}", block, *([f"-# {note}"] if note else [])]
+        block, note = quoting.block(grant_rule(one, mask), "toml")
+        covered = f"Calls of this tool, {inert(covered_words(one.named))}."
+        lines += ["", f"{quoted(one.id)}: {grant_line(one)}", covered, block, *([f"-# {note}"] if note else [])]
     return "\n".join(lines)
+
+
+def grant_rule(one: Grant, mask: Mask) -> str:
+    """Return what a grant covers in the syntax of a rule, as the panel showed it before it was saved."""
+    try:
+        return rule_text(one.tool, mask(json.loads(one.args)), one.choice)
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return UNREADABLE
 
 
 def grant_line(one: Grant) -> str:

@@ -31,8 +31,8 @@ from signoff.turns.administration import Administration
 
 log = logging.getLogger(__name__)
 
-FOR_EVERYBODY = frozenset({"inbox"})
-"""Commands that check by themselves what a person may see."""
+FOR_EVERYBODY = frozenset({"inbox", "stop"})
+"""Commands that check by themselves what a person may see and do."""
 FAILED = "The command failed, and it may or may not have taken effect. The reason is in the bot's log."
 STRANGE = "I don't recognize this command in this form. Discord may show an old list: restart Discord and try again."
 
@@ -45,9 +45,9 @@ def signoff_group(
     access: Access,
     inbox: Inbox | None = None,
 ) -> app_commands.Group:
-    """Build the `/signoff` group. Discord shows the whole group or nothing.
+    """Build the `/signoff` group. Discord shows the whole group or nothing, so it shows it to everybody.
 
-    Everybody sees it, because everybody may use `inbox`. Each other command checks who uses it.
+    Everybody may use `inbox`, and `stop` for their own runs. Each other command checks who uses it.
 
     If people may use it in direct messages for their grants, the other commands say there that they work only in a
     server.

@@ -14,7 +14,7 @@ from signoff.approvals.errors import DeskError
 from signoff.approvals.model import Actor
 from signoff.bot.access import Access
 from signoff.bot.admin import listing
-from signoff.bot.admin.authority import admin_of, owner_of, place_of
+from signoff.bot.admin.authority import admin_of, member_of, owner_of, place_of
 from signoff.bot.admin.autocomplete import Suggestions
 from signoff.bot.admin.responses import in_time, inert, tell
 from signoff.bot.admin.rule_commands import checked_id
@@ -74,19 +74,20 @@ def add_work_commands(
         said = "Resumed. New runs start again. Cancelled cards stay cancelled."
         await tell(interaction, said if was_paused else "This server was not paused. Nothing has changed.")
 
-    @group.command(description="Stop the runs in this channel or thread, or in the whole server")
-    @app_commands.describe(everywhere="stop the runs of the whole server (default: False)")
+    @group.command(description="Stop your runs in this channel or thread; with Manage Server, everybody's")
+    @app_commands.describe(everywhere="stop them in the whole server (default: False)")
     async def stop(interaction: Interaction, everywhere: bool = False) -> None:
-        actor = admin_of(interaction)
+        actor = member_of(interaction, access)
         whole = everywhere is True
+        own = "" if actor.manages_server else " of yours"
         here = None if whole else place_of(interaction, actor).conversation
         count = await in_time(interaction, admin.stop(actor, here))
         if count:
-            said = f"Stopped {count} run{_s(count)} {'in this server' if whole else 'here'}."
+            said = f"Stopped {count} run{_s(count)}{own} {'in this server' if whole else 'here'}."
         elif whole:
-            said = "Nothing was running in this server."
+            said = f"Nothing{own} was running in this server."
         else:
-            said = "Nothing was running here. Use this command in the run's thread, or set everywhere:True."
+            said = f"Nothing{own} was running here. Use this command in the run's thread, or set everywhere:True."
         await tell(interaction, said)
 
 

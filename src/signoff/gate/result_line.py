@@ -1,0 +1,46 @@
+"""The first words of a tool's result, with its secrets masked, as one short line for people.
+
+The text is masked before it is cut: a secret that was cut in two would no longer be recognised.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, cast
+
+from pydantic_ai import ToolReturn
+from pydantic_core import to_jsonable_python
+
+from signoff.approvals.model import JsonObject
+
+LINE = 200
+"""Characters that are kept. A front end may show fewer."""
+READ = 16_000
+"""Characters that are read and masked: longer than any secret that could begin in the line."""
+UNREADABLE = "(a result that cannot be shown)"
+
+
+def result_line(result: Any, kept: bytes, mask: Callable[[JsonObject], JsonObject]) -> str:
+    """Return the beginning of a result or a failure as one line. Never raises: the result itself is stored anyway.
+
+    `kept`: the result as it is stored. A large structure is read from there, because only text can be cut.
+    """
+    try:
+        if isinstance(result, ToolReturn):
+            result = cast("ToolReturn[Any]", result).return_value
+        if result is None:
+            return ""
+        if isinstance(result, str):
+            read: Any = result[:READ]
+        elif len(kept) <= READ:
+            # Mask a structure as a structure: the names in it say what is a secret.
+            read = to_jsonable_python(result, fallback=str)
+        else:
+            read = kept[:READ].decode(errors="ignore").removeprefix('{"return_value":')
+        masked = mask({"result": read}).get("result", UNREADABLE)
+        text = masked if isinstance(masked, str) else json.dumps(masked, ensure_ascii=False)
+        line = " ".join(text.split())[:LINE]
+        return line.replace("\0", r"\0").encode(errors="backslashreplace").decode()
+    except Exception:
+        return UNREADABLE
