@@ -38,7 +38,6 @@ NOT_RUN = {
     ".venv/bin/signoff restore FILE": "it keeps a database that exists; the form with --replace is run",
     "pip install .": "it needs a network; test_wheel.py installs the wheel without one",
     "signoff version": "it needs the line before; test_wheel.py runs the installed program",
-    f"{PROGRAM} restore FILE": "there is a database already; the line with --replace is run",
     ".venv/bin/python tools/trace.py --functions": "test_architecture.py runs this script",
 }
 """Command -> why it is not run here. A target of make is tried with `make -n`."""
