@@ -35,13 +35,13 @@ class ObservedBook(CallBook):
         return stored
 
     async def failed(self, call: ToolCall, words: str, *, unknown: bool = False) -> None:
-        self._tell(call, "failed")
+        self._tell(call, "unknown" if unknown else "failed")
         await self.book.failed(call, words, unknown=unknown)
 
     async def withdraw(self, call: ToolCall) -> None:
         self._started.pop(call.key, None)
         await self.book.withdraw(call)
 
-    def _tell(self, call: ToolCall, result: Literal["done", "failed"]) -> None:
+    def _tell(self, call: ToolCall, result: Literal["done", "failed", "unknown"]) -> None:
         started, request = self._started.pop(call.key, (time.monotonic(), ""))
         self.activity.tell(CallEnded(self.turn, call.tool, request, result, time.monotonic() - started))

@@ -35,7 +35,8 @@ class CallEnded:
     tool: str
     request: str
     """The id of the approved request; empty if the call needed none."""
-    result: Literal["done", "failed"]
+    result: Literal["done", "failed", "unknown"]
+    """`unknown`: nobody knows whether the call ran, for example because its MCP server died."""
     seconds: float
 
 
