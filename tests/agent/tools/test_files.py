@@ -38,6 +38,7 @@ async def test_a_file_is_shown_then_written_then_read(rig: FileRig) -> None:
     assert shown == Preview(
         "New file config/app.env: 1 line, 10 bytes.\n--- /dev/null\n+++ b/config/app.env\n@@ -0,0 +1 @@\n+PORT=8080",
         {"config/app.env": "absent"},
+        diff_of="content",
     )
     assert not rig.root.exists()
     assert rig.accepted("config/app.env", "PORT=8080\n", shown.operands) == (
