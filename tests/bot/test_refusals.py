@@ -77,14 +77,14 @@ async def test_a_refusal_that_the_permissions_do_not_show_is_not_repeated_either
         await until(lambda: rig.client.refusals.is_closed(str(thread.id)))
     async with rig.front_end.working(turn):
         await asyncio.sleep(0.1)
-    await rig.front_end.notice(turn, "a notice is not worth another refusal")
+    await rig.front_end.notice(turn, "a notice is tried once, because it says why a call was not run")
     with pytest.raises(Undeliverable, match="lack a permission"):
         await rig.front_end.reply(turn, "three")
     await max_.say(thread, f"{rig.sandbox.mention} and now?")
     await until(lambda: rig.bot.mentions._refused)
     assert rig.driver.turns == {}
     here = [path for path in await refused(rig.sandbox) if str(thread.id) in path]
-    assert [path.rsplit("/", 1)[1] for path in here] == ["typing", "messages"]
+    assert [path.rsplit("/", 1)[1] for path in here] == ["typing", "messages", "messages"]
 
 
 async def test_closed_direct_messages_are_tried_once(rig: Rig, max_: Person) -> None:

@@ -220,9 +220,8 @@ async def test_where_it_may_not_write_at_all_the_asker_is_told_privately(live: R
     where = await channel_without(live, "mute", mute)
     await live.ask('call record {"value": "mute"}', where=where)
     direct = await live.people["Max"].dm("Signoff")
-    told = await live.sees(direct.id, "could not post my reply", who="Max")
-    assert "lack a permission" in told.text
-    assert "cancelled" in told.text
+    told = await live.sees(direct.id, "I cannot reply in", who="Max")
+    assert "I lack Send Messages there. So I did not start." in told.text
     assert "record mute" not in live.trace
     assert [m.author for m in await live.people["Ada"].messages(where)] == ["Max"]
 

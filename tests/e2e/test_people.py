@@ -392,7 +392,9 @@ async def test_orders_of_others_are_refused_and_change_nothing(live: Rig) -> Non
     offered = [command["name"] for command in await live.people["Max"].commands("general")]
     assert offered == ["signoff"], "everybody sees the group, because of its inbox"
     before = live.rows("SELECT COUNT(*) FROM server_rules")
-    for line in ("pause", "policy", "audit", "stop"):
+    stopped = await live.people["Max"].run("general", "signoff stop", forged=True, everywhere=True)
+    assert "Nothing of yours was running" in stopped.text, "everybody may stop their own runs, and no others"
+    for line in ("pause", "policy", "audit"):
         answer = await live.people["Max"].run("general", f"signoff {line}", forged=True)
         assert "need the Manage Server permission" in answer.text
     answer = await live.people["Olga"].run("general", "signoff protect", forged=True, tool="*", verdict="allow")

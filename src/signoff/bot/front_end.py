@@ -173,9 +173,6 @@ class DiscordFrontEnd:
     async def notice(self, turn: Turn, text: str) -> None:
         """Post a notice. A notice that cannot be posted is only logged: nothing depends on it."""
         key, said = ("notice", turn.id, turn.rounds, text), sending.inert(text)
-        if refusals_of(self._client).is_closed(turn.place.channel):
-            log.warning("notice about %s was not posted: I may not write in %s", turn.id, turn.place.channel)
-            return
 
         async def post() -> None:
             await self._say(turn, said, key, Weight.OPTIONAL)
