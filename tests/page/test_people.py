@@ -42,12 +42,19 @@ async def verify(live: Launched) -> tuple[int, str]:
 
 async def command(page: Page, name: str, says: str, **options: str) -> Locator:
     """Run a slash command as a person does, and wait for its private response."""
-    box = page.locator("#text")
-    await box.click()
-    await box.press_sequentially(f"/signoff {name}")
-    await expect(page.get_by_role("option").filter(has_text=f"/signoff {name}")).to_be_visible()
-    await box.press("Enter")
-    form = page.get_by_role("form", name=f"Command signoff {name}")
+    box, form = page.locator("#text"), page.get_by_role("form", name=f"Command signoff {name}")
+    for _ in range(3):
+        # A channel that is still being loaded empties the box when it is there, so try again then.
+        await box.click()
+        await box.fill("")
+        await box.press_sequentially(f"/signoff {name}")
+        await expect(page.get_by_role("option").filter(has_text=f"/signoff {name}")).to_be_visible()
+        await box.press("Enter")
+        try:
+            await expect(form).to_be_visible(timeout=10_000)
+            break
+        except AssertionError:
+            continue
     for option, value in options.items():
         field = form.get_by_label(re.compile(rf"^{option}( \*)?$"))
         if await field.evaluate("field => field.tagName") == "SELECT":

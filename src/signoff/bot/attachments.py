@@ -117,6 +117,8 @@ def is_discords(url: str) -> bool:
         parsed = yarl.URL(url)
     except ValueError:
         return False
+    if not parsed.absolute or not parsed.host:
+        return False
     if Route.BASE != DISCORD and parsed.origin() == yarl.URL(Route.BASE).origin():
         return True
     return parsed.scheme == "https" and parsed.host in CDN and parsed.port == 443 and parsed.user is None
