@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -15,6 +16,7 @@ from signoff.approvals.model import (
     ApprovalRequest,
     Batch,
     Choice,
+    Escalation,
     JsonObject,
     Place,
     Remember,
@@ -38,9 +40,12 @@ class Judging(HandReviser):
 
     judged = 0
     refusal = ""
+    meanwhile: Callable[[], None] | None = None
 
     async def revise(self, batch: Batch, request: ApprovalRequest, args: JsonObject) -> Revised:
         self.judged += 1
+        if self.meanwhile:
+            self.meanwhile()
         if self.refusal:
             raise Refused(self.refusal)
         return await super().revise(batch, request, args)
@@ -92,14 +97,14 @@ async def test_todays_quorum_and_four_eyes_hold_for_an_older_card(restarted: Des
 
 
 @pytest.mark.parametrize(
-    ("ruling", "refusal", "said"),
+    ("ruling", "refusal", "said", "judged"),
     [
-        (Ruling(Verdict.DENY, "never again"), "", "never again"),
-        (ASKS_ADMINS, "The tool does not take this.", "does not take this"),
+        (Ruling(Verdict.DENY, "never again"), "", "never again", 1),
+        (ASKS_ADMINS, "The tool does not take this.", "does not take this", 2),
     ],
 )
 async def test_a_call_that_today_does_not_allow_can_only_be_rejected(
-    restarted: Desk, rules: Judging, ruling: Ruling, refusal: str, said: str
+    restarted: Desk, rules: Judging, ruling: Ruling, refusal: str, said: str, judged: int
 ) -> None:
     rules.ruling, rules.refusal = ruling, refusal
     batch = make_batch(make_request(approvers=("manage_server",)))
@@ -108,7 +113,49 @@ async def test_a_call_that_today_does_not_allow_can_only_be_rejected(
         await restarted.decide(click(batch, ADA))
     outcome = await restarted.decide(click(batch, ADA, Choice.REJECT))
     assert outcome.batch.requests[0].state is RequestState.REJECTED
-    assert rules.judged == 1
+    assert rules.judged == judged
+
+
+async def test_a_check_that_fails_once_is_tried_again_at_the_next_click(restarted: Desk, rules: Judging) -> None:
+    rules.refusal = "This could not be tried: ConnectError"
+    batch = make_batch(make_request(approvers=("manage_server",)))
+    await opened(restarted, batch)
+    with pytest.raises(Refused, match="could not be checked"):
+        await restarted.decide(click(batch, ADA))
+    rules.refusal = ""
+    assert (await restarted.decide(click(batch, ADA))).batch.requests[0].state is RequestState.APPROVED
+
+
+async def test_a_person_who_may_not_decide_makes_nobody_judge_the_call(restarted: Desk, rules: Judging) -> None:
+    batch = make_batch(make_request(approvers=("manage_server",)))
+    await opened(restarted, batch)
+    with pytest.raises(NotAllowed):
+        await restarted.decide(click(batch, OLGA))
+    assert rules.judged == 0
+
+
+async def test_a_ruling_from_before_a_rule_was_changed_is_not_used(restarted: Desk, rules: Judging) -> None:
+    assert restarted.todays is not None
+    batch = make_batch(make_request(approvers=BY_ROLE))
+    await opened(restarted, batch)
+    (request,) = batch.requests
+    rules.ruling = Ruling(Verdict.ASK, "a rule", approvers=BY_ROLE)
+    rules.meanwhile = lambda: restarted.server_rules_changed(PLACE.server)
+    await restarted.todays.judge(batch, request)
+    rules.meanwhile, rules.ruling = None, ASKS_ADMINS
+    with pytest.raises(NotAllowed):
+        await restarted.decide(click(batch, OLGA))
+    assert rules.judged == 2
+
+
+async def test_todays_rules_escalate_an_older_card_no_earlier_than_they_say(restarted: Desk, rules: Judging) -> None:
+    escalation = Escalation(200.0, BY_ROLE)
+    rules.ruling = Ruling(Verdict.ASK, "a rule", approvers=("manage_server",), escalate=escalation)
+    batch = make_batch(make_request(approvers=("manage_server",), escalate_to=BY_ROLE))
+    await opened(restarted, batch)
+    assert batch.requests[0].escalated
+    with pytest.raises(NotAllowed):
+        await restarted.decide(click(batch, OLGA))
 
 
 async def test_a_card_of_this_process_is_not_judged_again(
@@ -132,6 +179,19 @@ async def test_a_server_rule_that_was_made_meanwhile_holds_for_an_open_card(
     with pytest.raises(NotAllowed):
         await desk.decide(click(batch, OLGA))
     assert rules.judged == 1
+
+
+async def test_a_card_that_was_opened_just_after_a_rule_was_changed_is_judged_again(
+    store: Store, clock: HandClock, rules: Judging, directory: HandDirectory
+) -> None:
+    """Its calls may have been judged before: their previews take time."""
+    desk = Desk(store, clock, directory=directory, todays=TodaysRules(rules, Terms(), clock.now() - 10))
+    desk.server_rules_changed(PLACE.server)
+    batch = make_batch(make_request(approvers=BY_ROLE), now=clock.now() + 1)
+    await opened(desk, batch)
+    clock.at += 2
+    with pytest.raises(NotAllowed):
+        await desk.decide(click(batch, OLGA))
 
 
 async def test_a_person_who_is_no_longer_listed_for_direct_messages_decides_nothing(

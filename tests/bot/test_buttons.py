@@ -231,3 +231,11 @@ async def test_every_route_used_is_one_of_discords(rig: Rig, ada: Person) -> Non
     _, seen = await show(rig, make_batch(await rig.place(), await rig.asker()))
     await ada.click(seen, "Accept")
     assert await rig.sandbox.unknown_routes() == []
+
+
+def test_a_plan_that_names_every_argument_is_exactly_this_call() -> None:
+    """Otherwise it would not cover what the tool's preview said, although no argument is free."""
+    some, every = read_terms("accept.always.1", ["env", "ref"]), read_terms("accept.always.3", ["env", "ref"])
+    assert some is not None
+    assert every is not None
+    assert (some.named, every.named) == (("env",), None)

@@ -159,7 +159,7 @@ async def test_no_more_is_offered_than_the_operator_permits(idle: Rig) -> None:
     idle.desk.grants = GrantTerms(Remember.SESSION)
     idle.offers = Offers(grants=idle.desk.grants)
     async with idle.running():
-        request = make_request({"path": "a"})
+        request = make_request({"path": "a", "mode": "b"})
         batch, card = await show(idle, make_batch(await idle.place(), await idle.asker(), request))
         form = await further(ada, card, "Remember…")
         assert form.modal is not None

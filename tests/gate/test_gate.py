@@ -602,3 +602,24 @@ async def test_what_has_run_is_not_denied_when_the_model_cannot_be_followed(benc
     answer = calls(("charge", {"amount": 5}))
     with pytest.raises(TurnFailed, match="Nothing further was run; look at what was done before you ask again"):
         await bench.start([answer, answer, answer, "done"], [Tool(charge)])
+
+
+async def test_a_held_call_that_a_new_rule_protects_is_asked_about_after_all(bench: Bench) -> None:
+    ran: list[str] = []
+
+    def send(to: str) -> str:
+        ran.append(to)
+        return "sent"
+
+    asks = Rule("danger", Verdict.ASK)
+    answers: list[Answer] = [calls(("danger", {"value": "x"}), ("send", {"to": "all"})), "done"]
+    step = await bench.start(answers, [protected(bench.box), Tool(send)], policy=Policy((asks,)))
+    assert [(r.call.tool, r.held) for r in batch_of(step).requests] == [("danger", False), ("send", True)]
+    assert bench.runner is not None
+    bench.runner = replace(bench.runner, policy=Policy((asks, Rule("send", Verdict.ASK))))
+    step = await bench.decide(step, Choice.ACCEPT)
+    assert ran == []
+    (request,) = batch_of(step).requests
+    assert (request.call.tool, request.held) == ("send", False)
+    await bench.decide(step, Choice.ACCEPT)
+    assert ran == ["all"]

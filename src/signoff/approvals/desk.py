@@ -177,7 +177,7 @@ class Desk:
     def server_rules_changed(self, server: str) -> None:
         """Judge the open requests of this server again before they are decided."""
         if self.todays:
-            self.todays.server_rules_changed(server, self.clock.now())
+            self.todays.server_rules_changed(server)
 
     async def look(self, target: str, actor: Actor, channel: str, card: str | None) -> Batch:
         """Return the current batch, to turn a page or open a form. Raises UnknownRequest."""
@@ -222,13 +222,10 @@ class Desk:
             chosen = [r for r in chosen if _is_on_page(r, batch, click.page)]
         if not chosen:
             raise UnknownRequest("Unknown request.")
-        batch, chosen = self._by_todays_rules(tx, batch, chosen, approves)
-        if batch.place.is_direct and self.direct_users is not None and click.actor.id not in self.direct_users:
-            raise NotAllowed(batch, NOT_LISTED)
-        objections = [objection(click.actor, r, batch, accepts=approves) for r in chosen]
-        allowed = [r for r, why in zip(chosen, objections, strict=True) if why is None]
-        if not allowed:
-            raise NotAllowed(batch, next((why for why in objections if why), ""))
+        # First by the card's own terms: nobody else makes the desk judge a call again.
+        chosen = self._allowed(click.actor, batch, chosen, approves)
+        batch, chosen = self._by_todays_rules(tx, batch, chosen, approves, now)
+        allowed = self._allowed(click.actor, batch, chosen, approves)
         # A remembered decision, accept or reject, must be about the call as the card showed it.
         binding = approves or click.remember is not Remember.NONE
         if binding and click.revision != batch.revision:
@@ -246,13 +243,25 @@ class Desk:
         batch = replace(batch, requests=tuple(changed.get(r.id, r) for r in batch.requests))
         return Outcome(batch, tuple(settled), tuple(voted))
 
+    def _allowed(
+        self, actor: Actor, batch: Batch, requests: Sequence[ApprovalRequest], accepts: bool
+    ) -> list[ApprovalRequest]:
+        """Return the requests that this person may decide. Raises NotAllowed if there are none."""
+        if batch.place.is_direct and self.direct_users is not None and actor.id not in self.direct_users:
+            raise NotAllowed(batch, NOT_LISTED)
+        objections = [objection(actor, request, batch, accepts=accepts) for request in requests]
+        allowed = [request for request, why in zip(requests, objections, strict=True) if why is None]
+        if not allowed:
+            raise NotAllowed(batch, next((why for why in objections if why), ""))
+        return allowed
+
     def _by_todays_rules(
-        self, tx: DeskTx, batch: Batch, requests: Sequence[ApprovalRequest], accepts: bool
+        self, tx: DeskTx, batch: Batch, requests: Sequence[ApprovalRequest], accepts: bool, now: float
     ) -> tuple[Batch, list[ApprovalRequest]]:
         """Tighten the terms of requests that were opened under earlier rules."""
         if self.todays is None or not self.todays.concern(batch):
             return batch, list(requests)
-        todays = [r if r.held else self.todays.apply(r, batch, accepts=accepts) for r in requests]
+        todays = [r if r.held else self.todays.apply(r, batch, accepts=accepts, now=now) for r in requests]
         changed = {new.id: new for old, new in zip(requests, todays, strict=True) if new != old}
         for request in changed.values():
             tx.rewrite(request)

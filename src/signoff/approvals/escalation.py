@@ -59,13 +59,21 @@ def with_escalation(
     return replace(request, escalate_to=to, escalate_at=opened + escalation.after)
 
 
-def narrowed(new: ApprovalRequest, old: ApprovalRequest, todays: tuple[str, ...]) -> ApprovalRequest:
-    """Return the request with an escalation only to people whom today's rules name, before or after an escalation."""
+def narrowed(
+    new: ApprovalRequest, old: ApprovalRequest, todays: tuple[str, ...], not_before: float | None = None
+) -> ApprovalRequest:
+    """Return the request with an escalation only to people whom today's rules name, before or after an escalation.
+
+    `not_before`: the time in the future at which today's rules escalate.
+    """
     if not old.escalate_to:
         return new
     after = both((*old.approvers, *old.escalate_to), todays) or ()
     to = tuple(spec for spec in after if spec not in new.approvers)
-    return replace(new, escalate_to=to, escalate_at=old.escalate_at if to else None)
+    if not to:
+        return replace(new, escalate_to=(), escalate_at=None)
+    at = old.escalate_at if not_before is None else max(old.escalate_at or not_before, not_before)
+    return replace(new, escalate_to=to, escalate_at=at)
 
 
 def escalate(tx: DeskTx, settler: Settler, batch: Batch, now: float) -> Batch:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from signoff.approvals.approvers import both, effective
 from signoff.approvals.errors import Refused
 from signoff.approvals.escalation import narrowed
-from signoff.approvals.model import ApprovalRequest, Batch, Place, Ruling, Terms, Verdict
+from signoff.approvals.model import ApprovalRequest, Batch, Ruling, Terms, Verdict
 from signoff.approvals.ports import Reviser
 
 
@@ -30,49 +30,59 @@ class TodaysRules:
     terms: Terms
     since: float
     """When this process started. Every request that was opened before may have been judged by other rules."""
-    _changed: dict[str, float] = field(default_factory=dict[str, float])
-    """Server -> when its rules were changed last, in this process."""
+    _changed: dict[str, int] = field(default_factory=dict[str, int])
+    """Server -> how often its rules were changed in this process."""
     _rulings: dict[tuple[str, str], Ruling | str] = field(default_factory=dict[tuple[str, str], "Ruling | str"])
     """(request id, digest) -> today's ruling, or why there is none."""
 
-    def server_rules_changed(self, server: str, now: float) -> None:
-        self._changed[server] = now
+    def server_rules_changed(self, server: str) -> None:
+        self._changed[server] = self._changed.get(server, 0) + 1
         self._rulings.clear()
 
     def concern(self, batch: Batch) -> bool:
-        return batch.opened < self._changed.get(batch.place.server, self.since)
+        # A batch may be opened after a rule was changed and still be judged before: its previews take time.
+        return batch.place.server in self._changed or batch.opened < self.since
 
     async def judge(self, batch: Batch, request: ApprovalRequest) -> None:
         """Judge the call as it stands, and keep the ruling for `apply`."""
+        before = self._changed.get(batch.place.server)
+        ruling: Ruling | str
         try:
             ruling = self.terms.fill((await self.reviser.revise(batch, request, request.call.args)).ruling)
         except Refused as refused:
-            self._rulings[_key(request)] = str(refused)
-        else:
+            ruling = str(refused)
+        if self._changed.get(batch.place.server) == before:  # otherwise this is already out of date
             self._rulings[_key(request)] = ruling
 
-    def apply(self, request: ApprovalRequest, batch: Batch, *, accepts: bool) -> ApprovalRequest:
+    def apply(self, request: ApprovalRequest, batch: Batch, *, accepts: bool, now: float) -> ApprovalRequest:
         """Return the request with its own terms and today's. Raises Unjudged, or Refused if today's rules forbid it."""
         ruling = self._rulings.get(_key(request))
         if ruling is None:
             raise Unjudged(batch, request)
-        if isinstance(ruling, str) or ruling.verdict is Verdict.DENY:
+        if isinstance(ruling, str):
+            del self._rulings[_key(request)]  # the cause may pass: the next click tries again
             if not accepts:
                 return request
-            why = ruling if isinstance(ruling, str) else ruling.reason
-            raise Refused(f"Today's configuration does not allow this call ({why}). Nothing was decided.")
-        return request if ruling.verdict is Verdict.ALLOW else _tightened(request, ruling, batch.place)
+            raise Refused(f"This call could not be checked against today's configuration ({ruling}). Try again.")
+        if ruling.verdict is Verdict.DENY:
+            if not accepts:
+                return request
+            raise Refused(f"Today's configuration does not allow this call ({ruling.reason}). Nothing was decided.")
+        return request if ruling.verdict is Verdict.ALLOW else _tightened(request, ruling, batch, now)
 
 
-def _tightened(request: ApprovalRequest, ruling: Ruling, place: Place) -> ApprovalRequest:
-    todays = effective(ruling.approvers or (), place)
+def _tightened(request: ApprovalRequest, ruling: Ruling, batch: Batch, now: float) -> ApprovalRequest:
+    todays = effective(ruling.approvers or (), batch.place)
     tightened = replace(
         request,
         approvers=both(request.approvers, todays) or (),
         quorum=max(request.quorum, ruling.quorum),
         four_eyes=request.four_eyes or ruling.four_eyes,
     )
-    return narrowed(tightened, request, (*todays, *(ruling.escalate.to if ruling.escalate else ())))
+    if ruling.escalate is None:
+        return narrowed(tightened, request, todays)
+    due = batch.opened + ruling.escalate.after
+    return narrowed(tightened, request, (*todays, *ruling.escalate.to), not_before=due if due > now else None)
 
 
 def _key(request: ApprovalRequest) -> tuple[str, str]:

@@ -90,7 +90,8 @@ def read_terms(terms: str, args: Collection[str]) -> Plan | None:
     bits, names = int(named, 16), sorted(args)
     if len(names) > NAMES or bits >> len(names):
         return None
-    return Plan(Choice(choice), Span(span), tuple(name for bit, name in enumerate(names) if bits >> bit & 1))
+    named = tuple(name for bit, name in enumerate(names) if bits >> bit & 1)
+    return Plan.naming(Choice(choice), Span(span), named, args)
 
 
 def parse(custom_id: object) -> Locator | None:

@@ -134,7 +134,8 @@ def plan_in(data: object, args: Collection[str]) -> Plan | None:
     ticked = chosen.get(SAME, [])
     if one[WHAT] != SOME or len(known) > NAMES or not set(ticked) <= set(known):
         return None
-    return Plan(Choice(choice), Span(span), tuple(known[number] for number in known if number in ticked))
+    named = tuple(known[number] for number in known if number in ticked)
+    return Plan.naming(Choice(choice), Span(span), named, args)
 
 
 def chosen_in(data: object) -> dict[str, list[str]]:

@@ -58,6 +58,11 @@ class Plan:
     def coverage(self) -> Coverage:
         return Coverage(self.named, self.span.seconds)
 
+    @classmethod
+    def naming(cls, choice: Choice, span: Span, named: tuple[str, ...], args: Collection[str]) -> Plan:
+        """Return the plan for a call with these arguments. If no argument is free, it is exactly this call."""
+        return cls(choice, span, None if set(named) >= set(args) else named)
+
 
 def spans(terms: GrantTerms, *, may_widen: bool, alone: bool) -> list[Span]:
     """Return the spans that a person may choose. `may_widen`: they manage the server. `alone`: one accept suffices."""
@@ -71,6 +76,8 @@ def plan_lines(batch: Batch, request: ApprovalRequest, plan: Plan, terms: GrantT
     asked: Line = (", if ", person(batch.asker), " asks") if depends_on_asker(request) else ()
     said = plan.named is None and (request.summary or request.shown_preview)
     same = " and what the tool says about them" if said else ""
+    if plan.named is not None:
+        same = ", and whatever the tool's preview and warnings say"
     done = "accepted" if plan.choice is Choice.ACCEPT else "rejected"
     where = "In this conversation" if plan.span is Span.HERE else "In every conversation of this server"
     if batch.place.is_direct:

@@ -68,8 +68,12 @@ class CallBook(Protocol):
         """Return the record of a call and the newest request about it, if there are any."""
         ...
 
-    async def enter(self, call: ToolCall, *, asks: bool, read_only: bool) -> Entry:
-        """Let the call start, or return why it may not. Only `Go` lets a call start."""
+    async def enter(self, call: ToolCall, *, asks: bool, held: bool, read_only: bool) -> Entry:
+        """Let the call start, or return why it may not. Only `Go` lets a call start.
+
+        `asks`: the call asks now, by itself or because it is `held`. A call that was held when people were asked, and
+        asks by itself now, was approved by nobody.
+        """
         ...
 
     async def done(self, call: ToolCall, result: Any) -> Any:
@@ -98,13 +102,15 @@ class MemoryBook:
     async def met(self, key: CallKey) -> tuple[CallRecord | None, ApprovalRequest | None]:
         return None, self.requests.get(key)
 
-    async def enter(self, call: ToolCall, *, asks: bool, read_only: bool) -> Entry:
+    async def enter(self, call: ToolCall, *, asks: bool, held: bool, read_only: bool) -> Entry:
         request = self.requests.get(call.key)
         if request is None:
             return Ask(RequestKind.CALL) if asks else Go()
         if request.state is not RequestState.APPROVED:
             return Settled(request)
         del self.requests[call.key]
+        if asks and request.held and not held:
+            return Ask(RequestKind.CALL)
         if request.call.digest != call.digest:
             return Settled(request, changed=True)
         if asks and request.call.operands != call.operands:

@@ -208,7 +208,7 @@ class Gate(AbstractCapability[Any]):
             call = replace(call, operands=view.operands)
             if (decided or not asks) and await self._wait_for_turn(attempt):
                 continue  # rule again: the server may have been paused, and its rules changed, in the meantime
-            match await self.book.enter(call, asks=asks, read_only=is_read_only(tool_def)):
+            match await self.book.enter(call, asks=asks, held=ruling.held, read_only=is_read_only(tool_def)):
                 case Ask(RequestKind.MAY_HAVE_RUN as kind):
                     ruling = replace(ruling, reason=wording.INTERRUPTED, held=False)
                     pending = self._pend(call, ruling, view, kind, edit=attempt.edit)

@@ -34,7 +34,7 @@ class Journal(CallBook):
         """Return the record of a call and the newest request about it, if there are any."""
         return await self.store.run(lambda tx: (tx.call(key), self._decision(tx, key)))
 
-    async def enter(self, call: ToolCall, *, asks: bool, read_only: bool) -> Entry:
+    async def enter(self, call: ToolCall, *, asks: bool, held: bool, read_only: bool) -> Entry:
         now = self.clock.now()
 
         def work(tx: TurnTx) -> Entry:
@@ -53,6 +53,8 @@ class Journal(CallBook):
                 return Ask(request.kind)
             elif request.state is not RequestState.APPROVED:
                 return Settled(request)
+            elif asks and request.held and not held:
+                return Ask(RequestKind.CALL)
             elif request.call.digest != call.digest:
                 self._record(tx, "arguments_changed", call, now, request.id, approved=request.call.digest)
                 return Settled(request, changed=True)

@@ -23,8 +23,8 @@ class ObservedBook(CallBook):
     async def met(self, key: CallKey) -> tuple[CallRecord | None, ApprovalRequest | None]:
         return await self.book.met(key)
 
-    async def enter(self, call: ToolCall, *, asks: bool, read_only: bool) -> Entry:
-        entry = await self.book.enter(call, asks=asks, read_only=read_only)
+    async def enter(self, call: ToolCall, *, asks: bool, held: bool, read_only: bool) -> Entry:
+        entry = await self.book.enter(call, asks=asks, held=held, read_only=read_only)
         if isinstance(entry, Go):
             self._started[call.key] = time.monotonic(), entry.request.id if entry.request else ""
         return entry
