@@ -9,6 +9,7 @@ import pytest
 
 from discord_sandbox import Person
 from signoff.approvals.model import Choice, Place, RequestKind
+from signoff.bot.buttons import read_terms
 from signoff.bot.card_view import render
 from signoff.errors import StoreError
 from tests.rigs.bot import Rig, show, until
