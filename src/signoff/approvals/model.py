@@ -284,7 +284,7 @@ class ApprovalRequest:
     description: ToolDescription = field(default_factory=ToolDescription)
     """What the tool says about itself: untrusted, for the card only."""
     diff_of: str = ""
-    """The argument that `preview` shows as a diff; empty if none. Only Signoff's own tools set it: see decision 013."""
+    """The argument that `preview` shows as a diff; empty if none. Only Signoff's own tools set it: see decision 014."""
     by_server: bool = False
     """Whether a server rule made it ask. Used when the batch is opened, and not stored."""
     run: CallRun | None = None
