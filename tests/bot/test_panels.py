@@ -89,7 +89,7 @@ async def test_remember_says_what_it_covers_and_covers_that(full: Rig, ada: Pers
         assert part in panel.text
     rule = '[[rules]]\ntool = "delete_file"\nwhen = { path = "a`b[*]", to = "@everyone" }\nverdict = "allow"'
     assert f"```toml\n{rule}\n```" in panel.text
-    assert "In this conversation, until <t:" in panel.text
+    assert "In this conversation, at most 50 times; it ends <t:" in panel.text
     assert labels(panel) == ["Accept and save", "Cancel"]
     assert states(full, batch.id) == [RequestState.PENDING], "nothing is decided before it was shown"
     ended = drawn(await ada.click(panel, "Accept and save"))

@@ -85,8 +85,8 @@ def test_the_tail_of_a_long_argument_is_shown_and_the_whole_is_attached() -> Non
     assert tail.note == f"characters {9016 - len(tail.text)}-9015 of 9015; the others are not shown here"
     (file,) = card.files
     assert file.name == "request-01010101.txt"
-    assert file.name in card.calls[0].warnings[0]
-    assert file.sha256[:16] in card.calls[0].warnings[0]
+    assert file.name in str(card.calls[0].facts[0])
+    assert file.sha256[:16] in str(card.calls[0].facts[0])
     assert arguments_of_file(file) == {"command": command}
     assert [a.label for a in card.actions] == ["Accept", "Reject", "More…"]
 

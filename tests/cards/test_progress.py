@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signoff.approvals.model import Batch, CallRun, RunState
+from signoff.approvals.model import Batch, CallRun, Choice, RunState
 from signoff.bot import quoting
 from signoff.bot.card_view import render
 from signoff.cards.build import build_card
-from signoff.cards.model import Code, Line, Moment
+from signoff.cards.model import Code, Line, Moment, Tone
 from signoff.cards.progress import PROGRESS_BUDGET, duration, held_progress, progress_lines, status_line
 from signoff.text.visible import is_hidden
 from tests.rigs.any_arguments import TEXT
@@ -105,3 +105,30 @@ def test_a_status_with_any_tools_fits_into_a_message(ran: list[str], running: li
     text = quoting.line(status_line(ran, ran, [(tool, NOW) for tool in running], NOW))
     assert len(text) < 2000
     assert "\n" not in text
+
+
+@pytest.mark.parametrize(
+    ("states", "tone", "word"),
+    [
+        ([RunState.RUNNING], Tone.APPROVED, " · running"),
+        ([RunState.DONE], Tone.APPROVED, " · done"),
+        ([RunState.FAILED], Tone.MIXED, " · failed"),
+        ([RunState.MAY_HAVE_RUN], Tone.MIXED, " · may have run"),
+        ([RunState.DONE, RunState.FAILED], Tone.MIXED, " · 1 of 2 failed"),
+        ([RunState.DONE, RunState.RUNNING], Tone.APPROVED, " · 1 of 2 running"),
+    ],
+)
+def test_the_title_of_an_approved_card_says_how_its_calls_did(states: list[RunState], tone: Tone, word: str) -> None:
+    batch = settle(make_batch(*(make_request(number) for number in range(1, len(states) + 1))))
+    ran = zip(batch.requests, states, strict=True)
+    card = build_card(replace(batch, requests=tuple(replace(r, run=CallRun(s)) for r, s in ran)), now=NOW)
+    assert card.tone is tone
+    assert card.status is not None
+    assert card.status[-1] == word
+    assert str(card.status[0]).startswith("APPROVED by")
+
+
+def test_a_rejected_card_keeps_its_title() -> None:
+    batch = settle(make_batch(make_request(1)), Choice.REJECT)
+    card = build_card(batch, now=NOW)
+    assert card.tone is Tone.REJECTED

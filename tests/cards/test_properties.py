@@ -125,7 +125,7 @@ def test_accept_is_offered_only_for_what_is_shown_or_attached(batch: Batch, budg
     assert blind.files == ()
     assert bool(accepted(blind)) == (not batch.settled and len(whole.files) < len(whole.calls))
     for file in whole.files:
-        assert any(file.name in warning and file.sha256[:12] in warning for c in whole.calls for warning in c.warnings)
+        assert any(file.name in str(fact) and file.sha256[:12] in str(fact) for c in whole.calls for fact in c.facts)
 
 
 @given(st.text("\n `#*@[]<>|x", min_size=1, max_size=300), BUDGET)

@@ -27,7 +27,7 @@ from signoff.cards.frame import (
 from signoff.cards.layout import Quoted, cost, quote_values, share
 from signoff.cards.masking import mask_batch
 from signoff.cards.model import Card, CardCall, CardFile, Line, Tone
-from signoff.cards.progress import progress_lines
+from signoff.cards.progress import progress_lines, title_with_progress
 from signoff.cards.warnings import fit_warnings
 from signoff.cards.wording import HELD_LEAD, HELD_TITLE, edit_lines, outcomes_differ, status, void_line, votes_line
 from signoff.errors import CardFailed
@@ -167,7 +167,7 @@ def _compose(batch: Batch, page: Page, now: float, budget: int) -> Card:
         calls.append(call)
         files += [file] if file else []
         shown |= {call.request} if page.can_attach or file is None else set()
-    tone, closing = status(batch)
+    tone, closing = title_with_progress(batch, *status(batch))
     actions, own = (
         ([], {}) if batch.settled or now >= batch.deadline else card_actions(batch, page.number, page.offers, shown)
     )
@@ -197,10 +197,11 @@ def _call(
     # The reason is our own text, so nobody can forge the mark of a cut. It does not run, so a cut needs no file.
     reason, _ = clip(f"Why: {request.why or 'it needs approval'}", sizes.why)
     warnings, more = fit_warnings(contents.warnings, sizes.warnings)
-    file = None
+    file, left_out = None, ""
     if tool_cut or more or not whole or not parts.complete:
         file = contents.file
-        warnings = (_left_out(file if page.can_attach else None, parts, len(contents.values), sizes), *warnings)
+        left_out = _left_out(file if page.can_attach else None, parts, len(contents.values), sizes)
+        warnings = warnings if page.can_attach else (left_out, *warnings)
     why: Line = (reason,)
     if differ_by_call(batch):
         why = (reason, "; may decide: ", *may_decide(request, batch, named_at_most=sizes.approvers, brief=True))
@@ -208,6 +209,8 @@ def _call(
     number = batch.questions.index(request) + 1 if len(batch.questions) > 1 else 0
     says, says_who = describing_sentence(request.description, sizes.says)
     facts = tuple(_facts(request, batch, sizes))
+    if file and page.can_attach:
+        facts = ((left_out,), *facts)
     return CardCall(tool, request.id, why, quotes, number, says, says_who, warnings, facts=facts), file
 
 

@@ -85,7 +85,7 @@ def plan_lines(batch: Batch, request: ApprovalRequest, plan: Plan, terms: GrantT
     covered = covered_words(plan.named, request.call.args)
     return [
         (f"Later calls of this tool are {done} without asking {covered}{same}", *asked),
-        (f"{where}, until ", Moment(now + lifetime(plan.coverage, terms)), f" and at most {terms.uses} times"),
+        (f"{where}, at most {terms.uses} times; it ends ", Moment(now + lifetime(plan.coverage, terms))),
         ("A call with other approvers asks again, and a rule that denies still holds",),
     ]
 

@@ -8,13 +8,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from signoff.approvals.model import ApprovalRequest, Batch, CallRun, RunState
-from signoff.cards.model import Code, Line, Moment
+from signoff.cards.model import Code, Line, Moment, Tone
 from signoff.text.visible import clip, plain
 
 RESULT = 100
 """Characters of a result on a card."""
 PROGRESS_BUDGET = RESULT + 40
 """The most characters of a call's progress, with its result."""
+_TITLES = {
+    RunState.RUNNING: "running",
+    RunState.MAY_HAVE_RUN: "may have run",
+    RunState.FAILED: "failed",
+    RunState.NOT_RUN: "not run",
+    RunState.DONE: "done",
+}
+"""How a call did -> the word in the card's title. The first that applies is shown."""
+_WENT_WRONG = frozenset({RunState.MAY_HAVE_RUN, RunState.FAILED, RunState.NOT_RUN})
 TOOL = 40
 NAMED = 8
 """The most tools that a status message names at a time."""
@@ -23,6 +32,18 @@ NAMED = 8
 def progress_lines(request: ApprovalRequest) -> list[Line]:
     """Say how the approved call is doing; empty before it starts."""
     return [_progress(request.run)] if request.run else []
+
+
+def title_with_progress(batch: Batch, tone: Tone, title: Line | None) -> tuple[Tone, Line | None]:
+    """Return the tone and the title of an approved card with how its calls did: running, done, failed."""
+    runs = [r.run.state for r in batch.questions if r.run]
+    if tone is not Tone.APPROVED or title is None or not runs:
+        return tone, title
+    for state, word in _TITLES.items():
+        if count := runs.count(state):
+            some = "" if count == len(batch.questions) else f"{count} of {len(batch.questions)} "
+            return Tone.MIXED if state in _WENT_WRONG else tone, (*title, f" · {some}{word}")
+    return tone, title
 
 
 def held_progress(batch: Batch) -> list[Line]:

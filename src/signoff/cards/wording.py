@@ -204,7 +204,7 @@ def remember_lines(batch: Batch, request: ApprovalRequest, terms: GrantTerms, no
     """Say exactly what a remembered decision covers. The caller quotes the tool and its arguments."""
     asked: Line = (", if ", person(batch.asker), " asks") if depends_on_asker(request) else ()
     said = " and with what the tool says about them" if request.summary or request.shown_preview else ""
-    until: Line = (", until ", Moment(now + terms.seconds), f" and at most {terms.uses} times")
+    until: Line = (f", at most {terms.uses} times; it ends ", Moment(now + terms.seconds))
     always = "in this direct conversation" if batch.place.is_direct else "in every conversation of this server"
     lines: list[Line] = [
         (f"This remembers exactly this tool with exactly these arguments{said}", *asked),

@@ -50,7 +50,7 @@ function invitation(here) {
   const where = { direct: `@${here.name}`, thread: "this thread", channel: `#${here.name}` }[here.kind];
   const wide = window.matchMedia("(min-width: 821px)").matches;
   if (!wide || here.kind === "direct" || !here.guild.has_bot) return `Message ${where}`;
-  const hint = bot.online ? `Mention @${bot.name} to talk to it` : `${bot.name} is offline and misses messages until it is back`;
+  const hint = bot.online ? `Mention @${bot.name} to talk to it` : `${bot.name} is offline and replies when it is back`;
   return `Message ${where}. ${hint}`;
 }
 
