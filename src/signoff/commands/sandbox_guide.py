@@ -107,12 +107,12 @@ def _basics() -> list[Step]:
         },
         {
             "id": "batch",
-            "title": "A batch, and a restart",
-            "short": "Batch and restart",
+            "title": "A batch of three calls",
+            "short": "Batch",
             "text": 'do this in one batch: roll 2 dice, run the test approval tool with parameter "one of three", '
             "and tell the time",
-            "then": "Before you decide, press **Restart the bot** at the top. The bot is killed, and the old card "
-            "still works: press **Accept** when the bot is back.",
+            "then": "One question, and two calls that wait for it. Press **Accept**. You may press **Restart the bot** at "
+            "the top before: the bot is killed, and the old card still works when it is back.",
             "done": [r"APPROVED by", r"test_discord_approval: done"],
         },
         {
@@ -130,8 +130,8 @@ def _basics() -> list[Step]:
 def _elsewhere() -> Step:
     return {
         "id": "elsewhere",
-        "title": "Decide from the approvals channel",
-        "short": "Approvals channel",
+        "title": "Reach an approver elsewhere",
+        "short": "Approver elsewhere",
         "text": 'announce "The kitchen is closed today." to everyone',
         "as": "Max",
         "acts": ["Olga"],
