@@ -225,3 +225,66 @@ async def test_a_new_session_is_not_said_to_listen_before_it_has_looked(
             assert await store.run(lambda tx: tx.listened_until()) == before
             await asyncio.sleep(0.01)
         await until(lambda: looking.done)
+
+
+async def test_between_two_sessions_the_bot_is_not_said_to_listen(
+    away: Rig, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The socket of the new session is open before the bot looks for what it missed."""
+    monkeypatch.setattr(catch_up, "BEAT", 0.01)
+    async with away.running():
+        await caught_up(away)
+        ready, go_on = asyncio.Event(), asyncio.Event()
+
+        async def slow_look() -> None:
+            ready.set()
+            await go_on.wait()
+
+        monkeypatch.setattr(away.bot.missing_approvers, "look", slow_look)
+        await away.sandbox.drop_sockets(resumable=False)
+        await asyncio.wait_for(ready.wait(), 60)
+        assert catch_up.is_connected(away.client)
+        before = await store.run(lambda tx: tx.listened_until())
+        await asyncio.sleep(0.1)
+        assert await store.run(lambda tx: tx.listened_until()) == before
+        go_on.set()
+        while await store.run(lambda tx: tx.listened_until()) == before:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def test_a_resumed_session_listens_on(away: Rig, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catch_up, "BEAT", 0.01)
+    async with away.running():
+        await caught_up(away)
+        head = await away.sandbox.head()
+        await away.sandbox.drop_sockets(resumable=True)
+        await away.sandbox.wait_for("RESUMED", after=head, kind="gateway", timeout=60)
+        resumed = time.time()
+        async with asyncio.timeout(60):
+            while (await store.run(lambda tx: tx.listened_until()) or 0.0) <= resumed:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+
+async def test_a_look_that_a_new_session_overtakes_does_not_end_the_other(
+    away: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with away.running():
+        await caught_up(away)
+        looking = away.bot.catch_up
+        assert looking is not None
+        looks, go_on = list[bool](), asyncio.Event()
+
+        async def slow_find() -> None:
+            looks.append(looking.done)
+            await go_on.wait()
+            go_on.clear()
+
+        monkeypatch.setattr(looking, "_find", slow_find)
+        both = [asyncio.create_task(looking.run()) for _ in range(2)]
+        await until(lambda: looks)
+        go_on.set()
+        await until(lambda: len(looks) == 2)
+        assert not looking.done
+        go_on.set()
+        await asyncio.gather(*both)
+        assert looking.done

@@ -59,21 +59,36 @@ class CatchUp:
         self._now = now
         self._turn = asyncio.Lock()
         self._beating: asyncio.Task[None] | None = None
+        self._runs = 0
+        self._disconnected = False
         self.done = False
         """Whether everything that was missed has been found. Only then does the store learn that the bot listens."""
 
     async def run(self) -> None:
         """Find what was missed. Never raises, except that a closed client ends the task."""
-        self.done = False
+        self.done = self._disconnected = False
+        self._runs += 1
+        run = self._runs
         async with self._turn:
             try:
                 await self._find()
             except Exception:
                 log.exception("mentions that were sent while the bot was offline could not be looked for")
-            self.done = True
+            self.done = run == self._runs  # otherwise a newer session has its own look ahead
             await self._beat()
         if self._beating is None:
             self._beating = asyncio.create_task(self._keep_beating(), name="listening")
+
+    def disconnected(self) -> None:
+        """The session was interrupted. It is resumed, or `run` is called for the next one.
+
+        Until then the bot has missed mentions, though the next socket may be open already.
+        """
+        self._disconnected = True
+
+    def resumed(self) -> None:
+        """The session goes on, and its missed events were replayed."""
+        self._disconnected = False
 
     async def stop(self) -> None:
         if self._beating is not None:
@@ -159,8 +174,9 @@ class CatchUp:
             await self._beat()
 
     async def _beat(self, *, listening: bool = True) -> None:
+        hears = self.done and not self._disconnected and is_connected(self._client)
         try:
-            await self._listening.beat(listening=listening and self.done and is_connected(self._client))
+            await self._listening.beat(listening=listening and hears)
         except Exception as error:
             log.warning("it was not noted that the bot listens: %s", error)
 
