@@ -6,14 +6,15 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
+import discord
 import pytest
 
 from discord_sandbox import Person
 from signoff.approvals.model import Actor, Place
-from signoff.bot import catch_up
+from signoff.bot import catch_up, refusals, sending
 from signoff.bot.access import Access
 from signoff.store import Store
-from signoff.turns.listening import Listening
+from signoff.turns.listening import ATTEMPTS, Listening
 from signoff.turns.model import Admission, Turn
 from tests.rigs.bot import Rig, until
 from tests.rigs.bot_fakes import WallClock
@@ -288,3 +289,62 @@ async def test_a_look_that_a_new_session_overtakes_does_not_end_the_other(
         go_on.set()
         await asyncio.gather(*both)
         assert looking.done
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mentions that were put off are looked for at once."""
+    monkeypatch.setattr(catch_up, "BEAT", 0.01)
+    monkeypatch.setattr(catch_up, "AGAIN", 0.0)
+    monkeypatch.setattr(sending, "DELAYS", ())
+
+
+@pytest.mark.usefixtures("soon")
+async def test_a_mention_that_the_brake_held_back_is_heard_when_the_brake_lets_go(
+    away: Rig, max_: Person, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with away.running():
+        await caught_up(away)
+        listening = away.listening
+        assert listening is not None
+        with monkeypatch.context() as braking:
+            braking.setattr(refusals, "FEWEST", -1)
+            await max_.say("general", f"{away.sandbox.mention} hello")
+            await until(lambda: listening.has_put_off)
+            before = await store.run(lambda tx: tx.listened_until())
+            await asyncio.sleep(0.1)
+            assert await store.run(lambda tx: tx.listened_until()) == before, "a killed process must find it, too"
+            assert heard(away) == []
+        await away.hears()
+        assert heard(away) == ["hello"]
+        async with asyncio.timeout(60):
+            while await store.run(lambda tx: tx.listened_until()) == before:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize(("failures", "count"), [(2, 1), (ATTEMPTS + 1, 0)], ids=["soon over", "given up"])
+async def test_a_mention_whose_place_cannot_be_looked_up_is_heard_later(
+    away: Rig, max_: Person, monkeypatch: pytest.MonkeyPatch, failures: int, count: int
+) -> None:
+    async with away.running():
+        await caught_up(away)
+        mentions, tries = away.bot.mentions, list[int]()
+        look_up = mentions._spot  # pyright: ignore[reportPrivateUsage]
+
+        async def failing(message: discord.Message) -> object:
+            tries.append(message.id)
+            if len(tries) <= failures:
+                raise OSError("unreachable")
+            return await look_up(message)
+
+        monkeypatch.setattr(mentions, "_spot", failing)
+        await max_.say("general", f"{away.sandbox.mention} hello")
+        await until(lambda: len(tries) == failures + count)
+        if count:
+            await away.hears()
+        await asyncio.sleep(0.1)
+        assert len(tries) == failures + count
+        assert heard(away) == ["hello"] * count
+        assert away.listening is not None
+        assert not away.listening.has_put_off

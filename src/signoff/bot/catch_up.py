@@ -1,10 +1,10 @@
 """Finds the mentions that were sent while the bot was offline, and hands them to `mentions` like live ones.
 
 It runs each time the gateway is ready, which is after a start and after a session that could not be resumed; a resumed
-session replays its events by itself. It reads only channels with news since the bot listened last: servers say that of
-their channels and open threads when the bot connects, and direct messages are read if the bot was used there. Until
-that is done, the store is not told that the bot listens, so a process that is killed meanwhile leaves the work to the
-next one.
+session replays its events by itself. It also runs again for mentions that had to be put off. It reads only channels
+with news since the bot listened last: servers say that of their channels and open threads when the bot connects, and
+direct messages are read if the bot was used there. Until that is done, the store is not told that the bot listens, so
+a process that is killed meanwhile leaves the work to the next one.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from signoff.approvals.model import DIRECT
 from signoff.bot import sending
 from signoff.bot.mentions import Mentions
 from signoff.bot.origins import Origin, origin
+from signoff.bot.refusals import Weight, refusals_of
 from signoff.bot.sending import Failure
 from signoff.turns.listening import Listening
 
@@ -30,6 +31,8 @@ log = logging.getLogger(__name__)
 
 BEAT = 15.0
 """Seconds between two notes that the bot listens."""
+AGAIN = 60.0
+"""The least seconds between the start of a look and the next one for mentions that were put off."""
 MESSAGES = 200
 """The most messages that are read in one place."""
 PLACES = 50
@@ -61,6 +64,7 @@ class CatchUp:
         self._beating: asyncio.Task[None] | None = None
         self._runs = 0
         self._disconnected = False
+        self._looked = 0.0
         self.done = False
         """Whether everything that was missed has been found. Only then does the store learn that the bot listens."""
 
@@ -98,7 +102,8 @@ class CatchUp:
     # Looking
 
     async def _find(self) -> None:
-        since = await self._listening.deaf_since()
+        self._looked = self._now()
+        since = await self._listening.start_look()
         if since is None or not self._limit:
             return
         oldest = self._now() - self._limit
@@ -171,12 +176,21 @@ class CatchUp:
     async def _keep_beating(self) -> None:
         while True:
             await asyncio.sleep(BEAT)
-            await self._beat()
+            if self._listening.has_put_off and self._can_look_again():
+                await self.run()
+            else:
+                await self._beat()
+
+    def _hears(self) -> bool:
+        return self.done and not self._disconnected and is_connected(self._client)
+
+    def _can_look_again(self) -> bool:
+        braked = refusals_of(self._client).least is Weight.ESSENTIAL
+        return self._hears() and not braked and abs(self._now() - self._looked) >= AGAIN
 
     async def _beat(self, *, listening: bool = True) -> None:
-        hears = self.done and not self._disconnected and is_connected(self._client)
         try:
-            await self._listening.beat(listening=listening and hears)
+            await self._listening.beat(listening=listening and self._hears())
         except Exception as error:
             log.warning("it was not noted that the bot listens: %s", error)
 
