@@ -6,14 +6,15 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
+import discord
 import pytest
 
 from discord_sandbox import Person
 from signoff.approvals.model import Actor, Place
-from signoff.bot import catch_up
+from signoff.bot import catch_up, refusals, sending
 from signoff.bot.access import Access
 from signoff.store import Store
-from signoff.turns.listening import Listening
+from signoff.turns.listening import ATTEMPTS, Listening
 from signoff.turns.model import Admission, Turn
 from tests.rigs.bot import Rig, until
 from tests.rigs.bot_fakes import WallClock
@@ -225,3 +226,125 @@ async def test_a_new_session_is_not_said_to_listen_before_it_has_looked(
             assert await store.run(lambda tx: tx.listened_until()) == before
             await asyncio.sleep(0.01)
         await until(lambda: looking.done)
+
+
+async def test_between_two_sessions_the_bot_is_not_said_to_listen(
+    away: Rig, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The socket of the new session is open before the bot looks for what it missed."""
+    monkeypatch.setattr(catch_up, "BEAT", 0.01)
+    async with away.running():
+        await caught_up(away)
+        ready, go_on = asyncio.Event(), asyncio.Event()
+
+        async def slow_look() -> None:
+            ready.set()
+            await go_on.wait()
+
+        monkeypatch.setattr(away.bot.missing_approvers, "look", slow_look)
+        await away.sandbox.drop_sockets(resumable=False)
+        await asyncio.wait_for(ready.wait(), 60)
+        assert catch_up.is_connected(away.client)
+        before = await store.run(lambda tx: tx.listened_until())
+        await asyncio.sleep(0.1)
+        assert await store.run(lambda tx: tx.listened_until()) == before
+        go_on.set()
+        while await store.run(lambda tx: tx.listened_until()) == before:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def test_a_resumed_session_listens_on(away: Rig, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catch_up, "BEAT", 0.01)
+    async with away.running():
+        await caught_up(away)
+        head = await away.sandbox.head()
+        await away.sandbox.drop_sockets(resumable=True)
+        await away.sandbox.wait_for("RESUMED", after=head, kind="gateway", timeout=60)
+        resumed = time.time()
+        async with asyncio.timeout(60):
+            while (await store.run(lambda tx: tx.listened_until()) or 0.0) <= resumed:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+
+async def test_a_look_that_a_new_session_overtakes_does_not_end_the_other(
+    away: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with away.running():
+        await caught_up(away)
+        looking = away.bot.catch_up
+        assert looking is not None
+        looks, go_on = list[bool](), asyncio.Event()
+
+        async def slow_find() -> None:
+            looks.append(looking.done)
+            await go_on.wait()
+            go_on.clear()
+
+        monkeypatch.setattr(looking, "_find", slow_find)
+        both = [asyncio.create_task(looking.run()) for _ in range(2)]
+        await until(lambda: looks)
+        go_on.set()
+        await until(lambda: len(looks) == 2)
+        assert not looking.done
+        go_on.set()
+        await asyncio.gather(*both)
+        assert looking.done
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mentions that were put off are looked for at once."""
+    monkeypatch.setattr(catch_up, "BEAT", 0.01)
+    monkeypatch.setattr(catch_up, "AGAIN", 0.0)
+    monkeypatch.setattr(sending, "DELAYS", ())
+
+
+@pytest.mark.usefixtures("soon")
+async def test_a_mention_that_the_brake_held_back_is_heard_when_the_brake_lets_go(
+    away: Rig, max_: Person, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with away.running():
+        await caught_up(away)
+        listening = away.listening
+        assert listening is not None
+        with monkeypatch.context() as braking:
+            braking.setattr(refusals, "FEWEST", -1)
+            await max_.say("general", f"{away.sandbox.mention} hello")
+            await until(lambda: listening.has_put_off)
+            before = await store.run(lambda tx: tx.listened_until())
+            await asyncio.sleep(0.1)
+            assert await store.run(lambda tx: tx.listened_until()) == before, "a killed process must find it, too"
+            assert heard(away) == []
+        await away.hears()
+        assert heard(away) == ["hello"]
+        async with asyncio.timeout(60):
+            while await store.run(lambda tx: tx.listened_until()) == before:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize(("failures", "count"), [(2, 1), (ATTEMPTS + 1, 0)], ids=["soon over", "given up"])
+async def test_a_mention_whose_place_cannot_be_looked_up_is_heard_later(
+    away: Rig, max_: Person, monkeypatch: pytest.MonkeyPatch, failures: int, count: int
+) -> None:
+    async with away.running():
+        await caught_up(away)
+        mentions, tries = away.bot.mentions, list[int]()
+        look_up = mentions._spot  # pyright: ignore[reportPrivateUsage]
+
+        async def failing(message: discord.Message) -> object:
+            tries.append(message.id)
+            if len(tries) <= failures:
+                raise OSError("unreachable")
+            return await look_up(message)
+
+        monkeypatch.setattr(mentions, "_spot", failing)
+        await max_.say("general", f"{away.sandbox.mention} hello")
+        await until(lambda: len(tries) == failures + count)
+        if count:
+            await away.hears()
+        await asyncio.sleep(0.1)
+        assert len(tries) == failures + count
+        assert heard(away) == ["hello"] * count
+        assert away.listening is not None
+        assert not away.listening.has_put_off

@@ -9,11 +9,12 @@ from dataclasses import replace
 import pytest
 
 from discord_sandbox import Person
-from signoff.approvals.model import Batch
+from signoff.approvals.model import Batch, Place
 from signoff.bot.earlier_posts import NONCE_SECONDS, is_late
 from signoff.bot.front_end import AS_FILE, DiscordFrontEnd
 from signoff.cards.actions import Offers
 from signoff.errors import CardDelayed
+from signoff.turns.progress import RunStatus
 from tests.rigs.bot import Rig
 from tests.rigs.bot_fakes import make_batch
 
@@ -127,6 +128,50 @@ async def test_the_same_words_of_an_earlier_turn_are_not_taken_for_the_reply(for
     later = DiscordFrontEnd(forgetful.client, Offers(), lambda: time.time() + 60)
     await later.reply(second, "three")
     assert await replies(max_) == ["three", "three"]
+
+
+async def test_a_late_reply_that_was_never_tried_is_posted_though_its_words_are_there(rig: Rig, max_: Person) -> None:
+    """Another turn of the same process said the same, in a channel where replies name no message."""
+    thread = await max_.open_thread("general", "talk", await max_.say("general", "hi"))
+    place = Place(rig.server, str(thread.id), str(thread.id))
+    clock = [time.time()]
+    front_end = DiscordFrontEnd(rig.client, Offers(), lambda: clock[0])
+    first = replace(await rig.turn(max_), place=place, ended=clock[0] + 1)
+    await front_end.reply(first, "three")
+    clock[0] += NONCE_SECONDS + 10
+    await front_end.reply(replace(first, id=f"{first.id}0"), "three")
+    assert await replies(max_, thread.id) == ["three", "three"]
+
+
+async def test_a_reply_to_another_message_is_not_taken_for_it(forgetful: Rig, max_: Person) -> None:
+    turns = [replace(await forgetful.turn(max_), created=time.time(), ended=time.time()) for _ in range(2)]
+    await forgetful.front_end.reply(turns[0], "three")
+    for turn in turns:
+        await restarted(forgetful).reply(turn, "three")
+    assert await replies(max_) == ["three", "three"]
+
+
+async def test_a_reply_that_this_process_began_is_found_again(forgetful: Rig, max_: Person) -> None:
+    """Its storing failed, for example, and the driver repeats it after the nonce is forgotten."""
+    clock = [time.time()]
+    front_end = DiscordFrontEnd(forgetful.client, Offers(), lambda: clock[0])
+    turn = replace(await forgetful.turn(max_), ended=clock[0] + 1)
+    await front_end.reply(turn, "three")
+    clock[0] += NONCE_SECONDS + 10
+    await front_end.reply(turn, "three")
+    assert await replies(max_) == ["three"]
+
+
+async def test_the_file_of_another_turn_leaves_no_status_message(forgetful: Rig, max_: Person) -> None:
+    turns = [replace(await forgetful.turn(max_), created=time.time(), ended=time.time()) for _ in range(2)]
+    text = "all work and no play\n" * 3000
+    thread = await max_.open_thread("general", "talk", await max_.say("general", "hi"))
+    place = Place(forgetful.server, str(thread.id), str(thread.id))
+    first, second = (replace(turn, place=place) for turn in turns)
+    await forgetful.front_end.reply(first, text)
+    status = await forgetful.front_end.show_status(second, RunStatus(time.time()))
+    await restarted(forgetful).reply(replace(second, status_message=status), text)
+    assert await replies(max_, thread.id) == [AS_FILE, AS_FILE]
 
 
 async def test_a_reply_that_went_to_the_asker_is_found_again_there(forgetful: Rig, max_: Person) -> None:

@@ -183,6 +183,20 @@ async def test_what_was_under_way_in_the_copy_is_ended_and_runs_never(database: 
     assert kinds == ["restored"]
 
 
+async def test_a_status_message_of_the_copy_is_left_alone(database: Path, tmp_path: Path) -> None:
+    """After the copy was made, it may have become the reply, which the end of the turn must not overwrite."""
+    turn = make_turn()
+    async with await Store.open(f"sqlite:///{database}") as store:
+        await store.run(lambda tx: tx.insert_turn(turn))
+        await store.run(lambda tx: tx.move(turn.id, TurnState.QUEUED, TurnState.RUNNING))
+        await store.run(lambda tx: tx.set_status(turn.id, "555"))
+    back_up(database, tmp_path / "copy.db")
+    assert (await asyncio.to_thread(restore, database, tmp_path / "copy.db", "--replace")).exit_code == 0
+    async with await Store.open(f"sqlite:///{database}") as store:
+        (unposted,) = await store.run(lambda tx: tx.unposted_replies())
+    assert (unposted.id, unposted.status_message) == (turn.id, None)
+
+
 async def test_the_old_database_is_moved_aside_whole(database: Path, tmp_path: Path) -> None:
     await write_record(database, 3)
     back_up(database, tmp_path / "copy.db")

@@ -156,6 +156,27 @@ async def test_the_next_one_starts_after_a_stop(office: Office, pausing: Pausing
     await office.until_state(after, TurnState.DONE)
 
 
+async def test_the_reply_of_a_stopped_run_knows_when_the_run_ended(
+    office: Office, pausing: Pausing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a front end looks for an earlier post of it from the mention on, and finds that of another run."""
+    turn, replied = in_thread(1), list[Turn]()
+    reply = office.front.reply
+
+    async def noting(turn: Turn, text: str) -> None:
+        replied.append(turn)
+        await reply(turn, text)
+
+    monkeypatch.setattr(office.front, "reply", noting)
+    office.runner.script(turn, asyncio.Event(), FINISH)
+    await office.take(turn)
+    await office.until_state(turn, TurnState.RUNNING)
+    office.clock.at += 90
+    await pausing.stop_turn(turn.asker, turn.id)
+    await office.until(lambda: replied)
+    assert (replied[0].state, replied[0].ended) == (TurnState.STOPPED, office.clock.at)
+
+
 @pytest.mark.parametrize("actor", [MAX, replace(ADA, is_bot=True)], ids=["member", "bot"])
 async def test_only_those_who_manage_the_server_may(office: Office, pausing: Pausing, actor: Actor) -> None:
     turn = in_thread(1)

@@ -1,10 +1,10 @@
 """Finds the mentions that were sent while the bot was offline, and hands them to `mentions` like live ones.
 
 It runs each time the gateway is ready, which is after a start and after a session that could not be resumed; a resumed
-session replays its events by itself. It reads only channels with news since the bot listened last: servers say that of
-their channels and open threads when the bot connects, and direct messages are read if the bot was used there. Until
-that is done, the store is not told that the bot listens, so a process that is killed meanwhile leaves the work to the
-next one.
+session replays its events by itself. It also runs again for mentions that had to be put off. It reads only channels
+with news since the bot listened last: servers say that of their channels and open threads when the bot connects, and
+direct messages are read if the bot was used there. Until that is done, the store is not told that the bot listens, so
+a process that is killed meanwhile leaves the work to the next one.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from signoff.approvals.model import DIRECT
 from signoff.bot import sending
 from signoff.bot.mentions import Mentions
 from signoff.bot.origins import Origin, origin
+from signoff.bot.refusals import Weight, refusals_of
 from signoff.bot.sending import Failure
 from signoff.turns.listening import Listening
 
@@ -30,6 +31,8 @@ log = logging.getLogger(__name__)
 
 BEAT = 15.0
 """Seconds between two notes that the bot listens."""
+AGAIN = 60.0
+"""The least seconds between the start of a look and the next one for mentions that were put off."""
 MESSAGES = 200
 """The most messages that are read in one place."""
 PLACES = 50
@@ -59,21 +62,37 @@ class CatchUp:
         self._now = now
         self._turn = asyncio.Lock()
         self._beating: asyncio.Task[None] | None = None
+        self._runs = 0
+        self._disconnected = False
+        self._looked = 0.0
         self.done = False
         """Whether everything that was missed has been found. Only then does the store learn that the bot listens."""
 
     async def run(self) -> None:
         """Find what was missed. Never raises, except that a closed client ends the task."""
-        self.done = False
+        self.done = self._disconnected = False
+        self._runs += 1
+        run = self._runs
         async with self._turn:
             try:
                 await self._find()
             except Exception:
                 log.exception("mentions that were sent while the bot was offline could not be looked for")
-            self.done = True
+            self.done = run == self._runs  # otherwise a newer session has its own look ahead
             await self._beat()
         if self._beating is None:
             self._beating = asyncio.create_task(self._keep_beating(), name="listening")
+
+    def disconnected(self) -> None:
+        """The session was interrupted. It is resumed, or `run` is called for the next one.
+
+        Until then the bot has missed mentions, though the next socket may be open already.
+        """
+        self._disconnected = True
+
+    def resumed(self) -> None:
+        """The session goes on, and its missed events were replayed."""
+        self._disconnected = False
 
     async def stop(self) -> None:
         if self._beating is not None:
@@ -83,7 +102,8 @@ class CatchUp:
     # Looking
 
     async def _find(self) -> None:
-        since = await self._listening.deaf_since()
+        self._looked = self._now()
+        since = await self._listening.start_look()
         if since is None or not self._limit:
             return
         oldest = self._now() - self._limit
@@ -156,11 +176,21 @@ class CatchUp:
     async def _keep_beating(self) -> None:
         while True:
             await asyncio.sleep(BEAT)
-            await self._beat()
+            if self._listening.has_put_off and self._can_look_again():
+                await self.run()
+            else:
+                await self._beat()
+
+    def _hears(self) -> bool:
+        return self.done and not self._disconnected and is_connected(self._client)
+
+    def _can_look_again(self) -> bool:
+        braked = refusals_of(self._client).least is Weight.ESSENTIAL
+        return self._hears() and not braked and abs(self._now() - self._looked) >= AGAIN
 
     async def _beat(self, *, listening: bool = True) -> None:
         try:
-            await self._listening.beat(listening=listening and self.done and is_connected(self._client))
+            await self._listening.beat(listening=listening and self._hears())
         except Exception as error:
             log.warning("it was not noted that the bot listens: %s", error)
 

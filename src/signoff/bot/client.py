@@ -101,6 +101,8 @@ class Bot:
             self.tree = AdminTree(client, administration, front_end.offers.masker, now, access, self.clicks.inbox)
         for handler in (
             self.on_ready,
+            self.on_disconnect,
+            self.on_resumed,
             self.on_message,
             self.on_interaction,
             self.on_raw_message_delete,
@@ -136,6 +138,14 @@ class Bot:
         check, self._at_first_ready = self._at_first_ready, None
         if check is not None:
             await check()
+
+    async def on_disconnect(self) -> None:
+        if self.catch_up is not None:
+            self.catch_up.disconnected()
+
+    async def on_resumed(self) -> None:
+        if self.catch_up is not None:
+            self.catch_up.resumed()
 
     async def on_message(self, message: discord.Message) -> None:
         await self.mentions.hear(message)

@@ -42,9 +42,21 @@ async def cards(client: discord.Client, batch: Batch, channel: str = "") -> list
     ]
 
 
-async def texts(client: discord.Client, channel: str, since: float) -> Counter[str]:
-    """Return how often the bot posted each text in a channel since then."""
-    return Counter(str(message.get("content", "")).strip() for message in await _own(client, channel, since))
+async def texts(client: discord.Client, channel: str, since: float, answers: str | None = None) -> Counter[str]:
+    """Return how often the bot posted each text in a channel since then.
+
+    With `answers`, replies to other messages do not count: they belong to other turns.
+    """
+    own = await _own(client, channel, since)
+    if answers is not None:
+        own = [message for message in own if _answered(message) in (None, answers)]
+    return Counter(str(message.get("content", "")).strip() for message in own)
+
+
+def _answered(message: dict[str, Any]) -> str | None:
+    """Return the id of the message that this one replies to."""
+    reference = cast("dict[str, Any]", message.get("message_reference") or {})
+    return str(reference["message_id"]) if reference.get("message_id") else None
 
 
 async def _own(client: discord.Client, channel: str, since: float) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import io
 import logging
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
@@ -39,7 +39,10 @@ from signoff.turns.progress import RunStatus
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Key = tuple[object, ...]
 CARD_DELAYS = (0.5, 2.0, 5.0)
+BEGUN = 1000
+"""The number of texts for which the front end remembers that it began to post them."""
 TYPING_EVERY = 8.0
 """Discord shows typing for ten seconds."""
 
@@ -60,6 +63,8 @@ class DiscordFrontEnd:
         self.deleted = DeletedChannels()
         """Channels and threads that a reply must not open again."""
         self.drawing = Drawing()
+        self._begun: OrderedDict[Key, None] = OrderedDict()
+        """Keys of texts of which this process has posted a part, or may have; the values are unused."""
 
     async def post_card(self, batch: Batch) -> str:
         if earlier_posts.is_late(batch.opened, self._started, self._now()) and (card := await self._earlier(batch)):
@@ -297,12 +302,12 @@ class DiscordFrontEnd:
         except Failure as error:
             raise sending.not_delivered(error) from error
 
-    async def _say(self, turn: Turn, text: str, key: tuple[object, ...], weight: Weight = Weight.ESSENTIAL) -> None:
+    async def _say(self, turn: Turn, text: str, key: Key, weight: Weight = Weight.ESSENTIAL) -> None:
         """Post a text. An essential one is the end of the turn, and takes the place of its status message."""
         if weight is not Weight.ESSENTIAL:
             await self._parts(turn.place.channel, text, key, answers=self._answered(turn), weight=weight)
             return
-        since, answers = self._due(turn), self._answered(turn)
+        since, answers = self._due(turn, key), self._answered(turn)
         await self._parts(turn.place.channel, text, key, answers=answers, since=since, ended=turn)
 
     def _answered(self, turn: Turn) -> str | None:
@@ -312,16 +317,18 @@ class DiscordFrontEnd:
             return None
         return turn.message
 
-    def _due(self, turn: Turn) -> float | None:
-        """When the reply was due, if it is late: an earlier process may have posted it already."""
+    def _due(self, turn: Turn, key: Key) -> float | None:
+        """When the reply was due, if it is late and may be posted already, by an earlier process or by this one."""
         due = turn.created if turn.ended is None else turn.ended
+        if due >= self._started and key not in self._begun:
+            return None  # a message with the same text belongs to another turn
         return due if earlier_posts.is_late(due, self._started, self._now()) else None
 
     async def _parts(
         self,
         channel: str,
         text: str,
-        key: tuple[object, ...],
+        key: Key,
         answers: str | None = None,
         weight: Weight = Weight.ESSENTIAL,
         since: float | None = None,
@@ -331,7 +338,7 @@ class DiscordFrontEnd:
 
         The first part takes the place of the status message of `ended`.
         """
-        posted = Counter[str]() if since is None else await earlier_posts.texts(self._client, channel, since)
+        posted = Counter[str]() if since is None else await earlier_posts.texts(self._client, channel, since, answers)
         whole = sendable(text).strip() or SILENT
         parts = split(whole) if len(whole) <= LIMIT * MAX_PARTS else []
         if not 0 < len(parts) <= MAX_PARTS:
@@ -339,11 +346,9 @@ class DiscordFrontEnd:
             def attached() -> list[discord.File]:
                 return [discord.File(io.BytesIO(whole.encode()), filename="reply.md")]
 
-            if posted[AS_FILE] or (ended and await statuses.become(self._client, ended, AS_FILE, attached()[0])):
+            if (ended and await statuses.become(self._client, ended, AS_FILE, attached()[0])) or posted[AS_FILE]:
                 return
-            await sending.send(
-                self._client, channel, AS_FILE, key=nonce(*key, 0), files=attached, answers=answers, weight=weight
-            )
+            await self._post_part(channel, AS_FILE, key, 0, answers, weight, attached)
             return
         for number, part in enumerate(parts):
             if number == 0 and ended and await statuses.become(self._client, ended, part):
@@ -352,7 +357,34 @@ class DiscordFrontEnd:
                 posted[part.strip()] -= 1
                 continue
             first = answers if number == 0 else None
-            await sending.send(self._client, channel, part, key=nonce(*key, number), answers=first, weight=weight)
+            await self._post_part(channel, part, key, number, first, weight)
+
+    async def _post_part(
+        self,
+        channel: str,
+        text: str,
+        key: Key,
+        number: int,
+        answers: str | None,
+        weight: Weight,
+        files: Callable[[], list[discord.File]] | None = None,
+    ) -> None:
+        """Post a part. Remember it unless Discord refused it: a repeated attempt then looks for what is there."""
+        try:
+            await sending.send(
+                self._client, channel, text, key=nonce(*key, number), files=files, answers=answers, weight=weight
+            )
+        except Failure as error:
+            if sending.passing(error):
+                self._note_begun(key)
+            raise
+        self._note_begun(key)
+
+    def _note_begun(self, key: Key) -> None:
+        self._begun[key] = None
+        self._begun.move_to_end(key)
+        while len(self._begun) > BEGUN:
+            self._begun.popitem(last=False)
 
     async def _to_asker(self, turn: Turn, text: str, why: str) -> None:
         try:
@@ -360,7 +392,7 @@ class DiscordFrontEnd:
             direct = await sending.while_open(self._client, opening)
             key = ("elsewhere", turn.id, turn.rounds)
             said = f"{ELSEWHERE.format(reason=why)}\n\n{text}"
-            await self._parts(str(direct.id), said, key, since=self._due(turn))
+            await self._parts(str(direct.id), said, key, since=self._due(turn, key))
         except Failure as error:
             raise (Undeliverable if sending.lasting(error) else NotDelivered)(why) from error
 

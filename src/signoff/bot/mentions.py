@@ -21,7 +21,7 @@ from signoff.bot.access import Access
 from signoff.bot.attachments import FileLimits
 from signoff.bot.directory import DiscordDirectory
 from signoff.bot.origins import Origin, title
-from signoff.bot.refusals import Weight, refusals_of
+from signoff.bot.refusals import Braked, Weight, refusals_of
 from signoff.bot.sending import Failure, nonce, patiently
 from signoff.errors import SignoffError
 from signoff.turns.driver import Driver
@@ -111,9 +111,15 @@ class Mentions:
         direct = isinstance(message.channel, discord.DMChannel)
         by_role = not direct and not _mentions(message, me.id)
         if self._refusals.least is Weight.ESSENTIAL:
+            self._put_off(message, mention)
             log.error("message %s was not taken: Discord refuses too many requests", message.id)
             return
-        spot = await patiently(lambda: self._spot(message))
+        try:
+            spot = await patiently(lambda: self._spot(message))
+        except Failure as error:
+            if sending.passing(error) or sending.busy(error) or isinstance(error, Braked):
+                self._put_off(message, mention)
+            raise
         if spot is None:
             return
         asker = await self._asker(message, spot.place.server)
@@ -145,6 +151,11 @@ class Mentions:
             asked=message.created_at.timestamp() if late else None,
         )
         await self._submit(message, turn, spot)
+
+    def _put_off(self, message: discord.Message, mention: str) -> None:
+        """Have a message that cannot be taken now found again later."""
+        if self._listening is not None and not self._listening.put_off(mention, message.created_at.timestamp()):
+            log.error("message %s is given up", message.id)
 
     async def _submit(self, message: discord.Message, turn: Turn, spot: Spot) -> None:
         try:

@@ -101,16 +101,17 @@ class Pausing:
         text = f"Stopped by {actor.name}. A tool that was running may have had an effect; nothing further will run."
 
         def work(tx: TurnTx) -> tuple[list[Turn], list[Ended]]:
-            turns = meant(tx)
+            stopped: list[Turn] = []
             cards: list[Ended] = []
-            for turn in turns:
+            for turn in meant(tx):
                 tx.move(turn.id, turn.state, TurnState.STOPPED)
                 tx.finish(turn.id, text, now)
                 tx.audit("stopped", actor.server, turn.id, actor.id, {"who": actor.name, "was": turn.state}, now)
                 batch = tx.batch(turn.batch) if turn.batch and turn.state is TurnState.WAITING else None
                 if batch and not batch.settled:
                     cards.append(self.desk.cancel_in(tx, batch, now, f"stopped by {actor.name}"))
-            return turns, cards
+                stopped.append(tx.turn(turn.id) or turn)
+            return stopped, cards
 
         turns, cards = await self.store.run(work)
         self.desk.cancelled(cards)
