@@ -11,7 +11,7 @@ from discord_sandbox import Person
 from discord_sandbox.permissions import Permission
 from signoff.approvals.model import Batch, CardCopy, Choice
 from signoff.bot.notifier import MOST_DIRECT, DiscordNotifier
-from signoff.errors import CardDelayed, CardFailed
+from signoff.errors import CardDelayed, CardFailed, CopiesRefused, NotDelivered, Undeliverable
 from signoff.turns.model import Notice
 from tests.rigs.bot import Rig, show
 from tests.rigs.bot_answers import drawn, private
@@ -177,6 +177,27 @@ async def test_a_card_is_final_only_when_all_its_messages_show_the_end(
     assert rig.desk.final == []
     await rig.front_end.refresh_card(rig.desk.batches[batch.id])
     assert "REJECTED by" in (await ada.wait_for_change(copy, lambda m: not m.buttons)).text
+
+
+async def test_a_copy_that_may_not_be_changed_does_not_count_as_the_cards_own_failure(
+    rig: Rig, notifier: DiscordNotifier
+) -> None:
+    ops = str((await rig.sandbox.channel("ops")).id)
+    batch = replace(await posted(rig), notify=(f"channel:{ops}",))
+    copy = CardCopy(ops, await notifier.post_copy(batch, ops))
+    batch = replace(batch, copies=(copy,))
+    await rig.sandbox.fault("PATCH", f"/messages/{copy.message}", status=403, code=50001, times=3)
+    with pytest.raises(CopiesRefused, match="I lack a permission there") as refused:
+        await rig.front_end.refresh_card(batch)
+    assert refused.value.copies == [(copy.channel, copy.message)]
+    own = f"/messages/{batch.card_message}"
+    await rig.sandbox.fault("PATCH", own, status=400, code=50109, times=1)
+    with pytest.raises(NotDelivered) as passing:
+        await rig.front_end.refresh_card(batch)
+    assert type(passing.value) is NotDelivered
+    await rig.sandbox.fault("PATCH", own, status=403, code=50001, times=1)
+    with pytest.raises(Undeliverable):
+        await rig.front_end.refresh_card(batch)
 
 
 async def test_another_page_is_turned_only_where_it_was_pressed(

@@ -15,7 +15,7 @@ from itertools import chain, repeat
 from signoff.approvals.desk import Desk
 from signoff.approvals.errors import Refused
 from signoff.approvals.model import Batch, RequestState
-from signoff.errors import CardDelayed, CardFailed, Undeliverable
+from signoff.errors import CardDelayed, CardFailed, CopiesRefused, Undeliverable
 from signoff.turns import messages
 from signoff.turns.model import Turn, TurnState
 from signoff.turns.notifying import Notifying
@@ -150,6 +150,10 @@ class Delivery:
                     await self.desk.mark_card_final(batch.id)
                     finished = True
                     return
+                except CopiesRefused as failure:
+                    log.error("a copy of the card of %s stays as it is and decides nothing: %s", batch.id, failure)
+                    for channel, message in failure.copies:
+                        await self.desk.copies_deleted(channel, message)
                 shown = current
             if current.ended:
                 await self.desk.mark_card_final(batch.id)
