@@ -179,6 +179,23 @@ async def test_a_card_is_final_only_when_all_its_messages_show_the_end(
     assert "REJECTED by" in (await ada.wait_for_change(copy, lambda m: not m.buttons)).text
 
 
+async def test_a_click_does_not_make_a_card_final_whose_copy_it_did_not_draw(
+    rig: Rig, ada: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch, card = await show(rig, make_batch(await rig.place(), await rig.asker()))
+    look = rig.desk.look
+
+    async def then_copied(*which: Any) -> Batch:
+        latest = await look(*which)
+        rig.desk.memory.add_copy(batch.id, CardCopy("9", str(len(latest.copies))))
+        return latest
+
+    monkeypatch.setattr(rig.desk, "look", then_copied)
+    assert "REJECTED by" in drawn(await ada.click(card, "Reject")).text
+    assert rig.desk.batches[batch.id].copies
+    assert rig.desk.final == []
+
+
 async def test_a_copy_that_may_not_be_changed_does_not_count_as_the_cards_own_failure(
     rig: Rig, notifier: DiscordNotifier
 ) -> None:

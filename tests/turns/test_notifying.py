@@ -192,6 +192,64 @@ async def test_a_card_that_is_settled_while_its_copy_is_on_the_way_is_drawn_agai
     await telling.until(lambda: telling.notifier.removed == ["ping"])
 
 
+async def test_a_copy_that_is_posted_while_the_end_is_drawn_is_drawn_too(
+    telling: TellingOffice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn = in_thread(1)
+    batch = told(turn, f"channel:{OPS}")
+    drawing, drawn = asyncio.Event(), asyncio.Event()
+    refresh = telling.front.refresh_card
+
+    async def slowly(current: Batch) -> None:
+        drawing.set()
+        await drawn.wait()
+        await refresh(current)
+
+    monkeypatch.setattr(telling.front, "refresh_card", slowly)
+    telling.notifier.failures["post_copy"].append(CardFailed("only this test posts the copy"))
+    await telling.asked(turn, batch)
+    await is_told(telling, batch)
+    await telling.desk.decide(Click(batch.id, Choice.REJECT, ADA, batch.place.channel))
+    await asyncio.wait_for(drawing.wait(), 10)
+    await telling.desk.copy_posted(batch.id, CardCopy(OPS, "77"))
+    drawn.set()
+
+    async def is_final() -> bool:
+        return (await telling.batch(batch)).card_final
+
+    await telling.until_true(is_final)
+    assert telling.front.refreshed[-1].copies == (CardCopy(OPS, "77"),)
+
+
+async def test_a_card_that_is_settled_while_a_copy_is_delayed_keeps_no_ping_and_no_open_copy(
+    telling: TellingOffice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn = in_thread(1)
+    batch = told(turn, "ping", f"channel:{OPS}", "channel:700000000000000010")
+    pinging, go_on = asyncio.Event(), asyncio.Event()
+    ping, post_copy = telling.notifier.ping, telling.notifier.post_copy
+
+    async def slowly(batch: Batch, problems: Sequence[str]) -> Notice | None:
+        pinging.set()
+        await go_on.wait()
+        return await ping(batch, problems)
+
+    async def one_only(batch: Batch, channel: str) -> str:
+        if channel != OPS:
+            raise CardDelayed("busy")
+        await decide(telling, batch)
+        await telling.until_state(turn, TurnState.DONE)
+        return await post_copy(batch, channel)
+
+    monkeypatch.setattr(telling.notifier, "ping", slowly)
+    monkeypatch.setattr(telling.notifier, "post_copy", one_only)
+    await telling.asked(turn, batch)
+    await asyncio.wait_for(pinging.wait(), 10)
+    go_on.set()
+    await telling.until(lambda: telling.notifier.removed == ["ping"])
+    await telling.until(lambda: any(drawn.ended and drawn.copies for drawn in telling.front.refreshed))
+
+
 async def test_the_next_process_tells_the_rest_and_removes_the_rest(telling: TellingOffice) -> None:
     """The first process dies after the direct messages of one card, and before it removes those of another."""
     turn, other = in_thread(1), in_thread(2)

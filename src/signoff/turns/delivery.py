@@ -110,7 +110,7 @@ class Delivery:
         try:
             await self.front.refresh_card(batch)
             if batch.ended:
-                await self.desk.mark_card_final(batch.id)
+                await self.desk.mark_card_final(batch.id, batch.copies)
         except Exception:
             log.exception("the new card of %s does not show its end", batch.id)
         self.changes.ring(batch.turn)
@@ -147,7 +147,7 @@ class Delivery:
                     await self.front.refresh_card(current)
                 except Undeliverable as failure:
                     log.error("the card of %s stays as it is, and its buttons decide nothing: %s", batch.id, failure)
-                    await self.desk.mark_card_final(batch.id)
+                    await self.desk.mark_card_final(batch.id, current.copies)
                     finished = True
                     return
                 except CopiesRefused as failure:
@@ -156,8 +156,9 @@ class Delivery:
                         await self.desk.copies_deleted(channel, message)
                 shown = current
             if current.ended:
-                await self.desk.mark_card_final(batch.id)
-                finished = True
+                finished = await self.desk.mark_card_final(batch.id, current.copies)
+                if not finished:  # a copy was posted meanwhile, and is drawn next
+                    self.changes.ring(batch.turn)
 
         if any(r.settlement and r.settlement.by for r in batch.requests):
             await self._leave_to_click(batch)

@@ -71,13 +71,22 @@ class Notifying:
             return None
         async with self._telling.setdefault(batch.id, asyncio.Lock()):
             current = await self._current(batch.id)
-            if current is None or current.settled or not current.untold or current.card_message is None:
+            if current is None or current.card_message is None:
                 return None  # while the card is on its way, the approvers are told after it
-            await self._announce(current, self.notifier)
-            await self.store.run(lambda tx: tx.set_untold(batch.id, False))
+            failure: Exception | None = None
+            if not current.settled:
+                if not current.untold:
+                    return None
+                try:
+                    await self._announce(current, self.notifier)
+                    await self.store.run(lambda tx: tx.set_untold(batch.id, False))
+                except Exception as error:
+                    failure = error
         current = await self._current(batch.id)
-        if current and current.settled:  # settled while the approvers were told
+        if current and current.settled:  # perhaps while the approvers were told
             await self.tidy(batch.id)
+        elif failure:
+            raise failure
         return current
 
     async def _announce(self, batch: Batch, notifier: Notifier) -> None:
