@@ -11,8 +11,10 @@ from discord_sandbox import Person
 from discord_sandbox.permissions import Permission
 from signoff.approvals.model import Batch, CardCopy, Choice
 from signoff.bot.notifier import MOST_DIRECT, DiscordNotifier
+from signoff.bot.refusals import FEWEST
 from signoff.errors import CardDelayed, CardFailed, CopiesRefused, NotDelivered, Undeliverable
 from signoff.turns.model import Notice
+from signoff.turns.notifying import NotAllTold
 from tests.rigs.bot import Rig, show
 from tests.rigs.bot_answers import drawn, private
 from tests.rigs.bot_fakes import make_batch, make_request, settled
@@ -63,6 +65,39 @@ async def test_a_ping_that_is_refused_is_no_notice(rig: Rig, notifier: DiscordNo
     batch = await posted(rig)
     await rig.sandbox.fault("POST", "/messages", status=403, code=50013, times=1)
     assert await notifier.ping(batch, ()) is None
+
+
+async def test_what_discord_may_accept_later_is_not_taken_for_a_refusal(
+    rig: Rig, notifier: DiscordNotifier, ada: Person, max_: Person
+) -> None:
+    batch = await posted(rig, f"user:{max_.id}", f"user:{ada.id}")
+    direct = str((await max_.dm(rig.sandbox.bot_id)).id)
+    await rig.sandbox.fault("POST", f"/channels/{direct}/messages", status=503, times=5)
+    with pytest.raises(NotAllTold) as delayed:
+        await notifier.send_directly(batch, ())
+    (told,) = delayed.value.sent
+    assert told.channel != direct
+    for _ in range(FEWEST + 1):
+        rig.client.refusals.note(403)
+    with pytest.raises(NotAllTold, match="I send less"):
+        await notifier.ping(batch, ())
+    with pytest.raises(NotAllTold, match="I send less"):
+        await notifier.send_directly(batch, ())
+    with pytest.raises(NotAllTold, match="I send less"):
+        await notifier.report_escalation(batch, "escalation 1")
+    assert await notifier.report_escalation(batch, "escalation 1", {batch.place.channel}) == []
+
+
+async def test_a_direct_message_that_is_refused_for_another_reason_does_not_blame_the_approver(
+    rig: Rig, notifier: DiscordNotifier, max_: Person
+) -> None:
+    batch = await posted(rig, f"user:{max_.id}")
+    await rig.sandbox.fault("POST", "/messages", status=400, code=50109, times=1)
+    sent, problem = await notifier.send_directly(batch, ())
+    assert (list(sent), problem) == (
+        [],
+        "I could not send a direct message to everybody: Discord refused some of them.",
+    )
 
 
 async def test_people_get_a_direct_message_with_a_link(rig: Rig, notifier: DiscordNotifier, max_: Person) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 
 import pytest
 
@@ -16,11 +17,13 @@ from signoff.store import Store
 from signoff.turns import delivery
 from signoff.turns.driver import Driver
 from signoff.turns.model import Notice, Turn, TurnState, Waiting
-from signoff.turns.notifying import Notifier, Notifying
+from signoff.turns.notifying import NotAllTold, Notifier, Notifying
 from tests.conftest import ADA, HandClock, make_request
 from tests.rigs.driver_office import Office, batch_of, in_thread
 
 OPS = "700000000000000009"
+DELAYS = delivery.DELAYS
+"""As they are without the fixtures, which cut them."""
 
 
 @dataclass
@@ -42,15 +45,21 @@ class RecordingNotifier(Notifier):
         return "77"
 
     async def ping(self, batch: Batch, problems: Sequence[str]) -> Notice | None:
+        if self.failures["ping"]:
+            raise self.failures["ping"].popleft()
         self.said.append(" ".join(["ping", *problems]))
         return Notice(batch.id, "ping", batch.place.channel, "78")
 
     async def send_directly(self, batch: Batch, told: Collection[str]) -> tuple[Sequence[Notice], str]:
+        if self.failures["send_directly"]:
+            raise self.failures["send_directly"].popleft()
         people = {"501", "502"} - set(told)
         self.said += [f"direct message in {one}" for one in sorted(people)]
         return [Notice(batch.id, "dm", one, f"{one}0") for one in people], self.unreached
 
-    async def report_escalation(self, batch: Batch, kind: str) -> Sequence[Notice]:
+    async def report_escalation(self, batch: Batch, kind: str, told: Collection[str] = ()) -> Sequence[Notice]:
+        if batch.place.channel in told:
+            return []
         self.said.append(kind)
         return [Notice(batch.id, kind, batch.place.channel, f"79{kind[-1]}")]
 
@@ -176,6 +185,24 @@ async def test_a_copy_that_is_delayed_is_posted_later_and_nothing_else_is_repeat
     await telling.asked(turn, batch)
     await is_told(telling, batch)
     assert telling.notifier.said == ["ping", f"copy in {OPS}"]
+
+
+async def test_what_may_be_sent_later_is_sent_later_and_the_rest_is_not_repeated(telling: TellingOffice) -> None:
+    turn = in_thread(1)
+    batch = told(turn, "ping", "dm")
+    busy = "Discord could not be reached"
+    telling.notifier.failures["ping"].append(NotAllTold(busy))
+    telling.notifier.failures["send_directly"].append(NotAllTold(busy, [Notice(batch.id, "dm", "501", "5010")]))
+    await telling.asked(turn, batch)
+    await is_told(telling, batch)
+    assert telling.notifier.said == ["direct message in 502", "ping"]
+    assert await notices(telling, batch) == ["dm", "dm", "ping"]
+
+
+def test_a_copy_that_is_delayed_for_minutes_is_tried_again_before_the_usual_deadline() -> None:
+    times = list(accumulate(DELAYS))
+    assert len([time for time in times if 60 < time < 300]) >= 2
+    assert times[-1] > 3600
 
 
 async def test_a_card_that_is_settled_while_its_copy_is_on_the_way_is_drawn_again(telling: TellingOffice) -> None:

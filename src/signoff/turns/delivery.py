@@ -28,8 +28,11 @@ CLICK_GRACE = 4.0
 """Seconds that the settling click has to update its card. After that, `finish_card` updates it."""
 MOMENT = 1.0
 """Seconds after an accept before the card shows how the calls are doing. Most calls have ended by then."""
-DELAYS = (0.0, 1.0, 5.0, 60.0, 600.0, 3600.0)
-"""Seconds before each attempt, more than an hour in all. After that, the next start of the program tries again."""
+DELAYS = (0.0, 1.0, 5.0, 30.0, 60.0, 60.0, 60.0, 600.0, 3600.0)
+"""Seconds before each attempt, more than an hour in all. After that, the next start of the program tries again.
+
+Several attempts fall into the first minutes, because a card may be open for only five.
+"""
 
 CARD_DELAYS = (5.0, 15.0, 30.0, 60.0)
 """Seconds before each further attempt to post a card while Discord is failing or busy. The last one repeats."""
