@@ -351,7 +351,27 @@ async def test_an_escalation_that_was_not_reported_is_reported_after_a_restart(t
     successor = TellingOffice(telling.store, telling.clock)
     await successor.driver.recover()
     await successor.until(lambda: successor.notifier.said == ["escalation 1"])
+    assert [drawn.requests[0].escalated for drawn in successor.front.refreshed] == [True]
     await successor.driver.stop(0)
+
+
+async def test_an_escalation_while_approvers_are_told_of_the_card_is_reported_too(
+    telling: TellingOffice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn = in_thread(1)
+    request = make_request(approvers=("role:5",), escalate_to=(f"user:{ADA.id}",), escalate_at=telling.clock.at + 60)
+    batch = replace(told(turn, "ping"), requests=(request,))
+    ping = telling.notifier.ping
+
+    async def too_long(batch: Batch, problems: Sequence[str]) -> Notice | None:
+        telling.clock.at += 60
+        await telling.desk.escalate_due()
+        return await ping(batch, problems)
+
+    monkeypatch.setattr(telling.notifier, "ping", too_long)
+    await telling.asked(turn, batch)
+    await is_told(telling, batch)
+    assert telling.notifier.said == ["ping", "escalation 1"]
 
 
 async def test_a_reminder_is_noted_and_removed_at_once_if_the_card_was_settled_meanwhile(

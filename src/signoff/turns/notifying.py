@@ -93,8 +93,8 @@ class Notifying:
                 if not current.untold:
                     return None
                 try:
-                    await self._announce(current, self.notifier)
-                    await self.store.run(lambda tx: tx.set_untold(batch.id, False))
+                    while not await self._announced(current, self.notifier):
+                        current = await self._current(batch.id) or current
                 except Exception as error:
                     failure = error
         current = await self._current(batch.id)
@@ -103,6 +103,19 @@ class Notifying:
         elif failure:
             raise failure
         return current
+
+    async def _announced(self, batch: Batch, notifier: Notifier) -> bool:
+        """Tell the approvers about this state. Returns False if the card was escalated meanwhile: tell them again."""
+        await self._announce(batch, notifier)
+
+        def work(tx: TurnTx) -> bool:
+            latest = tx.batch(batch.id)
+            if latest and not latest.settled and _escalations(latest) != _escalations(batch):
+                return False
+            tx.set_untold(batch.id, False)
+            return True
+
+        return await self.store.run(work)
 
     async def _announce(self, batch: Batch, notifier: Notifier) -> None:
         notices = await self.store.run(lambda tx: tx.notices_of(batch.id))
@@ -123,7 +136,7 @@ class Notifying:
             except NotAllTold as delay:
                 delayed = delay
         # The calls of a card may be escalated at different times; each escalation is reported.
-        escalations = sum(request.escalated for request in batch.questions)
+        escalations = _escalations(batch)
         kind = f"{ESCALATION} {escalations}"
         if escalations:
             current = await self._current(batch.id)
@@ -187,3 +200,8 @@ class Notifying:
 
     async def _current(self, batch_id: str) -> Batch | None:
         return await self.store.run(lambda tx: tx.batch(batch_id))
+
+
+def _escalations(batch: Batch) -> int:
+    """Return how many calls of this card were escalated."""
+    return sum(request.escalated for request in batch.questions)
