@@ -11,12 +11,15 @@ SignoffError
 ├── CardFailed              a front end could not show a card; its text says why
 │   └── CardDelayed         the card may be shown later
 ├── NotDelivered            a message reached nobody; its text says why
-│   └── Undeliverable       it would be refused again, so it is not sent again
+│   ├── Undeliverable       it would be refused again, so it is not sent again
+│   └── CopiesRefused       the card shows its state, but copies of it cannot be changed any more
 ├── TurnFailed              a run ended in an error; its text is what the asker reads
 └── StoreError              the store failed while the process was running
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 class SignoffError(Exception):
@@ -61,6 +64,15 @@ class NotDelivered(SignoffError):
 
 class Undeliverable(NotDelivered):
     """A message reached nobody and would be refused again, for example for want of a permission."""
+
+
+class CopiesRefused(NotDelivered):
+    """The card itself shows its state. These copies do not, and a change of them would be refused again."""
+
+    def __init__(self, reason: str, copies: Sequence[tuple[str, str]]) -> None:
+        super().__init__(reason)
+        self.copies = copies
+        """The channel and the message of each copy."""
 
 
 class TurnFailed(SignoffError):

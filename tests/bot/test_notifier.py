@@ -11,8 +11,10 @@ from discord_sandbox import Person
 from discord_sandbox.permissions import Permission
 from signoff.approvals.model import Batch, CardCopy, Choice
 from signoff.bot.notifier import MOST_DIRECT, DiscordNotifier
-from signoff.errors import CardDelayed, CardFailed
+from signoff.bot.refusals import FEWEST
+from signoff.errors import CardDelayed, CardFailed, CopiesRefused, NotDelivered, Undeliverable
 from signoff.turns.model import Notice
+from signoff.turns.notifying import NotAllTold
 from tests.rigs.bot import Rig, show
 from tests.rigs.bot_answers import drawn, private
 from tests.rigs.bot_fakes import make_batch, make_request, settled
@@ -63,6 +65,39 @@ async def test_a_ping_that_is_refused_is_no_notice(rig: Rig, notifier: DiscordNo
     batch = await posted(rig)
     await rig.sandbox.fault("POST", "/messages", status=403, code=50013, times=1)
     assert await notifier.ping(batch, ()) is None
+
+
+async def test_what_discord_may_accept_later_is_not_taken_for_a_refusal(
+    rig: Rig, notifier: DiscordNotifier, ada: Person, max_: Person
+) -> None:
+    batch = await posted(rig, f"user:{max_.id}", f"user:{ada.id}")
+    direct = str((await max_.dm(rig.sandbox.bot_id)).id)
+    await rig.sandbox.fault("POST", f"/channels/{direct}/messages", status=503, times=5)
+    with pytest.raises(NotAllTold) as delayed:
+        await notifier.send_directly(batch, ())
+    (told,) = delayed.value.sent
+    assert told.channel != direct
+    for _ in range(FEWEST + 1):
+        rig.client.refusals.note(403)
+    with pytest.raises(NotAllTold, match="I send less"):
+        await notifier.ping(batch, ())
+    with pytest.raises(NotAllTold, match="I send less"):
+        await notifier.send_directly(batch, ())
+    with pytest.raises(NotAllTold, match="I send less"):
+        await notifier.report_escalation(batch, "escalation 1")
+    assert await notifier.report_escalation(batch, "escalation 1", {batch.place.channel}) == []
+
+
+async def test_a_direct_message_that_is_refused_for_another_reason_does_not_blame_the_approver(
+    rig: Rig, notifier: DiscordNotifier, max_: Person
+) -> None:
+    batch = await posted(rig, f"user:{max_.id}")
+    await rig.sandbox.fault("POST", "/messages", status=400, code=50109, times=1)
+    sent, problem = await notifier.send_directly(batch, ())
+    assert (list(sent), problem) == (
+        [],
+        "I could not send a direct message to everybody: Discord refused some of them.",
+    )
 
 
 async def test_people_get_a_direct_message_with_a_link(rig: Rig, notifier: DiscordNotifier, max_: Person) -> None:
@@ -177,6 +212,44 @@ async def test_a_card_is_final_only_when_all_its_messages_show_the_end(
     assert rig.desk.final == []
     await rig.front_end.refresh_card(rig.desk.batches[batch.id])
     assert "REJECTED by" in (await ada.wait_for_change(copy, lambda m: not m.buttons)).text
+
+
+async def test_a_click_does_not_make_a_card_final_whose_copy_it_did_not_draw(
+    rig: Rig, ada: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch, card = await show(rig, make_batch(await rig.place(), await rig.asker()))
+    look = rig.desk.look
+
+    async def then_copied(*which: Any) -> Batch:
+        latest = await look(*which)
+        rig.desk.memory.add_copy(batch.id, CardCopy("9", str(len(latest.copies))))
+        return latest
+
+    monkeypatch.setattr(rig.desk, "look", then_copied)
+    assert "REJECTED by" in drawn(await ada.click(card, "Reject")).text
+    assert rig.desk.batches[batch.id].copies
+    assert rig.desk.final == []
+
+
+async def test_a_copy_that_may_not_be_changed_does_not_count_as_the_cards_own_failure(
+    rig: Rig, notifier: DiscordNotifier
+) -> None:
+    ops = str((await rig.sandbox.channel("ops")).id)
+    batch = replace(await posted(rig), notify=(f"channel:{ops}",))
+    copy = CardCopy(ops, await notifier.post_copy(batch, ops))
+    batch = replace(batch, copies=(copy,))
+    await rig.sandbox.fault("PATCH", f"/messages/{copy.message}", status=403, code=50001, times=3)
+    with pytest.raises(CopiesRefused, match="I lack a permission there") as refused:
+        await rig.front_end.refresh_card(batch)
+    assert refused.value.copies == [(copy.channel, copy.message)]
+    own = f"/messages/{batch.card_message}"
+    await rig.sandbox.fault("PATCH", own, status=400, code=50109, times=1)
+    with pytest.raises(NotDelivered) as passing:
+        await rig.front_end.refresh_card(batch)
+    assert type(passing.value) is NotDelivered
+    await rig.sandbox.fault("PATCH", own, status=403, code=50001, times=1)
+    with pytest.raises(Undeliverable):
+        await rig.front_end.refresh_card(batch)
 
 
 async def test_another_page_is_turned_only_where_it_was_pressed(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -179,9 +179,10 @@ class RecordingDesk(Desk):
         self.lost.append((card, reason))
         return await super().card_deleted(card, reason)
 
-    async def mark_card_final(self, batch_id: str) -> None:
-        self.final.append(batch_id)
-        await super().mark_card_final(batch_id)
+    async def mark_card_final(self, batch_id: str, drawn: Collection[CardCopy] | None = None) -> bool:
+        marked = await super().mark_card_final(batch_id, drawn)
+        self.final += [batch_id] if marked else []
+        return marked
 
 
 @dataclass

@@ -6,6 +6,7 @@ import asyncio
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 
 import pytest
 
@@ -16,11 +17,13 @@ from signoff.store import Store
 from signoff.turns import delivery
 from signoff.turns.driver import Driver
 from signoff.turns.model import Notice, Turn, TurnState, Waiting
-from signoff.turns.notifying import Notifier, Notifying
+from signoff.turns.notifying import NotAllTold, Notifier, Notifying
 from tests.conftest import ADA, HandClock, make_request
 from tests.rigs.driver_office import Office, batch_of, in_thread
 
 OPS = "700000000000000009"
+DELAYS = delivery.DELAYS
+"""As they are without the fixtures, which cut them."""
 
 
 @dataclass
@@ -42,15 +45,21 @@ class RecordingNotifier(Notifier):
         return "77"
 
     async def ping(self, batch: Batch, problems: Sequence[str]) -> Notice | None:
+        if self.failures["ping"]:
+            raise self.failures["ping"].popleft()
         self.said.append(" ".join(["ping", *problems]))
         return Notice(batch.id, "ping", batch.place.channel, "78")
 
     async def send_directly(self, batch: Batch, told: Collection[str]) -> tuple[Sequence[Notice], str]:
+        if self.failures["send_directly"]:
+            raise self.failures["send_directly"].popleft()
         people = {"501", "502"} - set(told)
         self.said += [f"direct message in {one}" for one in sorted(people)]
         return [Notice(batch.id, "dm", one, f"{one}0") for one in people], self.unreached
 
-    async def report_escalation(self, batch: Batch, kind: str) -> Sequence[Notice]:
+    async def report_escalation(self, batch: Batch, kind: str, told: Collection[str] = ()) -> Sequence[Notice]:
+        if batch.place.channel in told:
+            return []
         self.said.append(kind)
         return [Notice(batch.id, kind, batch.place.channel, f"79{kind[-1]}")]
 
@@ -178,6 +187,24 @@ async def test_a_copy_that_is_delayed_is_posted_later_and_nothing_else_is_repeat
     assert telling.notifier.said == ["ping", f"copy in {OPS}"]
 
 
+async def test_what_may_be_sent_later_is_sent_later_and_the_rest_is_not_repeated(telling: TellingOffice) -> None:
+    turn = in_thread(1)
+    batch = told(turn, "ping", "dm")
+    busy = "Discord could not be reached"
+    telling.notifier.failures["ping"].append(NotAllTold(busy))
+    telling.notifier.failures["send_directly"].append(NotAllTold(busy, [Notice(batch.id, "dm", "501", "5010")]))
+    await telling.asked(turn, batch)
+    await is_told(telling, batch)
+    assert telling.notifier.said == ["direct message in 502", "ping"]
+    assert await notices(telling, batch) == ["dm", "dm", "ping"]
+
+
+def test_a_copy_that_is_delayed_for_minutes_is_tried_again_before_the_usual_deadline() -> None:
+    times = list(accumulate(DELAYS))
+    assert len([time for time in times if 60 < time < 300]) >= 2
+    assert times[-1] > 3600
+
+
 async def test_a_card_that_is_settled_while_its_copy_is_on_the_way_is_drawn_again(telling: TellingOffice) -> None:
     turn = in_thread(1)
     batch = told(turn, f"channel:{OPS}", "ping")
@@ -190,6 +217,64 @@ async def test_a_card_that_is_settled_while_its_copy_is_on_the_way_is_drawn_agai
     telling.notifier.slow.set()
     await telling.until(lambda: any(drawn.settled and drawn.copies for drawn in telling.front.refreshed))
     await telling.until(lambda: telling.notifier.removed == ["ping"])
+
+
+async def test_a_copy_that_is_posted_while_the_end_is_drawn_is_drawn_too(
+    telling: TellingOffice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn = in_thread(1)
+    batch = told(turn, f"channel:{OPS}")
+    drawing, drawn = asyncio.Event(), asyncio.Event()
+    refresh = telling.front.refresh_card
+
+    async def slowly(current: Batch) -> None:
+        drawing.set()
+        await drawn.wait()
+        await refresh(current)
+
+    monkeypatch.setattr(telling.front, "refresh_card", slowly)
+    telling.notifier.failures["post_copy"].append(CardFailed("only this test posts the copy"))
+    await telling.asked(turn, batch)
+    await is_told(telling, batch)
+    await telling.desk.decide(Click(batch.id, Choice.REJECT, ADA, batch.place.channel))
+    await asyncio.wait_for(drawing.wait(), 10)
+    await telling.desk.copy_posted(batch.id, CardCopy(OPS, "77"))
+    drawn.set()
+
+    async def is_final() -> bool:
+        return (await telling.batch(batch)).card_final
+
+    await telling.until_true(is_final)
+    assert telling.front.refreshed[-1].copies == (CardCopy(OPS, "77"),)
+
+
+async def test_a_card_that_is_settled_while_a_copy_is_delayed_keeps_no_ping_and_no_open_copy(
+    telling: TellingOffice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn = in_thread(1)
+    batch = told(turn, "ping", f"channel:{OPS}", "channel:700000000000000010")
+    pinging, go_on = asyncio.Event(), asyncio.Event()
+    ping, post_copy = telling.notifier.ping, telling.notifier.post_copy
+
+    async def slowly(batch: Batch, problems: Sequence[str]) -> Notice | None:
+        pinging.set()
+        await go_on.wait()
+        return await ping(batch, problems)
+
+    async def one_only(batch: Batch, channel: str) -> str:
+        if channel != OPS:
+            raise CardDelayed("busy")
+        await decide(telling, batch)
+        await telling.until_state(turn, TurnState.DONE)
+        return await post_copy(batch, channel)
+
+    monkeypatch.setattr(telling.notifier, "ping", slowly)
+    monkeypatch.setattr(telling.notifier, "post_copy", one_only)
+    await telling.asked(turn, batch)
+    await asyncio.wait_for(pinging.wait(), 10)
+    go_on.set()
+    await telling.until(lambda: telling.notifier.removed == ["ping"])
+    await telling.until(lambda: any(drawn.ended and drawn.copies for drawn in telling.front.refreshed))
 
 
 async def test_the_next_process_tells_the_rest_and_removes_the_rest(telling: TellingOffice) -> None:
@@ -266,7 +351,27 @@ async def test_an_escalation_that_was_not_reported_is_reported_after_a_restart(t
     successor = TellingOffice(telling.store, telling.clock)
     await successor.driver.recover()
     await successor.until(lambda: successor.notifier.said == ["escalation 1"])
+    assert [drawn.requests[0].escalated for drawn in successor.front.refreshed] == [True]
     await successor.driver.stop(0)
+
+
+async def test_an_escalation_while_approvers_are_told_of_the_card_is_reported_too(
+    telling: TellingOffice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn = in_thread(1)
+    request = make_request(approvers=("role:5",), escalate_to=(f"user:{ADA.id}",), escalate_at=telling.clock.at + 60)
+    batch = replace(told(turn, "ping"), requests=(request,))
+    ping = telling.notifier.ping
+
+    async def too_long(batch: Batch, problems: Sequence[str]) -> Notice | None:
+        telling.clock.at += 60
+        await telling.desk.escalate_due()
+        return await ping(batch, problems)
+
+    monkeypatch.setattr(telling.notifier, "ping", too_long)
+    await telling.asked(turn, batch)
+    await is_told(telling, batch)
+    assert telling.notifier.said == ["ping", "escalation 1"]
 
 
 async def test_a_reminder_is_noted_and_removed_at_once_if_the_card_was_settled_meanwhile(

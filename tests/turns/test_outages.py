@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from signoff.approvals.desk import Click
-from signoff.approvals.model import Choice, RequestState
-from signoff.errors import CardDelayed, NotDelivered, Undeliverable
+from signoff.approvals.model import CardCopy, Choice, RequestState
+from signoff.errors import CardDelayed, CopiesRefused, NotDelivered, Undeliverable
 from signoff.turns.model import Waiting
 from tests.conftest import ADA
 from tests.rigs.driver_office import FINISH, Office, batch_of, in_thread
@@ -93,3 +93,24 @@ async def test_a_settled_card_that_may_not_be_changed_is_tried_once(office: Offi
     await asyncio.sleep(0.1)
     assert len(office.front.failures["refresh_card"]) == 8
     assert (await office.batch(batch)).card_final
+
+
+async def test_a_copy_that_may_not_be_changed_is_dropped_and_the_card_goes_on(office: Office) -> None:
+    turn = in_thread(1)
+    batch = batch_of(turn, notify=("channel:7077", "channel:7078"))
+    await office.asked(turn, batch)
+    for message in ("77", "78"):
+        await office.desk.copy_posted(batch.id, CardCopy(f"70{message}", message))
+    office.front.failures["refresh_card"].append(CopiesRefused("I lack a permission there", [("7077", "77")]))
+    done = asyncio.Event()
+    office.runner.script(turn, done)
+    await office.desk.decide(Click(batch.id, Choice.ACCEPT, ADA, turn.place.channel))
+    await office.until(lambda: not office.front.failures["refresh_card"])
+
+    async def is_dropped() -> bool:
+        return (await office.batch(batch)).copies == (CardCopy("7078", "78"),)
+
+    await office.until_true(is_dropped)
+    assert not (await office.batch(batch)).card_final
+    done.set()
+    await office.until(lambda: office.front.refreshed)

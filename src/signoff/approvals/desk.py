@@ -414,8 +414,17 @@ class Desk:
 
         return self._tell(await self.store.run(work))
 
-    async def mark_card_final(self, batch_id: str) -> None:
-        await self.store.run(lambda tx: tx.set_card_final(batch_id))
+    async def mark_card_final(self, batch_id: str, drawn: Collection[CardCopy] | None = None) -> bool:
+        """Note that the card shows its end. With `drawn`, only if there is no copy besides those; returns whether."""
+
+        def note(tx: DeskTx) -> bool:
+            batch = tx.batch(batch_id) if drawn is not None else None
+            if batch and drawn is not None and not set(batch.copies) <= set(drawn):
+                return False
+            tx.set_card_final(batch_id)
+            return True
+
+        return await self.store.run(note)
 
     # Grants
 

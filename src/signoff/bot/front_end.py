@@ -32,7 +32,7 @@ from signoff.bot.split import LIMIT, MAX_PARTS, sendable, split
 from signoff.cards.actions import Offers
 from signoff.cards.model import Line
 from signoff.cards.wording import reminder
-from signoff.errors import CardDelayed, CardFailed, NotDelivered, Undeliverable
+from signoff.errors import CardDelayed, CardFailed, CopiesRefused, NotDelivered, Undeliverable
 from signoff.turns.model import Turn, TurnState
 from signoff.turns.progress import RunStatus
 
@@ -142,17 +142,28 @@ class DiscordFrontEnd:
         """Draw the card in every message that shows it, except in the message `drawn`, which shows it already.
 
         The caller holds the lock of `drawing`. Raises NotDelivered if one of them could not be changed; the others are
-        changed nevertheless.
+        changed nevertheless. A failure that may pass is raised first, then Undeliverable if the card in the
+        conversation cannot be changed any more, then CopiesRefused.
         """
-        failure: NotDelivered | None = None
+        passing: NotDelivered | None = None
+        own: Undeliverable | None = None
+        refused: dict[CardCopy, Undeliverable] = {}
         for at in shown_in(batch):
             try:
                 if at.message != drawn:
                     await self._change(batch, at, lambda at=at: self._draw(batch, at, page))
+            except Undeliverable as error:
+                if at in batch.copies:
+                    refused[at] = error
+                else:
+                    own = error
             except NotDelivered as error:
-                failure = error
-        if failure:
+                passing = error
+        if failure := passing or own:
             raise failure
+        if refused:
+            why = str(next(iter(refused.values())))
+            raise CopiesRefused(why, [(copy.channel, copy.message) for copy in refused])
 
     async def retire_card(self, batch: Batch) -> None:
         """Replace the card in the old message with one line. Deleting the message would cancel the card's requests."""

@@ -17,12 +17,13 @@ from signoff.bot import quoting, sending
 from signoff.bot.front_end import DiscordFrontEnd
 from signoff.bot.linked_cards import link
 from signoff.bot.people import escalated_specs, mentions, pings
-from signoff.bot.refusals import Weight, refusals_of
+from signoff.bot.refusals import Braked, Weight, refusals_of
 from signoff.bot.sending import ARCHIVED, NOBODY, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Failure, nonce
 from signoff.cards import notices
 from signoff.cards.model import Person, RoleRef
 from signoff.errors import CardDelayed, CardFailed
 from signoff.turns.model import Notice
+from signoff.turns.notifying import NotAllTold
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +33,7 @@ OTHER_SERVER = "it belongs to another server"
 NOT_KNOWN = "I know no member of some approver roles"
 TOO_MANY = f"more than {MOST_DIRECT} people may decide"
 CLOSED = "some approvers accept no direct messages from me"
+REFUSED = "Discord refused some of them"
 
 
 class DiscordNotifier:
@@ -61,6 +63,7 @@ class DiscordNotifier:
     async def send_directly(self, batch: Batch, told: Collection[str]) -> tuple[Sequence[Notice], str]:
         people, unreached = self._people(batch)
         sent: list[Notice] = []
+        delay = ""
         for identifier in people[:MOST_DIRECT]:
             text = f"{quoting.line(notices.opened(batch))}.\n{link(batch)}"
             try:
@@ -73,7 +76,12 @@ class DiscordNotifier:
                 sent.append(Notice(batch.id, DM, direct, str(message.id)))
             except Failure as error:
                 log.warning("no direct message to %s about %s: %s", identifier, batch.id, sending.reason(error))
-                unreached = unreached or CLOSED
+                if _may_pass(error):
+                    delay = sending.reason(error)
+                else:
+                    unreached = unreached or (CLOSED if isinstance(error, discord.Forbidden) else REFUSED)
+        if delay:
+            raise NotAllTold(delay, sent)
         if len(people) > MOST_DIRECT:
             unreached = unreached or TOO_MANY
         if not unreached:
@@ -100,12 +108,21 @@ class DiscordNotifier:
         barred = {batch.asker.id} if all(request.four_eyes for request in batch.open_questions) else set[str]()
         return [identifier for identifier in people if identifier not in barred], unreached
 
-    async def report_escalation(self, batch: Batch, kind: str) -> Sequence[Notice]:
+    async def report_escalation(self, batch: Batch, kind: str, told: Collection[str] = ()) -> Sequence[Notice]:
         whom = pings(batch, escalated_specs)
         text = quoting.line(notices.escalated(batch)) + "."
         below = [(batch.place.channel, batch.card_message), *((copy.channel, copy.message) for copy in batch.copies)]
-        said = [await self._say(batch, kind, channel, text, whom, message) for channel, message in below]
-        return [notice for notice in said if notice]
+        sent: list[Notice] = []
+        delay: NotAllTold | None = None
+        for channel, message in below:
+            try:
+                notice = await self._say(batch, kind, channel, text, whom, message) if channel not in told else None
+                sent += [notice] if notice else []
+            except NotAllTold as error:
+                delay = error
+        if delay:
+            raise NotAllTold(str(delay), sent)
+        return sent
 
     async def _say(
         self,
@@ -116,6 +133,7 @@ class DiscordNotifier:
         whom: Sequence[Person | RoleRef],
         answers: str | None,
     ) -> Notice | None:
+        """Post a message about a card. Returns None if it is refused for good; raises NotAllTold if that may pass."""
         key = nonce(kind, batch.id, channel)
         try:
             message = await sending.send(
@@ -123,6 +141,8 @@ class DiscordNotifier:
             )
         except Failure as error:
             log.warning("the %s about %s was not posted in %s: %s", kind, batch.id, channel, sending.reason(error))
+            if _may_pass(error):
+                raise NotAllTold(sending.reason(error)) from error
             return None
         return Notice(batch.id, kind, channel, str(message.id))
 
@@ -152,3 +172,8 @@ class DiscordNotifier:
             await sending.while_open(self._client, message.edit(content=text, allowed_mentions=NOBODY))
         else:
             await sending.while_open(self._client, message.delete())
+
+
+def _may_pass(error: BaseException) -> bool:
+    """Whether sending again later may help."""
+    return sending.passing(error) or sending.busy(error) or isinstance(error, Braked)

@@ -206,7 +206,7 @@ class Responses:
                 return
         if latest.ended and not latest.card_final and (everywhere or not latest.copies):
             try:
-                await self._desk.mark_card_final(batch.id)
+                await self._desk.mark_card_final(batch.id, latest.copies)
             except SignoffError:
                 # The decision stands; recovery will draw the card again.
                 log.exception("card of %s not marked as final", batch.id)

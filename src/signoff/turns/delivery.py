@@ -15,7 +15,7 @@ from itertools import chain, repeat
 from signoff.approvals.desk import Desk
 from signoff.approvals.errors import Refused
 from signoff.approvals.model import Batch, RequestState
-from signoff.errors import CardDelayed, CardFailed, Undeliverable
+from signoff.errors import CardDelayed, CardFailed, CopiesRefused, Undeliverable
 from signoff.turns import messages
 from signoff.turns.model import Turn, TurnState
 from signoff.turns.notifying import Notifying
@@ -28,8 +28,11 @@ CLICK_GRACE = 4.0
 """Seconds that the settling click has to update its card. After that, `finish_card` updates it."""
 MOMENT = 1.0
 """Seconds after an accept before the card shows how the calls are doing. Most calls have ended by then."""
-DELAYS = (0.0, 1.0, 5.0, 60.0, 600.0, 3600.0)
-"""Seconds before each attempt, more than an hour in all. After that, the next start of the program tries again."""
+DELAYS = (0.0, 1.0, 5.0, 30.0, 60.0, 60.0, 60.0, 600.0, 3600.0)
+"""Seconds before each attempt, more than an hour in all. After that, the next start of the program tries again.
+
+Several attempts fall into the first minutes, because a card may be open for only five.
+"""
 
 CARD_DELAYS = (5.0, 15.0, 30.0, 60.0)
 """Seconds before each further attempt to post a card while Discord is failing or busy. The last one repeats."""
@@ -110,7 +113,7 @@ class Delivery:
         try:
             await self.front.refresh_card(batch)
             if batch.ended:
-                await self.desk.mark_card_final(batch.id)
+                await self.desk.mark_card_final(batch.id, batch.copies)
         except Exception:
             log.exception("the new card of %s does not show its end", batch.id)
         self.changes.ring(batch.turn)
@@ -147,13 +150,18 @@ class Delivery:
                     await self.front.refresh_card(current)
                 except Undeliverable as failure:
                     log.error("the card of %s stays as it is, and its buttons decide nothing: %s", batch.id, failure)
-                    await self.desk.mark_card_final(batch.id)
+                    await self.desk.mark_card_final(batch.id, current.copies)
                     finished = True
                     return
+                except CopiesRefused as failure:
+                    log.error("a copy of the card of %s stays as it is and decides nothing: %s", batch.id, failure)
+                    for channel, message in failure.copies:
+                        await self.desk.copies_deleted(channel, message)
                 shown = current
             if current.ended:
-                await self.desk.mark_card_final(batch.id)
-                finished = True
+                finished = await self.desk.mark_card_final(batch.id, current.copies)
+                if not finished:  # a copy was posted meanwhile, and is drawn next
+                    self.changes.ring(batch.turn)
 
         if any(r.settlement and r.settlement.by for r in batch.requests):
             await self._leave_to_click(batch)

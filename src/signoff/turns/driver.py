@@ -293,7 +293,8 @@ class Driver:
             self._spawn(self._status.remove(turn))
         untold, outlived = await self.store.run(lambda tx: (tx.untold(), tx.outlived_notices()))
         for batch in untold:
-            self._spawn(self._delivery.tell_approvers(batch))
+            escalated = any(request.escalated for request in batch.questions)
+            self._spawn(self._delivery.escalated(batch) if escalated else self._delivery.tell_approvers(batch))
         for batch in outlived:
             self._spawn(self._delivery.tidy(batch.id))
         self._spawn(self._take_unattended())

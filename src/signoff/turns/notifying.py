@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 from signoff.approvals.desk import Desk
 from signoff.approvals.model import Batch, CardCopy
 from signoff.approvals.notify import DM, PING, copy_channels
-from signoff.errors import CardDelayed, CardFailed
+from signoff.errors import CardDelayed, CardFailed, NotDelivered
 from signoff.turns.model import Notice
 from signoff.turns.ports import TurnStore, TurnTx
 
@@ -26,8 +26,20 @@ REMINDER = "reminder"
 ESCALATION = "escalation"
 
 
+class NotAllTold(NotDelivered):
+    """Some approvers could not be told now, but may be told later."""
+
+    def __init__(self, reason: str, sent: Sequence[Notice] = ()) -> None:
+        super().__init__(reason)
+        self.sent = sent
+        """The messages to the others."""
+
+
 class Notifier(Protocol):
-    """The way to approvers. Everything may be called again after a crash and must then do no harm."""
+    """The way to approvers. Everything may be called again after a crash and must then do no harm.
+
+    `ping`, `send_directly` and `report_escalation` raise NotAllTold if calling again later may help.
+    """
 
     async def post_copy(self, batch: Batch, channel: str) -> str:
         """Show the card in this channel too and return the message id. Raises CardFailed with a reason for people."""
@@ -44,8 +56,11 @@ class Notifier(Protocol):
         """
         ...
 
-    async def report_escalation(self, batch: Batch, kind: str) -> Sequence[Notice]:
-        """Name those who may decide now, too, below the card and below each copy. The notices get this kind."""
+    async def report_escalation(self, batch: Batch, kind: str, told: Collection[str] = ()) -> Sequence[Notice]:
+        """Name those who may decide now, too, below the card and below each copy, except in the channels `told`.
+
+        The notices get this kind.
+        """
         ...
 
     async def remove(self, notice: Notice, batch: Batch) -> None:
@@ -65,38 +80,72 @@ class Notifying:
     async def announce(self, batch: Batch) -> Batch | None:
         """Tell the approvers what they were not told yet. Returns the batch as it is afterwards.
 
-        Raises CardDelayed if a copy can be posted only later: call again.
+        Raises CardDelayed or NotAllTold if something can be posted only later: call again.
         """
         if self.notifier is None:
             return None
         async with self._telling.setdefault(batch.id, asyncio.Lock()):
             current = await self._current(batch.id)
-            if current is None or current.settled or not current.untold or current.card_message is None:
+            if current is None or current.card_message is None:
                 return None  # while the card is on its way, the approvers are told after it
-            await self._announce(current, self.notifier)
-            await self.store.run(lambda tx: tx.set_untold(batch.id, False))
+            failure: Exception | None = None
+            if not current.settled:
+                if not current.untold:
+                    return None
+                try:
+                    while not await self._announced(current, self.notifier):
+                        current = await self._current(batch.id) or current
+                except Exception as error:
+                    failure = error
         current = await self._current(batch.id)
-        if current and current.settled:  # settled while the approvers were told
+        if current and current.settled:  # perhaps while the approvers were told
             await self.tidy(batch.id)
+        elif failure:
+            raise failure
         return current
+
+    async def _announced(self, batch: Batch, notifier: Notifier) -> bool:
+        """Tell the approvers about this state. Returns False if the card was escalated meanwhile: tell them again."""
+        await self._announce(batch, notifier)
+
+        def work(tx: TurnTx) -> bool:
+            latest = tx.batch(batch.id)
+            if latest and not latest.settled and _escalations(latest) != _escalations(batch):
+                return False
+            tx.set_untold(batch.id, False)
+            return True
+
+        return await self.store.run(work)
 
     async def _announce(self, batch: Batch, notifier: Notifier) -> None:
         notices = await self.store.run(lambda tx: tx.notices_of(batch.id))
         kinds = {notice.kind for notice in notices}
+        delayed: CardDelayed | NotAllTold | None
         problems, delayed = await self._post_copies(batch, notifier)
         if DM in batch.notify:
-            sent, problem = await notifier.send_directly(batch, {n.channel for n in notices if n.kind == DM})
+            try:
+                sent, problem = await notifier.send_directly(batch, {n.channel for n in notices if n.kind == DM})
+            except NotAllTold as delay:
+                sent, problem, delayed = delay.sent, "", delay
             await self._note(sent)
             problems += [problem] if problem else []
         if (problems or PING in batch.notify) and PING not in kinds:
-            pinged = await notifier.ping(batch, problems)
-            await self._note([pinged] if pinged else [])
+            try:
+                pinged = await notifier.ping(batch, problems)
+                await self._note([pinged] if pinged else [])
+            except NotAllTold as delay:
+                delayed = delay
         # The calls of a card may be escalated at different times; each escalation is reported.
-        escalations = sum(request.escalated for request in batch.questions)
+        escalations = _escalations(batch)
         kind = f"{ESCALATION} {escalations}"
-        if escalations and kind not in kinds:
+        if escalations:
             current = await self._current(batch.id)
-            await self._note(await notifier.report_escalation(current or batch, kind))
+            reported = {notice.channel for notice in notices if notice.kind == kind}
+            try:
+                sent = await notifier.report_escalation(current or batch, kind, reported)
+            except NotAllTold as delay:
+                sent, delayed = delay.sent, delay
+            await self._note(sent)
         if delayed:
             raise delayed
 
@@ -151,3 +200,8 @@ class Notifying:
 
     async def _current(self, batch_id: str) -> Batch | None:
         return await self.store.run(lambda tx: tx.batch(batch_id))
+
+
+def _escalations(batch: Batch) -> int:
+    """Return how many calls of this card were escalated."""
+    return sum(request.escalated for request in batch.questions)

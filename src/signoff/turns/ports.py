@@ -177,7 +177,10 @@ class FrontEnd(Protocol):
         ...
 
     async def refresh_card(self, batch: Batch) -> None:
-        """Make the posted card show the batch as it stands now; does nothing if the card was deleted."""
+        """Make the posted card and its copies show the batch as it stands now; does nothing if the card was deleted.
+
+        Raises CopiesRefused if only copies cannot be changed, now or later.
+        """
         ...
 
     async def retire_card(self, batch: Batch) -> None:
