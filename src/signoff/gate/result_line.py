@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from pydantic_ai import ToolReturn
-from pydantic_core import to_jsonable_python
 
 from signoff.approvals.model import JsonObject
 
@@ -28,7 +27,8 @@ UNREADABLE = "(a result that cannot be shown)"
 def result_line(result: Any, kept: bytes, mask: Callable[[JsonObject], JsonObject]) -> str:
     """Return the beginning of a result or a failure as one line. Never raises: the result itself is stored anyway.
 
-    `kept`: the result as it is stored. Of a large structure only the size is shown.
+    `kept`: the result as it is stored. A structure is read from there, so that no code of a tool runs here. Of a large
+    structure only the size is shown.
     """
     try:
         if isinstance(result, ToolReturn):
@@ -39,7 +39,7 @@ def result_line(result: Any, kept: bytes, mask: Callable[[JsonObject], JsonObjec
             read: Any = result[:READ]
         elif len(kept) <= READ:
             # Mask a structure as a structure: the names in it say what is a secret.
-            read = to_jsonable_python(result, fallback=str)
+            read = json.loads(kept)["return_value"]
         else:
             return f"(a result of {len(kept):,} bytes)"
         masked = mask({"result": read}).get("result", UNREADABLE)
