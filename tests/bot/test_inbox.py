@@ -102,6 +102,22 @@ async def test_a_press_far_from_the_card_is_judged_in_the_cards_server(rig: Rig,
     assert await inbox.at_home(public, far.id) == public
 
 
+async def test_a_press_in_an_approvals_channel_of_another_server_is_judged_in_the_cards_server(
+    rig: Rig, inbox: Inbox, max_: Person
+) -> None:
+    await rig.sandbox.join(max_, "Other Place")
+    channel = (await rig.place()).channel
+    far, near = await elsewhere(rig, f"user:{max_.id}"), await here(rig, f"user:{max_.id}")
+    far = rig.desk.open(replace(far, id="f" * 16, notify=(f"channel:{channel}",)))
+    near = rig.desk.open(replace(near, id="e" * 16, notify=("channel:1",)))
+    pressed = Visit(await person_of(rig, "Max"), channel, None, private=True)
+    visit = await inbox.at_home(pressed, far.id)
+    assert isinstance(visit, Visit)
+    assert (visit.actor.server, visit.channel, visit.away) == (far.place.server, far.place.channel, True)
+    copy_here = replace(pressed, channel="1")
+    assert await inbox.at_home(copy_here, near.id) == copy_here
+
+
 async def test_a_press_of_somebody_who_is_not_there_decides_nothing(rig: Rig, inbox: Inbox) -> None:
     far = await elsewhere(rig, "manage_server")
     pressed = Visit(await person_of(rig, "Ada"), "1", None, private=True)

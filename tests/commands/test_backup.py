@@ -68,6 +68,10 @@ def content_of(path: Path) -> bytes:
     return path.read_bytes()
 
 
+def remove(path: Path) -> None:
+    path.unlink()
+
+
 def failure(result: Result) -> str:
     """The one line that the program ends with."""
     assert result.exit_code == 1
@@ -211,6 +215,28 @@ async def test_the_old_database_is_moved_aside_whole(database: Path, tmp_path: P
     left = ["signoff.db", "signoff.db.head", "signoff.db.lock", aside.name, f"{aside.name}.head"]
     assert names(database.parent) == sorted(left)
     assert verify(tmp_path / "copy.db").exit_code == 0, "the copy itself is unchanged"
+
+
+@pytest.mark.parametrize("removed", [True, False])
+async def test_changes_that_a_killed_bot_left_do_not_come_back(database: Path, tmp_path: Path, removed: bool) -> None:
+    """SQLite replays a -wal into whatever database stands beside it."""
+    await write_record(database, 3)
+    back_up(database, tmp_path / "copy.db")
+    async with await Store.open(f"sqlite:///{database}") as store:
+        for n in range(3, 40):
+            await store.run(lambda tx, n=n: write_row(tx, n))
+        left = {path: path.read_bytes() for path in database.parent.glob("signoff.db*") if path.suffix != ".lock"}
+    for path, content in left.items():
+        path.write_bytes(content)  # as a kill leaves them
+    assert database.with_name("signoff.db-wal").stat().st_size
+    if removed:
+        remove(database)
+    result = await asyncio.to_thread(restore, database, tmp_path / "copy.db", *([] if removed else ["--replace"]))
+    assert result.exit_code == 0, result.output
+    with sqlite3.connect(database) as rows:
+        assert rows.execute("SELECT COUNT(*) FROM audit").fetchone() == (4,), "three rows and the restore's own"
+    (aside,) = database.parent.glob("signoff.db.replaced-*-wal")
+    assert aside.name.removesuffix("-wal") in result.output
 
 
 async def test_a_database_is_not_replaced_unless_asked(database: Path, tmp_path: Path) -> None:

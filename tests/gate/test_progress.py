@@ -9,6 +9,7 @@ import pytest
 from pydantic_ai import ApprovalRequired, RunContext, Tool, ToolReturn
 
 from signoff.approvals.model import CallKey, CallRun, Choice, RunState
+from signoff.gate.book import returned
 from signoff.gate.result_line import LINE, READ, UNREADABLE, result_line
 from signoff.text.secrets.masker import Masker
 from signoff.turns.model import Waiting
@@ -122,6 +123,14 @@ class Odd:
         raise ValueError("no text")
 
 
+def kept(result: Any) -> bytes:
+    """The result as the journal stores it, or nothing if it cannot be stored."""
+    try:
+        return returned.dump_json(result if isinstance(result, ToolReturn) else ToolReturn(return_value=result))
+    except ValueError:
+        return b""
+
+
 @pytest.mark.parametrize(
     ("result", "line"),
     [
@@ -138,7 +147,7 @@ class Odd:
     ],
 )
 def test_every_result_has_a_line(result: Any, line: str) -> None:
-    assert result_line(result, b"", lambda args: args) == line
+    assert result_line(result, kept(result), lambda args: args) == line
 
 
 def test_a_secret_that_crosses_the_cut_is_masked_whole() -> None:
@@ -148,12 +157,20 @@ def test_a_secret_that_crosses_the_cut_is_masked_whole() -> None:
     assert "ghp" not in line
 
 
-def test_a_secret_is_known_by_its_name_also_in_a_large_structure() -> None:
-    assert "hunter2" not in result_line({"password": "hunter2"}, b"", MASK)
-    kept = b'{"return_value":{"password":"hunter2","x":"' + b"y" * READ + b'"}}'
-    line = result_line({"password": "hunter2", "x": "y" * READ}, kept, MASK)
-    assert "hunter2" not in line
-    assert line.startswith('{"password":')
+@pytest.mark.parametrize(
+    "secret",
+    [
+        {"password": "hunter2"},
+        {"password": {"value": "hunter2"}},
+        {"pw": {"password": ["correct", "hunter2"]}},
+        {"credentials": [{"name": "db", "value": "hunter2"}]},
+    ],
+)
+def test_a_secret_is_known_by_the_names_around_it_and_a_large_structure_is_not_shown(secret: dict[str, Any]) -> None:
+    large = {**secret, "pad": "y" * READ}
+    assert "hunter2" not in result_line(secret, kept(secret), MASK)
+    assert "‹masked" in result_line(secret, kept(secret), MASK)
+    assert result_line(large, kept(large), MASK) == f"(a result of {len(kept(large)):,} bytes)"
 
 
 def test_an_imitated_mask_is_not_taken_for_ours() -> None:

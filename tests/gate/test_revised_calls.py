@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -23,6 +24,7 @@ from signoff.approvals.policy import Policy, Rule
 from signoff.gate.book import Go
 from signoff.gate.dry_run import DryRun
 from signoff.gate.pending_call import CallInfo, Preview
+from signoff.gate.tool_slots import ToolSlots
 from signoff.turns.model import CallRecord, CallState, Finished, TurnState, Waiting
 from tests.conftest import ADA, MAX, PLACE, make_turn
 from tests.rigs.gate_bench import Bench, Shelf, accept, batch_of, edit, protected
@@ -376,3 +378,26 @@ async def test_an_accepted_edit_is_not_stopped_by_what_is_wrong_with_the_origina
         bench.runner = replace(bench.runner, policy=forbidden)
     assert isinstance(await bench.advance(), Finished)
     assert [value for _, value, _ in bench.box.ran] == ["new"]
+
+
+async def test_a_trial_uses_the_loop_of_the_tools_and_starts_none_of_its_own(bench: Bench) -> None:
+    step = await bench.start([calls(("put", {"value": "x"})), "done"], [Shelf().tool()])
+    before = {thread for thread in threading.enumerate() if thread.name == "signoff-tools-loop"}
+    for value in "abc":
+        assert bench.runner
+        await bench.runner.test("put", {"value": value}, PLACE, MAX)
+        await bench.runner.revise(batch_of(step), batch_of(step).requests[0], {"value": value})
+    assert {thread for thread in threading.enumerate() if thread.name == "signoff-tools-loop"} == before
+
+
+async def test_a_trial_has_no_longer_than_a_tool(bench: Bench) -> None:
+    async def stuck(ctx: RunContext[Any], value: str, **others: Any) -> str:
+        if value == "y":
+            await asyncio.sleep(60)
+        return value
+
+    tool = Tool(bench.box.tool("danger"), requires_approval=True, metadata={"preview": stuck})
+    step = await bench.start([calls(("danger", {"value": "x"})), "done"], [tool], slots=ToolSlots(0.2))
+    async with asyncio.timeout(10):
+        with pytest.raises(Refused, match=r"took longer than 0\.2 s"):
+            await edit(bench, step, {"value": "y"})

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+import itertools
+import threading
+from typing import Any, ClassVar
 
 import pytest
+from pydantic import BaseModel, model_serializer
+from pydantic_ai import ToolReturn
 
 from signoff.agent.history import load_messages
 from signoff.turns.model import Finished
@@ -56,3 +60,46 @@ async def test_a_result_that_cannot_be_passed_on_fails_its_call_alone(bench: Ben
     assert told in bench.script.results["call_0"]
     assert ("fine", "x", None) in bench.box.ran
     assert load_messages(step.history), "the stored conversation can be read again"
+
+
+class Counted(BaseModel):
+    """A result with a serializer of its own, which notes the threads that it runs in."""
+
+    threads: ClassVar[list[str]] = []
+
+    @model_serializer
+    def written(self) -> dict[str, str]:
+        self.threads.append(threading.current_thread().name)
+        return {"text": "written"}
+
+
+async def test_the_code_of_a_result_does_not_run_in_the_store(bench: Bench) -> None:
+    Counted.threads.clear()
+
+    def act() -> Counted:
+        return Counted()
+
+    stores = await bench.store.run(lambda tx: threading.current_thread().name)
+    assert isinstance(await bench.start([calls(("act", {})), "done"], [act]), Finished)
+    assert bench.script.results["call_0"] == '{"text":"written"}'
+    assert Counted.threads
+    assert stores not in Counted.threads
+
+
+ITERATORS = [
+    pytest.param(lambda: map(str, [1, 2, 3]), '["1","2","3"]', id="map"),
+    pytest.param(lambda: ToolReturn(return_value=iter([1, 2])), "[1,2]", id="in a ToolReturn"),
+    pytest.param(
+        itertools.count, "cannot be passed on: ValueError: its iterator gave more than 10000 items", id="endless"
+    ),
+    pytest.param(lambda: map(int, ["x"]), "cannot be passed on: ValueError: invalid literal", id="raises"),
+]
+
+
+@pytest.mark.parametrize(("make", "told"), ITERATORS)
+async def test_the_items_of_an_iterator_are_the_result(bench: Bench, make: Any, told: str) -> None:
+    def act() -> Any:
+        return make()
+
+    assert isinstance(await bench.start([calls(("act", {})), "done"], [act]), Finished)
+    assert told in bench.script.results["call_0"]

@@ -132,13 +132,14 @@ class AgentRunner:
 
     async def revise(self, batch: Batch, request: ApprovalRequest, args: JsonObject) -> Revised:
         heard = said(await self._history(batch.place.conversation))
-        dry_run = DryRun(self.agent, self.policy, batch.place, batch.asker, heard)
+        dry_run = DryRun(self.agent, self.policy, batch.place, batch.asker, heard, self.slots)
         return await dry_run.call(request.call.tool, args, request.call)
 
     async def test(self, tool: str, args: JsonObject, place: Place, actor: Actor) -> Ruling:
         """Return the ruling on such a call without running it."""
         heard = said(await self._history(place.conversation))
-        return (await DryRun(self.agent, self.policy, place, actor, heard).call(tool, args)).ruling
+        dry_run = DryRun(self.agent, self.policy, place, actor, heard, self.slots)
+        return (await dry_run.call(tool, args)).ruling
 
     async def _history(self, conversation: str) -> list[ModelMessage]:
         entries = await self.store.run(lambda tx: tx.history(conversation))

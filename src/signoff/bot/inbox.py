@@ -83,8 +83,11 @@ class Inbox:
         if not isinstance(visit, Visit) or not visit.private:
             return visit
         batch = await self._desk.find(target)
-        if batch is None or visit.channel in (batch.place.channel, *copy_channels(batch)):
+        if batch is None:
             return visit
+        near = visit.channel in (batch.place.channel, *copy_channels(batch))
+        if near and visit.actor.server == batch.place.server:
+            return visit  # an approvals channel may be in another server than the card
         try:
             actor = await self._person(batch.place.server, visit.actor)
         except Exception as error:

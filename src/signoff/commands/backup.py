@@ -42,12 +42,14 @@ def restore(
     config = load_config(settings.config_path, required=settings.config_required)
     target = _path(database)
     report = check(file)
-    suffix = f".replaced-{datetime.now(UTC):%Y%m%d-%H%M%S}" if replace else None
-    existed = target.exists()
-    with replacing(target, file, suffix=suffix) as part:
+    suffix = f".replaced-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    existed, log_left = target.exists(), Path(f"{target.resolve()}-wal").exists()
+    with replacing(target, file, suffix=suffix, replace=replace) as part:
         ended = asyncio.run(_end_open_work(part, config))
     if existed:
         print(f"The old database is {target}{suffix} now.")
+    elif log_left:
+        print(f"An older database had left its last changes; they are in {target}{suffix}-wal now.")
     counts = f"{ended.turns} turns, {ended.requests} requests, {ended.grants} grants"
     print(f"{target} is the copy {file} now. Ended, because they may be out of date: {counts}.")
     _end(report)

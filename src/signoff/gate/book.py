@@ -5,7 +5,9 @@ The bot keeps the book in the store (`journal`), so that it survives a kill. A l
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, Protocol, cast
 
 from pydantic import TypeAdapter
@@ -15,6 +17,9 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest, ToolRet
 from signoff.approvals.containment import answered, described
 from signoff.approvals.model import ApprovalRequest, CallKey, RequestKind, RequestState, ToolCall
 from signoff.turns.model import CallRecord
+
+MOST_ITEMS = 10_000
+"""How many items of an iterator become a result. Some iterators never end."""
 
 returned: TypeAdapter[ToolReturn[Any]] = TypeAdapter(ToolReturn[Any])
 
@@ -145,12 +150,29 @@ async def passable(result: Any) -> Any:
 
 def _passable(result: Any) -> Any:
     try:
+        result = _listed(result)
+    except Exception as error:
+        raise _unusable(error) from error
+    try:
         _try_round_trip(result)
     except (ValueError, TypeError, RecursionError):
         return _text_of(result)
     except Exception as error:
         raise _unusable(error) from error
     return result
+
+
+def _listed(result: Any) -> Any:
+    """Return the items of an iterator as a list: they can be read only once, and a result is read several times."""
+    if isinstance(result, ToolReturn):
+        full = cast("ToolReturn[Any]", result)
+        return replace(full, return_value=_listed(full.return_value))
+    if not isinstance(result, Iterator):
+        return result
+    items = list(islice(cast("Iterator[Any]", result), MOST_ITEMS + 1))
+    if len(items) > MOST_ITEMS:
+        raise ValueError(f"its iterator gave more than {MOST_ITEMS} items")
+    return items
 
 
 def _try_round_trip(result: Any) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic_ai import ApprovalRequired, DeferredToolRequests, RunContext, ToolDefinition
@@ -35,10 +35,13 @@ class DryRun:
     place: Place
     asker: Actor
     heard: Sequence[Said] = ()
+    slots: ToolSlots = field(default_factory=ToolSlots)
+    """Those of the real calls. A dry run takes over their time limit and threads, but no place in a share."""
 
     async def call(self, tool: str, args: JsonObject, instead_of: ToolCall | None = None) -> Revised:
         """Return the call as people would see it. Raises Refused if the tool does not take it."""
-        gate = DryRunGate(self.policy, MemoryBook(), self.place, self.asker, ToolSlots(), heard=self.heard)
+        slots = ToolSlots(self.slots.seconds_per_tool, threads=self.slots.threads)
+        gate = DryRunGate(self.policy, MemoryBook(), self.place, self.asker, slots, heard=self.heard)
         try:
             result = await self.agent.run(
                 "dry run", model=_calling(tool, args), output_type=[str, DeferredToolRequests], capabilities=[gate]

@@ -94,13 +94,13 @@ class Journal(CallBook):
         await self.store.run(work)
 
     async def _end(self, call: ToolCall, state: CallState, result: bytes, said: Any) -> None:
-        record = CallRecord(call.key, call.tool, call.digest, state, result)
+        line = result_line(said, result, self.mask)
+        record = CallRecord(call.key, call.tool, call.digest, state, result, line=line)
         now = self.clock.now()
 
         def work(tx: TurnTx) -> None:
             started = tx.call(call.key) or record
-            line = result_line(said, result, self.mask)
-            ended = replace(record, request=started.request, started=started.started, line=line)
+            ended = replace(record, request=started.request, started=started.started)
             tx.put_call(ended, self.turn.id, now)
             kind = "ran" if state is CallState.DONE else "failed"
             details = {"outcome": "unknown"} if state is CallState.UNKNOWN else {}

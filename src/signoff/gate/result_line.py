@@ -1,6 +1,7 @@
 """The first words of a tool's result, with its secrets masked, as one short line for people.
 
-The text is masked before it is cut: a secret that was cut in two would no longer be recognised.
+The text is masked before it is cut: a secret that was cut in two would no longer be recognised. A structure is masked
+whole or not shown: what says that a value is secret may be anywhere around it.
 """
 
 from __future__ import annotations
@@ -10,21 +11,24 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from pydantic_ai import ToolReturn
-from pydantic_core import to_jsonable_python
 
 from signoff.approvals.model import JsonObject
 
 LINE = 200
 """Characters that are kept. A front end may show fewer."""
 READ = 16_000
-"""Characters that are read and masked: longer than any secret that could begin in the line."""
+"""Characters of a text that are read and masked: longer than any secret that could begin in the line.
+
+A structure of more bytes is not shown.
+"""
 UNREADABLE = "(a result that cannot be shown)"
 
 
 def result_line(result: Any, kept: bytes, mask: Callable[[JsonObject], JsonObject]) -> str:
     """Return the beginning of a result or a failure as one line. Never raises: the result itself is stored anyway.
 
-    `kept`: the result as it is stored. A large structure is read from there, because only text can be cut.
+    `kept`: the result as it is stored. A structure is read from there, so that no code of a tool runs here. Of a large
+    structure only the size is shown.
     """
     try:
         if isinstance(result, ToolReturn):
@@ -35,9 +39,9 @@ def result_line(result: Any, kept: bytes, mask: Callable[[JsonObject], JsonObjec
             read: Any = result[:READ]
         elif len(kept) <= READ:
             # Mask a structure as a structure: the names in it say what is a secret.
-            read = to_jsonable_python(result, fallback=str)
+            read = json.loads(kept)["return_value"]
         else:
-            read = kept[:READ].decode(errors="ignore").removeprefix('{"return_value":')
+            return f"(a result of {len(kept):,} bytes)"
         masked = mask({"result": read}).get("result", UNREADABLE)
         text = masked if isinstance(masked, str) else json.dumps(masked, ensure_ascii=False)
         line = " ".join(text.split())[:LINE]

@@ -85,17 +85,17 @@ def check(path: Path) -> Report:
 
 
 @contextmanager
-def replacing(database: Path, backup: Path, *, suffix: str | None) -> Generator[Path]:
+def replacing(database: Path, backup: Path, *, suffix: str, replace: bool) -> Generator[Path]:
     """Yield a copy of the backup that takes the database's place when the context ends without an error.
 
     Until then nothing is changed, and no bot can start on the database. The old database gets `suffix` at the end of
-    its name; with None, an old database is an error.
+    its name; without `replace`, an old database is an error.
     """
     target = database.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     lock = ProcessLock.acquire(target)
     try:
-        if target.exists() and suffix is None:
+        if target.exists() and not replace:
             raise StoreUnavailable(f"There is a database {database} already. With --replace it is moved aside first.")
         with _temporary(target) as part:
             with suppress(FileNotFoundError):
@@ -103,7 +103,8 @@ def replacing(database: Path, backup: Path, *, suffix: str | None) -> Generator[
             _copy(backup, part)
             yield part
             _flush(part)
-            for ending in ("", *SIDE_FILES) if suffix else ():
+            # Also without an old database: SQLite would replay a -wal that a killed bot left into the restored file.
+            for ending in (*SIDE_FILES, ""):
                 with suppress(FileNotFoundError):
                     os.rename(f"{target}{ending}", f"{target}{suffix}{ending}")
             os.replace(_head(part), _head(target))
