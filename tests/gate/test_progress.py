@@ -11,6 +11,7 @@ from pydantic_ai import ApprovalRequired, RunContext, Tool, ToolReturn
 from signoff.approvals.model import CallKey, CallRun, Choice, RunState
 from signoff.gate.book import returned
 from signoff.gate.result_line import LINE, READ, UNREADABLE, result_line
+from signoff.gate.wording import with_note
 from signoff.text.secrets.masker import Masker
 from signoff.turns.model import Waiting
 from signoff.turns.ports import Progress
@@ -175,3 +176,8 @@ def test_a_secret_is_known_by_the_names_around_it_and_a_large_structure_is_not_s
 
 def test_an_imitated_mask_is_not_taken_for_ours() -> None:
     assert "‹masked" not in result_line("‹masked 12 characters #00000000›", b"", MASK)
+
+
+def test_the_line_of_an_edited_call_shows_its_result_and_not_our_note() -> None:
+    noted = with_note("Wrote a.txt", "Ada changed the arguments of this call before it ran")
+    assert result_line(noted, kept(noted), MASK) == "Wrote a.txt"

@@ -111,8 +111,8 @@ def _basics() -> list[Step]:
             "short": "Batch",
             "text": 'do this in one batch: roll 2 dice, run the test approval tool with parameter "one of three", '
             "and tell the time",
-            "then": "One question, and two calls that wait for it. Press **Accept**. You may press **Restart the bot** at "
-            "the top before: the bot is killed, and the old card still works when it is back.",
+            "then": "One question, and two calls that wait for it. Press **Accept**. You may press **Restart the bot** "
+            "at the top before: the bot is killed, and the old card still works when it is back.",
             "done": [r"APPROVED by", r"test_discord_approval: done"],
         },
         {

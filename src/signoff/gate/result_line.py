@@ -13,6 +13,7 @@ from typing import Any, cast
 from pydantic_ai import ToolReturn
 
 from signoff.approvals.model import JsonObject
+from signoff.gate.wording import Noted
 
 LINE = 200
 """Characters that are kept. A front end may show fewer."""
@@ -40,6 +41,7 @@ def result_line(result: Any, kept: bytes, mask: Callable[[JsonObject], JsonObjec
         elif len(kept) <= READ:
             # Mask a structure as a structure: the names in it say what is a secret.
             read = json.loads(kept)["return_value"]
+            read = read["result"] if isinstance(result, Noted) else read
         else:
             return f"(a result of {len(kept):,} bytes)"
         masked = mask({"result": read}).get("result", UNREADABLE)

@@ -71,7 +71,11 @@ def failed(error: BaseException) -> str:
     return f"The tool failed: {described(error)}"
 
 
+class Noted(dict[str, Any]):
+    """A tool's result under `result`, with our note for the model under `note`."""
+
+
 def with_note(result: Any, note: str) -> ToolReturn[Any]:
     """Add a note to a result: the model's history keeps the arguments that it sent, although others were used."""
     returned = cast(ToolReturn[Any], result) if isinstance(result, ToolReturn) else ToolReturn(return_value=result)
-    return replace(returned, return_value={"note": note, "result": returned.return_value})
+    return replace(returned, return_value=Noted(note=note, result=returned.return_value))

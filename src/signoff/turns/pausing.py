@@ -98,14 +98,17 @@ class Pausing:
         if actor.is_bot:
             raise Refused("Bots cannot stop runs.")
         now = self.clock.now()
-        text = f"Stopped by {actor.name}. A tool that was running may have had an effect; nothing further will run."
+
+        def farewell(turn: Turn) -> str:
+            effect = " A tool that was running may have had an effect." if turn.state is TurnState.RUNNING else ""
+            return f"Stopped by {actor.name}.{effect} Nothing further will run."
 
         def work(tx: TurnTx) -> tuple[list[Turn], list[Ended]]:
             stopped: list[Turn] = []
             cards: list[Ended] = []
             for turn in meant(tx):
                 tx.move(turn.id, turn.state, TurnState.STOPPED)
-                tx.finish(turn.id, text, now)
+                tx.finish(turn.id, farewell(turn), now)
                 tx.audit("stopped", actor.server, turn.id, actor.id, {"who": actor.name, "was": turn.state}, now)
                 batch = tx.batch(turn.batch) if turn.batch and turn.state is TurnState.WAITING else None
                 if batch and not batch.settled:
@@ -115,7 +118,8 @@ class Pausing:
 
         turns, cards = await self.store.run(work)
         self.desk.cancelled(cards)
-        await self.driver.drop(turns, text)
+        for turn in turns:
+            await self.driver.drop([turn], turn.reply or "")
         return turns
 
 
