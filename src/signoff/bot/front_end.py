@@ -66,6 +66,8 @@ class DiscordFrontEnd:
         self.drawing = Drawing()
         self._begun: OrderedDict[Key, None] = OrderedDict()
         """Keys of texts of which this process has posted a part, or may have; the values are unused."""
+        self._posts: OrderedDict[str, Key] = OrderedDict()
+        """Message id -> key of the text that this process posted there."""
 
     async def post_card(self, batch: Batch) -> str:
         if earlier_posts.is_late(batch.opened, self._started, self._now()) and (card := await self._earlier(batch)):
@@ -340,7 +342,10 @@ class DiscordFrontEnd:
 
         The first part takes the place of the status message of `ended`.
         """
-        posted = Counter[str]() if since is None else await earlier_posts.texts(self._client, channel, since, answers)
+        posted = Counter[str]()
+        if since is not None:
+            others = {message for message, text_key in self._posts.items() if text_key != key}
+            posted = await earlier_posts.texts(self._client, channel, since, answers, others)
         body = sendable(text.text).strip() or SILENT
         whole, as_file = text.around(body), text.around(AS_FILE)
         parts = split(whole) if len(whole) <= LIMIT * MAX_PARTS else []
@@ -374,7 +379,7 @@ class DiscordFrontEnd:
     ) -> None:
         """Post a part. Remember it unless Discord refused it: a repeated attempt then looks for what is there."""
         try:
-            await sending.send(
+            message = await sending.send(
                 self._client, channel, text, key=nonce(*key, number), files=files, answers=answers, weight=weight
             )
         except Failure as error:
@@ -382,6 +387,9 @@ class DiscordFrontEnd:
                 self._note_begun(key)
             raise
         self._note_begun(key)
+        self._posts[str(message.id)] = key
+        while len(self._posts) > BEGUN:
+            self._posts.popitem(last=False)
 
     def _note_begun(self, key: Key) -> None:
         self._begun[key] = None
