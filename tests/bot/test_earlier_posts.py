@@ -143,6 +143,20 @@ async def test_a_late_reply_that_was_never_tried_is_posted_though_its_words_are_
     assert await replies(max_, thread.id) == ["three", "three"]
 
 
+async def test_what_this_process_posted_for_another_turn_is_not_taken_for_the_reply(
+    forgetful: Rig, max_: Person
+) -> None:
+    """Two runs of a thread were stopped by the same person, and the process ended before it could say so."""
+    thread = await max_.open_thread("general", "talk", await max_.say("general", "hi"))
+    place = Place(forgetful.server, str(thread.id), str(thread.id))
+    ended = time.time()
+    turns = [replace(await forgetful.turn(max_), place=place, ended=ended) for _ in range(2)]
+    front_end = restarted(forgetful)
+    for turn in turns * 2:
+        await front_end.reply(turn, "Stopped by Ada.")
+    assert await replies(max_, thread.id) == ["Stopped by Ada."] * 2
+
+
 async def test_a_reply_to_another_message_is_not_taken_for_it(forgetful: Rig, max_: Person) -> None:
     turns = [replace(await forgetful.turn(max_), created=time.time(), ended=time.time()) for _ in range(2)]
     await forgetful.front_end.reply(turns[0], "three")

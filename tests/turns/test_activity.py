@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Any
 
@@ -13,8 +14,10 @@ from signoff.approvals.desk import Click
 from signoff.approvals.model import Choice
 from signoff.errors import TurnFailed
 from signoff.turns.activity import Activity, BatchOpened, CallEnded, ModelUsed, TurnEnded, TurnStarted
-from signoff.turns.model import TurnState
+from signoff.turns.activity_log import ActivityLog
+from signoff.turns.model import Step, Turn, TurnState
 from signoff.turns.pausing import Pausing
+from signoff.turns.ports import Progress
 from tests.conftest import ADA
 from tests.rigs.driver_office import Office, batch_of, in_thread
 from tests.rigs.gate_bench import Bench, accept, protected
@@ -77,6 +80,29 @@ async def test_a_stopped_turn_has_its_end(office: Office, pausing: Pausing, capl
     await pausing.stop(ADA)
     (ended,) = [fields for event, fields in lines(caplog) if event == "turn_ended"]
     assert (ended["turn"], ended["state"]) == (turn.id, "stopped")
+
+
+async def test_the_end_of_a_stopped_run_counts_what_its_step_used(
+    office: Office, pausing: Pausing, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn, advance = in_thread(1), office.runner.advance
+
+    async def counted(turn: Turn, progress: Progress | None = None) -> Step:
+        try:
+            return await advance(turn, progress)
+        finally:
+            office.driver.activity.tell(ModelUsed(turn, 2, 30, 4))
+
+    monkeypatch.setattr(office.runner, "advance", counted)
+    office.runner.script(turn, asyncio.Event())
+    await office.take(turn)
+    await office.until(lambda: office.runner.advanced)
+    await pausing.stop(ADA)
+    await office.until(lambda: "turn_ended" in dict(lines(caplog)))
+    (ended,) = [fields for event, fields in lines(caplog) if event == "turn_ended"]
+    assert (ended["state"], ended["model_requests"], ended["input_tokens"]) == ("stopped", 2, 30)
+    (log,) = [one for one in office.driver.activity.listeners if isinstance(one, ActivityLog)]
+    assert log._tallies == {}  # pyright: ignore[reportPrivateUsage]
 
 
 async def test_the_tools_and_the_model_of_a_step_are_told(bench: Bench) -> None:

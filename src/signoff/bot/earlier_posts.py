@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -42,12 +42,14 @@ async def cards(client: discord.Client, batch: Batch, channel: str = "") -> list
     ]
 
 
-async def texts(client: discord.Client, channel: str, since: float, answers: str | None = None) -> Counter[str]:
+async def texts(
+    client: discord.Client, channel: str, since: float, answers: str | None = None, others: Collection[str] = ()
+) -> Counter[str]:
     """Return how often the bot posted each text in a channel since then.
 
-    With `answers`, replies to other messages do not count: they belong to other turns.
+    With `answers`, replies to other messages do not count: they belong to other turns. So do the messages `others`.
     """
-    own = await _own(client, channel, since)
+    own = [message for message in await _own(client, channel, since) if str(message["id"]) not in others]
     if answers is not None:
         own = [message for message in own if _answered(message) in (None, answers)]
     return Counter(str(message.get("content", "")).strip() for message in own)

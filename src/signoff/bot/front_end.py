@@ -28,11 +28,12 @@ from signoff.bot.people import mentions, pings
 from signoff.bot.refusals import Braked, Weight, refusals_of
 from signoff.bot.responses import Drawing
 from signoff.bot.sending import ARCHIVED, CLOSED, NOBODY, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Failure, nonce
-from signoff.bot.split import LIMIT, MAX_PARTS, sendable, split
+from signoff.bot.split import LIMIT, MAX_PARTS, Framed, sendable, split
 from signoff.cards.actions import Offers
 from signoff.cards.model import Line
 from signoff.cards.wording import reminder
 from signoff.errors import CardDelayed, CardFailed, CopiesRefused, NotDelivered, Undeliverable
+from signoff.turns import messages
 from signoff.turns.model import Turn, TurnState
 from signoff.turns.progress import RunStatus
 
@@ -65,6 +66,8 @@ class DiscordFrontEnd:
         self.drawing = Drawing()
         self._begun: OrderedDict[Key, None] = OrderedDict()
         """Keys of texts of which this process has posted a part, or may have; the values are unused."""
+        self._posts: OrderedDict[str, Key] = OrderedDict()
+        """Message id -> key of the text that this process posted there."""
 
     async def post_card(self, batch: Batch) -> str:
         if earlier_posts.is_late(batch.opened, self._started, self._now()) and (card := await self._earlier(batch)):
@@ -174,21 +177,22 @@ class DiscordFrontEnd:
     async def reply(self, turn: Turn, text: str) -> None:
         """Post the reply. Raises NotDelivered if it reached nobody; the driver posts it later if that makes sense."""
         key = ("reply", turn.id, turn.rounds)
+        body, mode = messages.apart(text)
         if turn.state in (TurnState.FAILED, TurnState.STOPPED):
-            text = sending.inert(text)
-        if turn.asked is not None:
-            text = f"{LATE.format(asked=int(turn.asked))}\n{text.strip() or SILENT}"
+            body, mode = sending.inert(body), sending.inert(mode)
+        late = "" if turn.asked is None else f"{LATE.format(asked=int(turn.asked))}\n"
+        said = Framed(body, late, mode)
         try:
-            await self._in_place(turn.place, turn.id, title(turn.text), lambda: self._say(turn, text, key))
+            await self._in_place(turn.place, turn.id, title(turn.text), lambda: self._say(turn, said, key))
         except Failure as error:
             log.warning("reply to %s was not posted in %s: %s", turn.id, turn.place.channel, error)
             if not sending.lasting(error) or turn.place.is_direct:
                 raise sending.not_delivered(error) from error
-            await self._to_asker(turn, text, sending.reason(error))
+            await self._to_asker(turn, said, sending.reason(error))
 
     async def notice(self, turn: Turn, text: str) -> None:
         """Post a notice. A notice that cannot be posted is only logged: nothing depends on it."""
-        key, said = ("notice", turn.id, turn.rounds, text), sending.inert(text)
+        key, said = ("notice", turn.id, turn.rounds, text), Framed(sending.inert(text))
 
         async def post() -> None:
             await self._say(turn, said, key, Weight.OPTIONAL)
@@ -313,7 +317,7 @@ class DiscordFrontEnd:
         except Failure as error:
             raise sending.not_delivered(error) from error
 
-    async def _say(self, turn: Turn, text: str, key: Key, weight: Weight = Weight.ESSENTIAL) -> None:
+    async def _say(self, turn: Turn, text: Framed, key: Key, weight: Weight = Weight.ESSENTIAL) -> None:
         """Post a text. An essential one is the end of the turn, and takes the place of its status message."""
         if weight is not Weight.ESSENTIAL:
             await self._parts(turn.place.channel, text, key, answers=self._answered(turn), weight=weight)
@@ -338,7 +342,7 @@ class DiscordFrontEnd:
     async def _parts(
         self,
         channel: str,
-        text: str,
+        text: Framed,
         key: Key,
         answers: str | None = None,
         weight: Weight = Weight.ESSENTIAL,
@@ -349,17 +353,21 @@ class DiscordFrontEnd:
 
         The first part takes the place of the status message of `ended`.
         """
-        posted = Counter[str]() if since is None else await earlier_posts.texts(self._client, channel, since, answers)
-        whole = sendable(text).strip() or SILENT
+        posted = Counter[str]()
+        if since is not None:
+            others = {message for message, text_key in self._posts.items() if text_key != key}
+            posted = await earlier_posts.texts(self._client, channel, since, answers, others)
+        body = sendable(text.text).strip() or SILENT
+        whole, as_file = text.around(body), text.around(AS_FILE)
         parts = split(whole) if len(whole) <= LIMIT * MAX_PARTS else []
         if not 0 < len(parts) <= MAX_PARTS:
 
             def attached() -> list[discord.File]:
-                return [discord.File(io.BytesIO(whole.encode()), filename="reply.md")]
+                return [discord.File(io.BytesIO(body.encode()), filename="reply.md")]
 
-            if (ended and await statuses.become(self._client, ended, AS_FILE, attached()[0])) or posted[AS_FILE]:
+            if (ended and await statuses.become(self._client, ended, as_file, attached()[0])) or posted[as_file]:
                 return
-            await self._post_part(channel, AS_FILE, key, 0, answers, weight, attached)
+            await self._post_part(channel, as_file, key, 0, answers, weight, attached)
             return
         for number, part in enumerate(parts):
             if number == 0 and ended and await statuses.become(self._client, ended, part):
@@ -382,7 +390,7 @@ class DiscordFrontEnd:
     ) -> None:
         """Post a part. Remember it unless Discord refused it: a repeated attempt then looks for what is there."""
         try:
-            await sending.send(
+            message = await sending.send(
                 self._client, channel, text, key=nonce(*key, number), files=files, answers=answers, weight=weight
             )
         except Failure as error:
@@ -390,6 +398,9 @@ class DiscordFrontEnd:
                 self._note_begun(key)
             raise
         self._note_begun(key)
+        self._posts[str(message.id)] = key
+        while len(self._posts) > BEGUN:
+            self._posts.popitem(last=False)
 
     def _note_begun(self, key: Key) -> None:
         self._begun[key] = None
@@ -397,12 +408,12 @@ class DiscordFrontEnd:
         while len(self._begun) > BEGUN:
             self._begun.popitem(last=False)
 
-    async def _to_asker(self, turn: Turn, text: str, why: str) -> None:
+    async def _to_asker(self, turn: Turn, text: Framed, why: str) -> None:
         try:
             opening = self._client.create_dm(discord.Object(int(turn.asker.id)))
             direct = await sending.while_open(self._client, opening)
             key = ("elsewhere", turn.id, turn.rounds)
-            said = f"{ELSEWHERE.format(reason=why)}\n\n{text}"
+            said = replace(text, above=f"{ELSEWHERE.format(reason=why)}\n\n{text.above}")
             await self._parts(str(direct.id), said, key, since=self._due(turn, key))
         except Failure as error:
             raise (Undeliverable if sending.lasting(error) else NotDelivered)(why) from error

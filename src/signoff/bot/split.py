@@ -32,6 +32,19 @@ def sendable(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Framed:
+    """A text, and what we say above and below it. No code block of the text contains our lines."""
+
+    text: str
+    above: str = ""
+    below: str = ""
+
+    def around(self, text: str) -> str:
+        below = f"{_closing(None, list(_fences(text, None)))}\n{self.below}" if self.below else ""
+        return f"{self.above}{text}{below}"
+
+
+@dataclass(frozen=True, slots=True)
 class Fence:
     start: int
     end: int

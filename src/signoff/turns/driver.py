@@ -250,9 +250,13 @@ class Driver:
     async def drop(self, turns: Sequence[Turn], text: str) -> None:
         """End the steps of stopped turns, post that they were stopped, and start the next turns."""
         for turn in turns:
+            ended = TurnEnded(turn, TurnState.STOPPED, self.clock.now() - turn.created)
             if step := self._steps.get(turn.id):
+                # The step still tells what it used, so the end is told after it.
+                step.add_done_callback(lambda _, ended=ended: self.activity.tell(ended))
                 step.cancel()
-            self.activity.tell(TurnEnded(turn, TurnState.STOPPED, self.clock.now() - turn.created))
+            else:
+                self.activity.tell(ended)
             self._changes.ring(turn.id)
             self._spawn(self._reply(replace(turn, state=TurnState.STOPPED), text))
         await self._start_queued()

@@ -27,6 +27,12 @@ def under_mode(text: str, mode: str, *, markup: bool) -> str:
     return f"{text.strip() or SILENT}\n{'-# ' if markup else ''}{_MODES[mode]}"
 
 
+def apart(text: str) -> tuple[str, str]:
+    """Return a reply and its line about the mode, which `under_mode` added. The line is empty if there is none."""
+    body, _, line = text.rpartition("\n")
+    return (body, line) if line.removeprefix("-# ") in _MODES.values() else (text, "")
+
+
 def broken(error: Exception) -> str:
     return (
         f"Something failed on my side ({type(error).__name__}). Completed calls are kept. Mention me again; "
