@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 
 from discord_sandbox import Person
 from signoff.approvals.model import DIRECT, Actor, Batch, Place
+from signoff.bot import card_view
+from signoff.bot import inbox as inbox_module
+from signoff.bot.card_view import Rendered, render
 from signoff.bot.inbox import MOST_SHOWN, Found, Inbox, InboxView
 from signoff.bot.responses import Visit
 from signoff.cards import wording
@@ -157,3 +162,50 @@ async def test_the_list_stays_within_one_message(rig: Rig) -> None:
     assert f"The first {MOST_SHOWN} are listed" in text
     assert labels.count("Open…") == MOST_SHOWN
     assert "No open card waits for your decision." in entries()[0]
+
+
+async def test_a_large_card_is_listed_without_being_laid_out(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    laid_out: list[str] = []
+
+    def counting(batch: Batch, *args: Any, **more: Any) -> Rendered:
+        laid_out.append(batch.id)
+        return render(batch, *args, **more)
+
+    monkeypatch.setattr(inbox_module, "render", counting)
+    place, asker = await rig.place(), await rig.asker()
+    small = make_batch(place, asker, make_request({"path": "a.txt"}), card_message="5")
+    large = make_batch(place, asker, make_request({"text": "word " * 90_000}), card_message="6")
+    text, labels = entries(small, large)
+    assert laid_out == [small.id]
+    assert labels == ["Accept", "Reject", "Open…", "Open…"]
+    assert f"/{place.channel}/6" in text
+
+
+async def test_a_large_card_is_opened_in_a_thread(
+    rig: Rig, inbox: Inbox, ada: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[str] = []
+    fit = card_view.fit_card
+
+    def noting(*args: Any, **more: Any) -> Any:
+        threads.append(threading.current_thread().name)
+        return fit(*args, **more)
+
+    shown: list[Any] = []
+
+    async def redrawn(interaction: Any, view: Any, **more: Any) -> None:
+        shown.append(view)
+
+    monkeypatch.setattr(card_view, "fit_card", noting)
+    monkeypatch.setattr(inbox_module, "redraw", redrawn)
+    request = make_request({"text": "word " * 20_000}, approvers=("manage_server",))
+    batch = make_batch(await rig.place(), await rig.asker(), request, card_message="6")
+    visit = Visit(await person_of(rig, "Ada"), batch.place.channel, None, private=True)
+    await inbox.show_card(cast("Any", None), visit, batch, 0)
+    assert len(shown) == 1
+    assert threads == ["signoff-large"]
+
+
+async def test_a_link_to_a_direct_conversation_names_no_server(rig: Rig) -> None:
+    batch = make_batch(Place(DIRECT, "123", "123"), await rig.asker(), card_message="456")
+    assert "https://discord.com/channels/@me/123/456" in entries(batch)[0]

@@ -105,6 +105,15 @@ async def test_a_value_in_one_line_cannot_make_another_argument() -> None:
     assert "audience" not in live(text)
 
 
+@pytest.mark.parametrize("name", ["APPROVED", "REJECTED", "TIMEOUT", "APPROVED_by"])
+async def test_a_name_cannot_pass_for_an_outcome(name: str) -> None:
+    """An outcome is a bold line too, so such a name is shown as code."""
+    request = make_request(args={name: "by Olga", "note": "x"})
+    assert shapes(card_of(make_batch(request))) == [("note", Shape.INLINE), (name, Shape.BLOCK)]
+    assert f"`{name}`\n" in written(request)
+    assert name not in live(written(request))
+
+
 def test_a_name_that_is_no_word_gets_a_block() -> None:
     args = {"audience** `everyone` · **x": "team", "p\u0430th": "a"}
     assert {shape for _, shape in shapes(card_of(make_batch(make_request(args=args))))} == {Shape.BLOCK}

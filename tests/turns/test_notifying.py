@@ -187,15 +187,23 @@ async def test_a_copy_that_is_delayed_is_posted_later_and_nothing_else_is_repeat
     assert telling.notifier.said == ["ping", f"copy in {OPS}"]
 
 
-async def test_what_may_be_sent_later_is_sent_later_and_the_rest_is_not_repeated(telling: TellingOffice) -> None:
+@pytest.mark.parametrize(
+    ("method", "sent", "said"),
+    [
+        ("ping", "", ["direct message in 501", "direct message in 502", "ping"]),
+        ("send_directly", "501", ["ping", "direct message in 502"]),
+    ],
+)
+async def test_what_may_be_sent_later_is_sent_later_and_the_rest_is_not_repeated(
+    telling: TellingOffice, method: str, sent: str, said: list[str]
+) -> None:
     turn = in_thread(1)
     batch = told(turn, "ping", "dm")
-    busy = "Discord could not be reached"
-    telling.notifier.failures["ping"].append(NotAllTold(busy))
-    telling.notifier.failures["send_directly"].append(NotAllTold(busy, [Notice(batch.id, "dm", "501", "5010")]))
+    done = [Notice(batch.id, "dm", sent, f"{sent}0")] if sent else []
+    telling.notifier.failures[method].append(NotAllTold("Discord could not be reached", done))
     await telling.asked(turn, batch)
     await is_told(telling, batch)
-    assert telling.notifier.said == ["direct message in 502", "ping"]
+    assert telling.notifier.said == said
     assert await notices(telling, batch) == ["dm", "dm", "ping"]
 
 

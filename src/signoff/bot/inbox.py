@@ -17,13 +17,14 @@ from discord import ui
 
 from signoff.approvals.approvers import may_decide, objection
 from signoff.approvals.desk import Desk
+from signoff.approvals.large_values import is_large
 from signoff.approvals.model import Actor, Batch
 from signoff.approvals.notify import copy_channels
 from signoff.bot import quoting
 from signoff.bot.buttons import rows
-from signoff.bot.card_view import MAX_TEXT, render
+from signoff.bot.card_view import MAX_TEXT, render, render_off_loop
 from signoff.bot.linked_cards import link
-from signoff.bot.responses import Visit, redraw, tell
+from signoff.bot.responses import PATIENCE, Visit, in_time, redraw, tell
 from signoff.bot.split import size
 from signoff.cards import wording
 from signoff.cards.actions import Offers
@@ -121,7 +122,8 @@ class Inbox:
             await tell(interaction, wording.not_allowed(batch, batch.id, next(filter(None, objections), "")))
             return
         try:
-            rendered = render(batch, self._now(), page=page, offers=self._offers, shown_in=PRIVATE)
+            rendering = render_off_loop(batch, self._now(), page=page, offers=self._offers, shown_in=PRIVATE)
+            rendered = await in_time(interaction, rendering, PATIENCE)
         except CardFailed as error:
             await tell(interaction, (f"This card can't be shown here: {error}",))
             return
@@ -149,6 +151,8 @@ def _entry(batch: Batch, now: float, offers: Offers, budget: int) -> tuple[str, 
     about: Line = (" for ", wording.person(batch.asker), ", ends ", Moment(batch.deadline))
     head = f"{named}{quoting.line(about)}\n{link(batch)}"
     opening = Action(Verb.OPEN, batch.id, "Open…", Style.PLAIN, batch.revision)
+    if is_large(batch):  # not short enough for the list, and laying it out would delay everybody
+        return head, [opening]
     try:
         rendered = render(batch, now, offers=offers)
     except CardFailed as error:

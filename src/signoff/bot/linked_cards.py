@@ -18,7 +18,8 @@ def link(batch: Batch) -> str:
     """Return the address of the card in its conversation, or of the conversation while the card is not posted."""
     place = batch.place
     card = f"/{batch.card_message}" if batch.card_message and batch.card_message.isdecimal() else ""
-    return f"https://discord.com/channels/{place.server}/{place.channel}{card}"
+    server = "@me" if place.is_direct else place.server
+    return f"https://discord.com/channels/{server}/{place.channel}{card}"
 
 
 def link_line(batch: Batch) -> str:

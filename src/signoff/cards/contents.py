@@ -44,7 +44,7 @@ _OUR_WORDS = re.compile(
     r"APPROVED|REJECTED|CONFIRMED|SKIPPED|CANCELLED|TIMEOUT|DECIDED|RUN AGAIN"
     r"|(?i:tool approval|may decide|asked by|accepted by|edited by|warning:|why:|defaults:)"
 )
-"""The card's own words. A sentence that has them could pass for a line of the card."""
+"""The card's own words. A sentence or a name that has them could pass for a line of the card."""
 _SENTENCE = re.compile(rf"{_HARMLESS}(?: {_HARMLESS})*")
 
 
@@ -166,11 +166,12 @@ def _labelled(value: Value, ending: str) -> Value:
 def inline(value: Value, shape: Shape = Shape.INLINE) -> Value | None:
     """Return an argument in this shape; None if it needs a block.
 
-    A value on one line is shown as code, so nothing in it takes effect, and it cannot end its own quotation.
+    A value on one line is shown as code, so nothing in it takes effect, and it cannot end its own quotation. Its name
+    is bold, as an outcome is, so a name with the card's own words gets a block, where it is shown as code.
     """
     if not _WORD.fullmatch(value.label) or value.label_cut or len(value.text) > INLINE:
         return None
-    if _NOT_INLINE.search(value.text) or _is_odd(value.label) or _is_odd(value.text):
+    if _OUR_WORDS.search(value.label) or _NOT_INLINE.search(value.text) or _is_odd(value.label) or _is_odd(value.text):
         return None
     return replace(value, shape=shape)
 
