@@ -27,6 +27,7 @@ from signoff.approvals.model import Batch, CallKey, Choice, Remember, RequestKin
 from signoff.bot.admin.record_wording import what
 from signoff.config.schema import Config, load_config
 from signoff.errors import ConfigError
+from signoff.gate.tool_slots import ToolSlots
 from signoff.store import Store
 from signoff.turns.model import CallRecord, CallState, Finished, Step, TurnState, Waiting
 from tests.conftest import ADA, PLACE, HandClock, make_turn
@@ -345,6 +346,20 @@ async def test_a_server_that_is_killed_in_a_call_is_started_again_by_the_next_ca
     assert shop.done == [{"tool": "refund", "order": "A-9", "amount": 5}]
     first = await record_of(shop, "call_0")
     assert first.state is CallState.UNKNOWN
+    assert len([entry for entry in shop.ledger if "started" in entry]) == 2
+
+
+async def test_a_server_that_falls_silent_in_a_call_may_have_run_it_and_is_started_again(shop: Shop) -> None:
+    shop.open(f'{ALLOW}[limits]\ntool_seconds = "2s"\n[mcp.shop]\ncommand = {shop.command}\n')
+    assert shop.runner
+    shop.runner = replace(shop.runner, slots=ToolSlots(2))
+    async with asyncio.timeout(60):
+        assert isinstance(await shop.ask(calls(("shop_wait", {})), "it may have run"), Finished)
+        assert (await record_of(shop, "call_0")).state is CallState.UNKNOWN
+        shop.runner = replace(shop.runner, slots=ToolSlots(30))
+        step = await shop.ask(calls(("shop_refund", {"order": "A-9"})), "done")
+    assert isinstance(step, Finished)
+    assert "refunded 5 for A-9" in shop.script.results["call_0"]
     assert len([entry for entry in shop.ledger if "started" in entry]) == 2
 
 

@@ -179,3 +179,54 @@ async def test_a_stopped_run_cancels_its_async_tool(bench: Bench) -> None:
     with pytest.raises(asyncio.CancelledError):
         await run
     assert await asyncio.to_thread(ended.wait, 10)
+
+
+def stop_loop() -> None:
+    asyncio.get_running_loop().stop()
+
+
+def close_loop() -> None:
+    loop: Any = asyncio.get_running_loop()
+    loop.run_forever = loop.close  # instead of going on after the stop
+    loop.stop()
+
+
+@pytest.mark.parametrize(("end", "told"), [(stop_loop, "stopped"), (close_loop, "a tool closed the event loop")])
+async def test_a_tool_that_ends_its_loop_does_not_end_the_tools_after_it(bench: Bench, end: Any, told: str) -> None:
+    async def act() -> str:
+        end()
+        await asyncio.sleep(0.01)
+        return "stopped"
+
+    async def quick() -> str:
+        await asyncio.sleep(0)
+        return "quick"
+
+    slots, second = ToolSlots(), another(bench)
+    async with asyncio.timeout(10):
+        assert isinstance(await bench.start([calls(("act", {})), "done"], [act], slots=slots), Finished)
+        assert isinstance(await second.start([calls(("quick", {})), "done"], [quick], slots=slots), Finished)
+    assert told in bench.script.results["call_0"]
+    assert second.script.results == {"call_0": "quick"}
+
+
+async def test_a_task_with_a_name_of_its_own_does_not_hide_the_tool_that_blocks(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(tool_threads, "PATIENCE", 0.2)
+    release = threading.Event()
+
+    async def block() -> None:
+        release.wait(20)
+
+    async def freeze() -> str:
+        await asyncio.create_task(block(), name="mine")
+        return "frozen"
+
+    async with asyncio.timeout(20):
+        run = asyncio.ensure_future(bench.start([calls(("freeze", {})), "done"], [freeze]))
+        while "blocks the event loop" not in caplog.text:  # noqa: ASYNC110 - only the log tells
+            await asyncio.sleep(0.01)
+        release.set()
+        assert isinstance(await run, Finished)
+    assert "the tool freeze blocks" in caplog.text

@@ -18,7 +18,7 @@ from pydantic_ai.toolsets import AbstractToolset, ExternalToolset, WrapperToolse
 
 from signoff.agent.runner import Limits
 from signoff.approvals.desk import Click, Modes
-from signoff.approvals.model import Choice, Remember, RequestKind, RequestState, Verdict
+from signoff.approvals.model import CallKey, Choice, Remember, RequestKind, RequestState, Verdict
 from signoff.approvals.policy import Context, Policy, Rule
 from signoff.errors import StoreError, TurnFailed
 from signoff.gate.tool_slots import ToolSlots
@@ -374,6 +374,9 @@ async def test_a_tool_that_takes_too_long_is_given_up_and_said_to_be(bench: Benc
     step = await bench.start([calls(("forever", {"value": "x"})), "done"], [forever], slots=ToolSlots(0.05))
     assert isinstance(step, Finished)
     assert "did not finish within" in bench.script.results["call_0"]
+    record = await bench.store.run(lambda tx: tx.call(CallKey(PLACE.conversation, 1, "call_0")))
+    assert record
+    assert record.state is CallState.UNKNOWN, "it may have had an effect"
 
 
 async def test_a_looping_model_is_stopped_with_a_clear_line(bench: Bench) -> None:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+READ_SHARE = 0.95
+"""The part of a tool's time limit that a server has for its answer. The rest is for closing a silent connection."""
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -66,7 +68,8 @@ def _connection(
         headers=headers,
         tool_error_behavior="failed",
         init_timeout=server.start,
-        read_timeout=config.limits.tool_seconds,
+        # End before the gate gives the call up: then the silent connection is closed, and the next call gets a new one.
+        read_timeout=config.limits.tool_seconds * READ_SHARE,
     )
 
 
@@ -93,6 +96,8 @@ class McpServer(WrapperToolset[Any]):
     """All runs share it: one of them at a time closes or opens the connection."""
     known: dict[str, ToolsetTool[Any]] = field(default_factory=dict[str, "ToolsetTool[Any]"])
     """Tool name -> the tool, as of the server's last response. All runs share it."""
+    forgetting: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
+    """The tasks that close a lost connection. All runs share it."""
     report: Callable[[str], None] = log.warning
     """Gets one line each time the server does not answer."""
 
@@ -135,7 +140,11 @@ class McpServer(WrapperToolset[Any]):
             return await super().call_tool(name, tool_args, ctx, tool)
         except Exception as error:
             if is_lost(error):
-                await self._forget(session)
+                # In a task of its own, which goes on when the call is given up. The next call waits for it.
+                forgetting = asyncio.create_task(self._forget(session))
+                self.forgetting.add(forgetting)
+                forgetting.add_done_callback(self.forgetting.discard)
+                await asyncio.shield(forgetting)
             raise
 
     async def _session(self) -> object:

@@ -293,7 +293,7 @@ class Gate(AbstractCapability[Any]):
             raise ToolFailed(wording.NOT_AVAILABLE) from raised
         except Exception as error:
             words = str(error) if isinstance(error, ToolOverran | UnusableResult) else wording.failed(error)
-            await self.book.failed(call, words)
+            await self.book.failed(call, words, unknown=isinstance(error, ToolOverran))
             if not self.contains_failures:
                 raise
             # An exception would cancel the sibling calls and end the turn, so the model gets a failed result instead.

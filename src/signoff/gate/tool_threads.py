@@ -116,8 +116,8 @@ class ToolThreads:
             given_up.set()
 
     def _loop(self) -> ToolsLoop:
-        if self._shared is None:
-            self._shared = ToolsLoop()
+        if self._shared is None or self._shared.is_closed:
+            self._shared, self._watcher = ToolsLoop(), None
         if self._watcher is None or self._watcher.done():
             self._watcher = asyncio.create_task(self._watch(self._shared))
         return self._shared
@@ -125,7 +125,7 @@ class ToolThreads:
     async def _watch(self, loop: ToolsLoop) -> None:
         """Replace the shared loop if a tool blocks it. Ends when nothing runs on it."""
         await asyncio.sleep(LOOK_SECONDS)
-        while not loop.is_idle:
+        while not loop.is_idle and not loop.is_closed:
             if not await loop.is_responsive(PATIENCE):
                 names = loop.blocked_by()
                 self._blocking |= names

@@ -14,6 +14,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from signoff.approvals.containment import Outcome
 
@@ -28,7 +29,9 @@ class ToolsLoop:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        self._loop.set_task_factory(_named_task)
+        self._loop.set_task_factory(self._new_task)
+        self._owners: WeakKeyDictionary[asyncio.Task[Any], str] = WeakKeyDictionary()
+        """Each task -> the name of the tool that it belongs to."""
         self._running: dict[Future[Outcome], str] = {}
         """The future of each function that has not ended -> the name of its tool."""
         self._tasks: dict[Future[Outcome], asyncio.Task[Outcome]] = {}
@@ -38,6 +41,10 @@ class ToolsLoop:
     @property
     def is_idle(self) -> bool:
         return not self._running
+
+    @property
+    def is_closed(self) -> bool:
+        return self._loop.is_closed()
 
     def start(self, owner: str, function: Callable[[], Awaitable[Any]]) -> Future[Outcome]:
         """Run the function here. The future is done when the function has really ended, cancelled or not."""
@@ -71,8 +78,8 @@ class ToolsLoop:
     def blocked_by(self) -> set[str]:
         """Return the tool whose code is running now, or all tools that could be it."""
         task = asyncio.current_task(self._loop)
-        owners = set(self._running.values())
-        return {task.get_name()} & owners if task else owners
+        owner = self._owners.get(task) if task else None
+        return {owner} if owner else set(self._running.values())
 
     def retire(self) -> None:
         """Take no more work, and end when the last function has ended."""
@@ -92,18 +99,28 @@ class ToolsLoop:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        while True:
+        while not self._loop.is_closed():
             try:
                 self._loop.run_forever()
-                break
+                if self._retired and not self._running:
+                    break
+                log.error("a tool stopped the loop of the tools; the loop goes on")
             except BaseException as error:  # from a task that a tool started and left alone
                 log.error("a task of a tool tried to end the loop of the tools: %s", type(error).__name__)
-        for task in asyncio.all_tasks(self._loop):
-            task.cancel()
-        self._loop.call_soon(self._loop.stop)
         with suppress(BaseException):
+            for task in asyncio.all_tasks(self._loop):
+                task.cancel()
+            self._loop.call_soon(self._loop.stop)
             self._loop.run_forever()
         self._loop.close()
+        for work in list(self._running):  # only if a tool closed the loop
+            del self._running[work]
+            work.set_result((None, RuntimeError("a tool closed the event loop of the tools")))
+
+    def _new_task(self, loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:
+        task: asyncio.Task[Any] = asyncio.Task(coroutine, loop=loop, **options)
+        self._owners[task] = _owner.get()
+        return task
 
 
 async def _outcome(function: Callable[[], Awaitable[Any]]) -> Outcome:
@@ -112,8 +129,3 @@ async def _outcome(function: Callable[[], Awaitable[Any]]) -> Outcome:
         return await function(), None
     except BaseException as error:
         return None, error
-
-
-def _named_task(loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:
-    options["name"] = options.get("name") or _owner.get() or None
-    return asyncio.Task(coroutine, loop=loop, **options)
