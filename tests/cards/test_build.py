@@ -164,7 +164,7 @@ def test_ten_calls_with_thirty_hostile_arguments_fit() -> None:
         card = fit_card(batch, now=NOW, limit=4000, size=measure, page=page)
         assert measure(card) <= 3600, "leaves a front end some budget for markup"
         assert len(card.files) == len(card.calls) <= PAGE
-        assert all("values only there" in call.warnings[0] for call in card.calls)
+        assert all("values only there" in str(call.facts[0]) for call in card.calls)
         seen += [call.request for call in card.calls]
         done = settle(batch, note="n" * 4000)
         assert measure(fit_card(done, now=NOW, limit=4000, size=measure, page=page)) <= 4000
