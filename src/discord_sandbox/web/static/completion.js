@@ -41,7 +41,15 @@ export class Completion {
     if (document.activeElement !== this.text) this.show([]);
   }
 
-  async update() {
+  update() {
+    const loading = this.load().finally(() => {
+      if (this.loading === loading) this.loading = null;
+    });
+    this.loading = loading;
+    return loading;
+  }
+
+  async load() {
     const turn = ++this.turn;
     const typed = this.text.value.slice(0, this.text.selectionStart);
     if (typed.startsWith("/") && !typed.includes("\n")) {
@@ -156,12 +164,19 @@ export class Completion {
 
   /** Whether the key was for the list. */
   key(event) {
+    const takes = event.key === "Enter" || event.key === "Tab";
+    if (takes && this.loading && this.text.value.startsWith("/")) {
+      // The list is still that of an earlier text: wait for the one that belongs to this text.
+      this.loading.then(() => this.items.length && this.pick(this.chosen));
+      event.preventDefault();
+      return true;
+    }
     if (!this.items.length) return false;
     const moves = { ArrowDown: 1, ArrowUp: -1 };
     if (event.key in moves) {
       this.chosen = (this.chosen + moves[event.key] + this.items.length) % this.items.length;
       this.draw();
-    } else if (event.key === "Enter" || event.key === "Tab") {
+    } else if (takes) {
       this.pick(this.chosen);
     } else if (event.key === "Escape") {
       this.show([]);
