@@ -9,6 +9,8 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, async_playwright, expect
 
+from discord_sandbox import SandboxClient
+from tests.rigs.page_bot import FixtureBot, World, fixture_world
 from tests.rigs.page_browser import FLAGS, find_browser, leave_out, opened
 from tests.rigs.page_launcher import PATIENCE, Launched, launched
 from tests.rigs.quiescence import at_rest
@@ -44,3 +46,22 @@ async def page(live: Launched, chromium: Browser) -> AsyncIterator[Page]:
         await expect(found.locator("#bot-state")).to_contain_text("online")
         yield found
     await at_rest(live.database, PATIENCE)
+
+
+# A world with a bot of the tests' own, for the parts of the page
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def world(chromium: Browser) -> AsyncIterator[World]:
+    async with fixture_world() as parts:
+        yield parts
+
+
+@pytest.fixture
+def bot(world: World) -> FixtureBot:
+    return world[2]
+
+
+@pytest.fixture
+def sandbox(world: World) -> SandboxClient:
+    return world[1]

@@ -12,29 +12,11 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, FilePayload, Locator, Page, Route, expect
 
-from discord_sandbox import SandboxClient, SandboxServer
-from tests.rigs.page_bot import ANSWERED_WITHIN, FixtureBot, fixture_world
+from discord_sandbox import SandboxClient
+from tests.rigs.page_bot import ANSWERED_WITHIN, FixtureBot, World
 from tests.rigs.page_browser import act_as, opened, write
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-World = tuple[SandboxServer, SandboxClient, FixtureBot]
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def world(chromium: Browser) -> AsyncIterator[World]:
-    async with fixture_world() as parts:
-        yield parts
-
-
-@pytest.fixture
-def bot(world: World) -> FixtureBot:
-    return world[2]
-
-
-@pytest.fixture
-def sandbox(world: World) -> SandboxClient:
-    return world[1]
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -151,8 +151,12 @@ class FixtureBot(discord.Client):
         return await self.channel().send(view=Everything(), files=[file])
 
 
+World = tuple[SandboxServer, SandboxClient, FixtureBot]
+"""A sandbox, a client of it, and the bot in it."""
+
+
 @asynccontextmanager
-async def fixture_world() -> AsyncGenerator[tuple[SandboxServer, SandboxClient, FixtureBot]]:
+async def fixture_world() -> AsyncGenerator[World]:
     """Run a sandbox in this process with the bot in it. discord.py is pointed back afterwards."""
     async with SandboxServer() as server, SandboxClient(server.control_url, server.key) as sandbox:
         await sandbox.rate_limits(enabled=False)
