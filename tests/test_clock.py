@@ -6,7 +6,8 @@ import logging
 
 import pytest
 
-from signoff.approvals.desk import Click, Desk
+from signoff.approvals.clicks import Click
+from signoff.approvals.desk import Desk
 from signoff.approvals.errors import AlreadySettled
 from signoff.approvals.model import Choice, RequestState
 from signoff.clock import SteadyClock

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 from signoff.agent.runner import AgentRunner
 from signoff.agent.setup import Brain, Mask, build_terms
+from signoff.approvals.automatic import Modes
 from signoff.approvals.decision_log import log_decision
-from signoff.approvals.desk import Desk, Modes
+from signoff.approvals.desk import Desk
 from signoff.approvals.edits import Editor
 from signoff.approvals.events import aside
 from signoff.approvals.grants import GrantTerms

@@ -21,7 +21,8 @@ from pydantic_ai.toolsets import AbstractToolset
 from signoff.agent.mcp import build_servers
 from signoff.agent.runner import AgentRunner
 from signoff.agent.setup import Brain, build_policy
-from signoff.approvals.desk import Click, Desk
+from signoff.approvals.clicks import Click
+from signoff.approvals.desk import Desk
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Batch, CallKey, Choice, Remember, RequestKind
 from signoff.bot.admin.record_wording import what

@@ -12,7 +12,8 @@ from pydantic_ai.toolsets import AbstractToolset
 
 from signoff.agent.demo.model import demo_model
 from signoff.agent.plugins import Listener, PluginTool, load_plugins
-from signoff.approvals.desk import Click, Desk
+from signoff.approvals.clicks import Click
+from signoff.approvals.desk import Desk
 from signoff.approvals.model import Choice
 from signoff.errors import ConfigError
 from signoff.store import Store

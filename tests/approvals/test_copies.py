@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from signoff.approvals.desk import Click, Desk
+from signoff.approvals.clicks import Click
+from signoff.approvals.desk import Desk
 from signoff.approvals.errors import UnknownRequest
 from signoff.approvals.model import Batch, CardCopy, Choice, RequestState
 from signoff.approvals.notify import combined_notify, copy_channels, ways_of_card

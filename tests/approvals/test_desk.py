@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from signoff.approvals.desk import Click, Desk, Modes
+from signoff.approvals.automatic import Modes
+from signoff.approvals.clicks import Click
+from signoff.approvals.desk import Desk
 from signoff.approvals.errors import AlreadySettled, NotAllowed, UnknownRequest
 from signoff.approvals.model import Choice, Outcome, RequestKind, RequestState
 from signoff.errors import StoreError

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from signoff.approvals.desk import Click, Desk
+from signoff.approvals.clicks import Click
+from signoff.approvals.desk import Desk
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Batch, Choice, Remember, RequestState
 from signoff.errors import StoreError

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pydantic_ai import ApprovalRequired, RunContext, Tool
 
-from signoff.approvals.desk import EARLY, Click, Desk
+from signoff.approvals.clicks import Click
+from signoff.approvals.desk import EARLY, Desk
 from signoff.approvals.edits import Editor
 from signoff.approvals.errors import AlreadySettled, Outdated
 from signoff.approvals.grants import GrantTerms

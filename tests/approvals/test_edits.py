@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from signoff.approvals.desk import Click, Desk
+from signoff.approvals.clicks import Click
+from signoff.approvals.desk import Desk
 from signoff.approvals.edits import Editor
 from signoff.approvals.errors import AlreadySettled, NotAllowed, Outdated, Refused, UnknownRequest
 from signoff.approvals.model import (

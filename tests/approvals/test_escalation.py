@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from signoff.approvals.approvers import can_be_met
-from signoff.approvals.desk import Click, Desk
+from signoff.approvals.clicks import Click
+from signoff.approvals.desk import Desk
 from signoff.approvals.edits import Editor
 from signoff.approvals.errors import NotAllowed, Refused
 from signoff.approvals.escalation import narrowed, with_escalation

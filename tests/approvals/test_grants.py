@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from signoff.approvals.desk import Click, Desk, Modes
+from signoff.approvals.automatic import Modes
+from signoff.approvals.clicks import Click
+from signoff.approvals.desk import Desk
 from signoff.approvals.digest import bind
 from signoff.approvals.errors import Refused
 from signoff.approvals.grants import DAY, GrantTerms

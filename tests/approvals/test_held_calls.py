@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signoff.approvals.automatic import NO_APPROVAL_NEEDED, NOTHING_APPROVED
-from signoff.approvals.desk import Click, Desk
+from signoff.approvals.clicks import Click
+from signoff.approvals.desk import Desk
 from signoff.approvals.edits import Editor
 from signoff.approvals.errors import AlreadySettled, AlreadyVoted, NotAllowed, Refused, UnknownRequest
 from signoff.approvals.grants import GrantTerms

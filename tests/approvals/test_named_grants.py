@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from signoff.approvals.clicks import Click
 from signoff.approvals.coverage import Coverage
-from signoff.approvals.desk import Click, Desk
+from signoff.approvals.desk import Desk
 from signoff.approvals.digest import bind
 from signoff.approvals.errors import Refused
 from signoff.approvals.grants import DAY, Grant, GrantTerms

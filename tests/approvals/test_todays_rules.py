@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from signoff.approvals.desk import Click, Desk
+from signoff.approvals.clicks import Click
+from signoff.approvals.desk import Desk
 from signoff.approvals.errors import NotAllowed, Refused
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import (

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from signoff.approvals.automatic import NOTHING_APPROVED
-from signoff.approvals.desk import Click, Desk, Modes
+from signoff.approvals.automatic import NOTHING_APPROVED, Modes
+from signoff.approvals.clicks import Click
+from signoff.approvals.desk import Desk
 from signoff.approvals.errors import AlreadySettled, AlreadyVoted, NotAllowed
 from signoff.approvals.model import Actor, Batch, Choice, Outcome, RequestKind, RequestState, Settlement
 from signoff.store import Store

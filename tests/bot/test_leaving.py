@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from discord_sandbox import Person
-from signoff.approvals.desk import Click
+from signoff.approvals.clicks import Click
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import DIRECT, Actor, Batch, Outcome, Remember
 from signoff.bot.client import SignoffClient

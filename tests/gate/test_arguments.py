@@ -16,7 +16,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, RootModel, SecretStr, field_serializer
 from pydantic_ai import Tool
 
-from signoff.approvals.desk import Click
+from signoff.approvals.clicks import Click
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Choice, Remember, RequestState, Verdict
 from signoff.approvals.policy import Policy, Rule

@@ -14,8 +14,8 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.models import ModelRequestContext
 
+from signoff.approvals.clicks import Click
 from signoff.approvals.containment import Overreach, answered, contained
-from signoff.approvals.desk import Click
 from signoff.approvals.errors import Refused
 from signoff.approvals.model import Choice, RequestKind, RequestState, Ruling, ToolCall, Verdict
 from signoff.approvals.policy import Context, Declaration, Policy, Rule

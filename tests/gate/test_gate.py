@@ -17,7 +17,8 @@ from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolDef
 from pydantic_ai.toolsets import AbstractToolset, ExternalToolset, WrapperToolset
 
 from signoff.agent.runner import Limits
-from signoff.approvals.desk import Click, Modes
+from signoff.approvals.automatic import Modes
+from signoff.approvals.clicks import Click
 from signoff.approvals.model import CallKey, Choice, Remember, RequestKind, RequestState, Verdict
 from signoff.approvals.policy import Context, Policy, Rule
 from signoff.errors import StoreError, TurnFailed

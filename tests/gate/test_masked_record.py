@@ -9,7 +9,8 @@ import pytest
 from pydantic_ai import Agent, Tool
 from pydantic_ai.models.test import TestModel
 
-from signoff.approvals.desk import Click, Desk
+from signoff.approvals.clicks import Click
+from signoff.approvals.desk import Desk
 from signoff.approvals.edits import Editor
 from signoff.approvals.errors import Refused
 from signoff.approvals.model import Choice, Edit

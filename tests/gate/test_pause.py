@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from signoff.approvals.desk import Click
+from signoff.approvals.clicks import Click
 from signoff.approvals.model import CallKey, Choice, Ruling, ToolCall, Verdict
 from signoff.approvals.policy import Context, Declaration
 from signoff.gate.journal import Journal

@@ -17,7 +17,7 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
 
 from signoff.agent.runner import AgentRunner
-from signoff.approvals.desk import Click
+from signoff.approvals.clicks import Click
 from signoff.approvals.errors import Refused
 from signoff.approvals.model import CallKey, Choice, RequestKind, RequestState, Verdict
 from signoff.approvals.policy import Policy, Rule

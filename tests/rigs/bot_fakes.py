@@ -9,7 +9,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from signoff.approvals.desk import Click, Desk
+from signoff.approvals.clicks import Click
+from signoff.approvals.desk import Desk
 from signoff.approvals.digest import bind
 from signoff.approvals.errors import Refused
 from signoff.approvals.grants import Grant

@@ -8,7 +8,8 @@ from typing import Any
 from pydantic_ai import Agent
 
 from signoff import ApprovalDecision, ApprovalMemory, ApprovalRequest, Policy, run_with_approval
-from signoff.approvals.desk import Click, Desk
+from signoff.approvals.clicks import Click
+from signoff.approvals.desk import Desk
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Choice, Remember
 from signoff.turns.model import Waiting

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from signoff.approvals.desk import Desk, Modes
+from signoff.approvals.automatic import Modes
+from signoff.approvals.desk import Desk
 from signoff.approvals.model import Batch, Place
 from signoff.store import Store
 from signoff.turns.driver import Driver, QueueLimits

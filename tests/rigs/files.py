@@ -13,7 +13,7 @@ from pydantic_ai.usage import RunUsage
 
 from signoff.agent.tools.files import FileTools
 from signoff.approvals.model import DIRECT, Actor, Place
-from signoff.gate.pending_call import CallInfo, Preview, preview
+from signoff.gate.pending_call import CallInfo, Preview, preview_of
 
 SERVER = "100200300400500600"
 
@@ -52,7 +52,7 @@ class FileRig:
         return self.tools.write_file(context(self.info()), path, content)
 
     async def show(self, path: str, content: str) -> Preview:
-        return await preview(self.tools.writing().tool_def, context(self.info()), {"path": path, "content": content})
+        return await preview_of(self.tools.writing().tool_def, context(self.info()), {"path": path, "content": content})
 
     def accepted(self, path: str, content: str, seen: Mapping[str, str]) -> str:
         return self.tools.write_file(context(self.info(seen), approved=True), path, content)

@@ -9,7 +9,8 @@ import pytest
 from pydantic_ai import Agent, RunContext, Tool
 
 from signoff.agent.runner import AgentRunner
-from signoff.approvals.desk import Click, Desk
+from signoff.approvals.clicks import Click
+from signoff.approvals.desk import Desk
 from signoff.approvals.edits import Editor
 from signoff.approvals.model import Batch, Choice
 from signoff.gate.pending_call import CallInfo, Preview, call_info

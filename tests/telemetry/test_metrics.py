@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from signoff.approvals.desk import Click, Desk
+from signoff.approvals.clicks import Click
+from signoff.approvals.desk import Desk
 from signoff.approvals.model import Choice
 from signoff.store import Store
 from signoff.telemetry import metrics

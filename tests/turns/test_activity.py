@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from signoff.agent.runner import Limits
+from signoff.approvals.clicks import Click
 from signoff.approvals.decision_log import log_decision
-from signoff.approvals.desk import Click
 from signoff.approvals.model import Choice
 from signoff.errors import TurnFailed
 from signoff.turns.activity import Activity, BatchOpened, CallEnded, ModelUsed, TurnEnded, TurnStarted

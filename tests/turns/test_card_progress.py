@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from signoff.approvals.desk import Click
+from signoff.approvals.clicks import Click
 from signoff.approvals.model import ApprovalRequest, Batch, Choice, RunState
 from signoff.turns import delivery as delivery_module
 from signoff.turns.model import CallRecord, CallState, Turn, TurnState

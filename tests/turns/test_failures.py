@@ -12,7 +12,7 @@ import pytest
 from pydantic_ai import Agent, Tool
 
 from signoff.agent.runner import AgentRunner
-from signoff.approvals.desk import Click
+from signoff.approvals.clicks import Click
 from signoff.approvals.errors import Refused
 from signoff.approvals.model import Batch, Choice, RequestKind, RequestState
 from signoff.errors import StoreError

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from signoff.approvals.desk import Modes
+from signoff.approvals.automatic import Modes
 from signoff.errors import TurnFailed
 from signoff.terminal.replies import render_reply
 from signoff.turns.messages import SILENT, under_mode

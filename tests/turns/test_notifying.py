@@ -10,7 +10,8 @@ from itertools import accumulate
 
 import pytest
 
-from signoff.approvals.desk import Click, Desk
+from signoff.approvals.clicks import Click
+from signoff.approvals.desk import Desk
 from signoff.approvals.model import Batch, CardCopy, Choice
 from signoff.errors import CardDelayed, CardFailed, NotDelivered
 from signoff.store import Store

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from signoff.agent.setup import Brain
-from signoff.approvals.desk import Click
+from signoff.approvals.clicks import Click
 from signoff.approvals.model import Actor, Batch, Choice, Place, RequestState
 from signoff.clock import SteadyClock
 from signoff.config.schema import load_config

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from signoff.approvals.desk import Click
+from signoff.approvals.clicks import Click
 from signoff.approvals.model import CardCopy, Choice, RequestState
 from signoff.errors import CardDelayed, CopiesRefused, NotDelivered, Undeliverable
 from signoff.turns.model import Waiting

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from signoff.approvals.desk import Click
+from signoff.approvals.clicks import Click
 from signoff.approvals.errors import AlreadySettled, Refused
 from signoff.approvals.model import Actor, Choice, Place, RequestState
 from signoff.store import Store

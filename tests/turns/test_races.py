@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from signoff.approvals.desk import Click
+from signoff.approvals.clicks import Click
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Batch, Choice, Remember, RequestState
 from signoff.errors import StoreError

@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from signoff.approvals.desk import Click, Modes
+from signoff.approvals.automatic import Modes
+from signoff.approvals.clicks import Click
 from signoff.approvals.model import CallKey, Choice
 from signoff.errors import StoreError, TurnFailed
 from signoff.store import Store

@@ -34,7 +34,8 @@ from signoff.approvals.policy import Policy
 from signoff.approvals.ports import Clock, Revised
 from signoff.errors import SignoffError, TurnFailed
 from signoff.gate.dry_run import DryRun
-from signoff.gate.gate import Gate, Judge
+from signoff.gate.examiner import Judge
+from signoff.gate.gate import Gate
 from signoff.gate.journal import Journal
 from signoff.gate.observed_book import ObservedBook
 from signoff.gate.tool_slots import ToolSlots

@@ -27,7 +27,7 @@ from signoff.approvals.ports import Clock
 from signoff.config.schema import Config
 from signoff.errors import ConfigError, StartupError
 from signoff.gate.declarations import declaration
-from signoff.gate.gate import Judge
+from signoff.gate.examiner import Judge
 from signoff.gate.tool_slots import ToolShares, ToolSlots
 from signoff.turns.administration import ToolFacts
 from signoff.turns.ports import TurnStore

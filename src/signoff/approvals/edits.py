@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from signoff.approvals.approvers import can_be_met, effective, objection
+from signoff.approvals.clicks import locate
 from signoff.approvals.desk import Desk
 from signoff.approvals.errors import AlreadySettled, NotAllowed, Outdated, Refused, UnknownRequest
 from signoff.approvals.escalation import with_escalation
@@ -59,7 +60,7 @@ class Editor:
         return Outcome(await self.desk.store.run(work), ())
 
     def _batch(self, tx: DeskTx, request_id: str, actor: Actor, channel: str, card: str | None) -> Batch:
-        batch = self.desk.locate(tx, request_id, actor, channel, card)
+        batch = locate(tx, request_id, actor, channel, card)
         request = _of(batch, request_id)
         if request.state is not RequestState.PENDING or self.desk.clock.now() >= batch.deadline:
             raise AlreadySettled(batch)

@@ -13,7 +13,8 @@ from typing import Any
 import discord
 
 from signoff.approvals.approvers import objection
-from signoff.approvals.desk import Click, Desk
+from signoff.approvals.clicks import Click
+from signoff.approvals.desk import Desk
 from signoff.approvals.edits import Editor
 from signoff.approvals.errors import Refused, UnknownRequest
 from signoff.approvals.model import ApprovalRequest, Batch, Choice, Outcome, RequestState

@@ -16,7 +16,8 @@ import discord
 from discord import ui
 
 from signoff.approvals.approvers import objection
-from signoff.approvals.desk import Click, Desk
+from signoff.approvals.clicks import Click
+from signoff.approvals.desk import Desk
 from signoff.approvals.edits import Editor
 from signoff.approvals.model import ApprovalRequest, Batch, Choice, Remember
 from signoff.bot import panels, quoting

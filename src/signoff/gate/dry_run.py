@@ -23,7 +23,8 @@ from signoff.approvals.model import Actor, JsonObject, Place, ToolCall, Verdict
 from signoff.approvals.policy import Said
 from signoff.approvals.ports import Revised
 from signoff.gate.book import MemoryBook
-from signoff.gate.gate import Gate, Judge
+from signoff.gate.examiner import Judge
+from signoff.gate.gate import Gate
 from signoff.gate.pending_call import CallTool, Preview
 from signoff.gate.tool_slots import ToolSlots
 
@@ -65,13 +66,13 @@ class DryRunGate(Gate):
 
     async def check(self, ctx: RunContext[Any], validate: Callable[..., Any], args: dict[str, Any]) -> None:
         """Run the validator as if the call were approved, so that the editor learns now what it would refuse later."""
-        await self._check(ctx, validate, args, approved=True)
+        await self.examiner.check(ctx, self._key(ctx.tool_call_id), validate, args, approved=True)
 
     async def admit(self, ctx: RunContext[Any], tool_def: ToolDefinition, args: dict[str, Any], run: CallTool) -> Any:
         attempt = await self._attempt(ctx, tool_def.name, args, run)
-        ruling = await self._rule(attempt.call, attempt.ctx)
+        ruling = await self.examiner.rule(attempt.call, attempt.ctx)
         denied = ruling.verdict is Verdict.DENY
-        view = Preview("") if denied else await self._preview(attempt.tool_def, attempt.ctx, attempt.args)
+        view = Preview("") if denied else await self.examiner.preview(attempt.tool_def, attempt.ctx, attempt.args)
         self.tried = Revised(replace(attempt.call, operands=view.operands), ruling, view.text, view.diff_of)
         raise ApprovalRequired
 

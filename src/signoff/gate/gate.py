@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic_ai import ApprovalRequired, CallDeferred, ModelRetry, RunContext, ToolDefinition, ToolDenied
@@ -23,8 +23,7 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import to_jsonable_python
 
-from signoff.approvals.containment import answered, contained, described
-from signoff.approvals.digest import bind
+from signoff.approvals.containment import contained
 from signoff.approvals.large_values import off_loop_if_large
 from signoff.approvals.model import (
     Actor,
@@ -38,28 +37,21 @@ from signoff.approvals.model import (
     ToolCall,
     Verdict,
 )
-from signoff.approvals.policy import Context, Declaration, Said
+from signoff.approvals.policy import Said
 from signoff.gate import wording
-from signoff.gate.arguments import Fixed, fix, seal_of
+from signoff.gate.arguments import seal_of
 from signoff.gate.book import Ask, CallBook, Go, Replay, Settled, UnusableResult, passable
 from signoff.gate.decisions import is_answered, may_still_run, said_yes
-from signoff.gate.declarations import declaration, describe_tool, is_independent, is_read_only
+from signoff.gate.declarations import describe_tool, is_independent, is_read_only
+from signoff.gate.examiner import Examiner, Judge
 from signoff.gate.lost_calls import CallLost
-from signoff.gate.pending_call import Attempt, CallInfo, CallTool, PendingCall, Preview, preview
+from signoff.gate.pending_call import Attempt, CallInfo, CallTool, PendingCall, Preview
 from signoff.gate.tool_slots import StartOrder, ToolOverran, ToolSlots
-from signoff.gate.toolsets import GatedToolset, Seal, schema_of
-from signoff.gate.transcript import response_of, said
+from signoff.gate.toolsets import GatedToolset, Seal
+from signoff.gate.transcript import response_of
 from signoff.turns.model import CallState
 from signoff.turns.ports import Progress
 from signoff.turns.progress import Unseen
-
-Described = tuple[ToolCall, Fixed]
-
-
-class Judge(Protocol):
-    """The policy as the gate needs it. If it raises, the call does not run."""
-
-    async def decide(self, call: ToolCall, declaration: Declaration, context: Context) -> Ruling: ...
 
 
 class Refusal(ToolDenied):
@@ -89,14 +81,13 @@ class Gate(AbstractCapability[Any]):
     """Key of each call that ran -> its tool."""
     admitted: dict[str, str] = field(default_factory=dict[str, str])
     """Call id -> fingerprint of the arguments that were let in, for the seal."""
-    _tools: dict[str, ToolsetTool[Any]] = field(default_factory=dict[str, "ToolsetTool[Any]"])
-    """Tool name -> the tool as its toolset declares it."""
     _seen: dict[CallKey, tuple[ToolCall, Ruling]] = field(default_factory=dict[CallKey, tuple[ToolCall, Ruling]])
     """Key of each validated call -> (the call, the ruling on it)."""
     _pending: dict[CallKey, PendingCall] = field(default_factory=dict[CallKey, PendingCall])
-    _asked_early: dict[CallKey, JsonObject] = field(default_factory=dict[CallKey, JsonObject])
-    """Key of each call whose validator asked for approval -> the metadata that it raised."""
     _order: StartOrder = field(default_factory=StartOrder)
+
+    def __post_init__(self) -> None:
+        self.examiner = Examiner(self.policy, self.place, self.asker, self.slots, self.heard)
 
     # The framework calls these, in this order: see docs/architecture.md
 
@@ -110,7 +101,7 @@ class Gate(AbstractCapability[Any]):
         return Seal(self)
 
     def declare(self, tools: Mapping[str, ToolsetTool[Any]]) -> None:
-        self._tools.update(tools)
+        self.examiner.tools.update(tools)
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
@@ -133,7 +124,7 @@ class Gate(AbstractCapability[Any]):
         if request and request.edit:
             return  # `_edited` checks the person's arguments instead
         try:
-            await self._check(ctx, validate, args, approved=said_yes(request))
+            await self.examiner.check(ctx, self._key(ctx.tool_call_id), validate, args, approved=said_yes(request))
         except (ModelRetry, ToolFailed) as failure:
             if record is None:
                 raise
@@ -145,8 +136,8 @@ class Gate(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
     ) -> dict[str, Any]:
         # All calls of a response are validated before any runs, so the first one that runs knows of the others.
-        described = (await self._describe(ctx, tool_def.name, args, call.tool_call_id))[0]
-        self._seen[described.key] = described, await self._rule(described, ctx)
+        described = (await self.examiner.describe(ctx, tool_def.name, args, self._key(call.tool_call_id)))[0]
+        self._seen[described.key] = described, await self.examiner.rule(described, ctx)
         return args
 
     async def wrap_tool_validate(
@@ -198,13 +189,13 @@ class Gate(AbstractCapability[Any]):
         while True:
             # Wait first: a ruling or a preview from before a pause is out of date after it.
             await self.slots.wait_open(self.place.server, (self.asker.id, call.key))
-            ruling = await self._rule(call, attempt.ctx)
+            ruling = await self.examiner.rule(call, attempt.ctx)
             if ruling.verdict is Verdict.DENY:
                 return self._denied(call, ruling)
             if ruling.verdict is Verdict.ALLOW and self.hold and self._is_held(call):
                 ruling = replace(ruling, verdict=Verdict.ASK, reason=wording.HELD, held=True)
             asks = ruling.verdict is Verdict.ASK
-            view = await self._preview(tool_def, attempt.ctx, attempt.args) if asks else Preview("")
+            view = await self.examiner.preview(tool_def, attempt.ctx, attempt.args) if asks else Preview("")
             call = replace(call, operands=view.operands)
             if (decided or not asks) and await self._wait_for_turn(attempt):
                 continue  # rule again: the server may have been paused, and its rules changed, in the meantime
@@ -215,7 +206,7 @@ class Gate(AbstractCapability[Any]):
                     attempt, decided = await self._ask(attempt, pending), True
                 case Ask(again=again):
                     ruling = replace(ruling, reason=wording.CHANGED, held=False) if again else ruling
-                    words = self._asked_early.get(call.key, {})
+                    words = self.examiner.asked_early.get(call.key, {})
                     pending = self._pend(call, ruling, view, metadata=words, edit=attempt.edit)
                     attempt, decided = await self._ask(attempt, pending), True
                 case Settled(changed=True):
@@ -249,7 +240,7 @@ class Gate(AbstractCapability[Any]):
         metadata: JsonObject | None = None,
         edit: Edit | None = None,
     ) -> PendingCall:
-        said = describe_tool(self._tools[call.tool])
+        said = describe_tool(self.examiner.tools[call.tool])
         return PendingCall(call, ruling, kind, metadata or {}, view.text, edit, said, view.diff_of)
 
     def pending(self, call_id: str) -> PendingCall | None:
@@ -312,7 +303,7 @@ class Gate(AbstractCapability[Any]):
         """
         words = to_jsonable_python(raised.metadata or {}, fallback=str)
         # Make the preview again: the tool may ask because something has changed.
-        view = await self._preview(attempt.tool_def, attempt.ctx, attempt.args)
+        view = await self.examiner.preview(attempt.tool_def, attempt.ctx, attempt.args)
         if request and said_yes(request) and is_answered(request, words, view):
             raise ToolFailed(wording.ASKS_AGAIN) from raised
         ruling = replace(ruling, verdict=Verdict.ASK, reason=wording.ASKED, held=False)
@@ -329,7 +320,7 @@ class Gate(AbstractCapability[Any]):
     def _denied(self, call: ToolCall, ruling: Ruling) -> ToolDenied:
         return Refusal(wording.denied(ruling))
 
-    # Describing, ruling and checking a call
+    # Reading and checking a call
 
     async def _attempt(self, ctx: RunContext[Any], name: str, args: dict[str, Any], run: CallTool) -> Attempt:
         """Return the call with the arguments that its tool would get.
@@ -341,52 +332,35 @@ class Gate(AbstractCapability[Any]):
             raise ToolFailed(wording.too_many(len(ids), self.calls_per_response))
         if ids.count(ctx.tool_call_id or "") != 1:
             raise ToolFailed(wording.SAME_ID)
-        tool_def = self._tools[name].tool_def
+        tool_def = self.examiner.tools[name].tool_def
         if tool_def.kind == "external":
             raise ToolFailed(wording.NOT_AVAILABLE)
         ctx = replace(ctx, tool_call_metadata=CallInfo(self.place, self.asker))
-        call, fixed = await self._describe(ctx, name, args, ctx.tool_call_id or "")
+        call, fixed = await self.examiner.describe(ctx, name, args, self._key(ctx.tool_call_id))
         return Attempt(ctx, tool_def, fixed.args, run, call)
 
     async def _edited(self, attempt: Attempt, request: ApprovalRequest) -> Attempt:
         """Replace the model's arguments with those that a person wrote, as the tool's own validator reads them."""
-        ctx, tool = attempt.ctx, self._tools[attempt.tool_def.name]
+        ctx, tool = attempt.ctx, self.examiner.tools[attempt.tool_def.name]
         text = json.dumps(dict(request.call.args))
         try:
             args = tool.args_validator.validate_json(text, context=ctx.validation_context)
         except ValidationError as error:
             raise ToolFailed(wording.OUT_OF_DATE) from error
-        call, fixed = await self._describe(ctx, attempt.tool_def.name, args, attempt.call.key.call_id)
+        call, fixed = await self.examiner.describe(ctx, attempt.tool_def.name, args, attempt.call.key)
         if call.digest != request.call.digest:
             raise ToolFailed(wording.OTHER_ARGUMENTS)
         if tool.args_validator_func:
-            await self._check(ctx, tool.args_validator_func, fixed.args, approved=said_yes(request))
+            await self.examiner.check(
+                ctx, self._key(ctx.tool_call_id), tool.args_validator_func, fixed.args, approved=said_yes(request)
+            )
         return replace(attempt, args=fixed.args, call=call, edit=request.edit)
 
     async def _check_fixed(self, attempt: Attempt, validated: dict[str, Any], *, approved: bool) -> None:
         """Run the validator again if the tool would get other arguments than the validator saw."""
-        validate = self._tools[attempt.tool_def.name].args_validator_func
+        validate = self.examiner.tools[attempt.tool_def.name].args_validator_func
         if validate and attempt.args != validated:
-            await self._check(attempt.ctx, validate, attempt.args, approved=approved)
-
-    async def _check(
-        self, ctx: RunContext[Any], validate: Callable[..., Any], args: dict[str, Any], *, approved: bool
-    ) -> None:
-        """Run the tool's own validator. If it asks, note that, since raising would defer the call before the gate.
-
-        If the call is approved, run the validator once more and tell it so.
-        """
-        what, key = "the check of its arguments", self._key(ctx.tool_call_id)
-        try:
-            await self.slots.in_time(what, answered(validate, ctx, **args), ctx.tool_name or "")
-        except CallDeferred as raised:
-            raise ToolFailed(wording.NOT_AVAILABLE) from raised
-        except ApprovalRequired as raised:
-            self._asked_early[key] = to_jsonable_python(raised.metadata or {}, fallback=str)
-            if approved:
-                with suppress(ApprovalRequired):
-                    approved_ctx = replace(ctx, tool_call_approved=True)
-                    await self.slots.in_time(what, answered(validate, approved_ctx, **args), ctx.tool_name or "")
+            await self.examiner.check(attempt.ctx, attempt.call.key, validate, attempt.args, approved=approved)
 
     async def _wait_for_turn(self, attempt: Attempt) -> bool:
         """Wait for the calls before this one, and for a place in its person's share. Returns whether it had to wait."""
@@ -415,37 +389,8 @@ class Gate(AbstractCapability[Any]):
             call
             for other, (call, ruling) in self._seen.items()
             if ruling.verdict is Verdict.ASK and other.position == key.position and other != key
-            if self._tools[call.tool].tool_def.kind != "external"
+            if self.examiner.tools[call.tool].tool_def.kind != "external"
         ]
-
-    async def _rule(self, call: ToolCall, ctx: RunContext[Any]) -> Ruling:
-        declared = declaration(self._tools[call.tool].tool_def)
-        heard = said(ctx.messages) if self.heard is None and callable(declared) else self.heard or ()
-        context = Context(self.place, self.asker, heard)
-        ruling = await self.slots.in_time("its condition", self.policy.decide(call, declared, context), call.tool)
-        if ruling.verdict is Verdict.ALLOW and call.key in self._asked_early:
-            return replace(ruling, verdict=Verdict.ASK, reason=wording.ASKED)
-        return ruling
-
-    async def _preview(self, tool_def: ToolDefinition, ctx: RunContext[Any], args: dict[str, Any]) -> Preview:
-        try:
-            return await self.slots.in_time("its preview", preview(tool_def, ctx, args), tool_def.name)
-        except (ModelRetry, ToolFailed):
-            raise
-        except Exception as error:
-            raise ToolFailed(f"Nothing was run: its preview failed ({described(error)}).") from error
-
-    async def _describe(self, ctx: RunContext[Any], name: str, args: dict[str, Any], call_id: str) -> Described:
-        """Return the call as people see it, bound to its digest, and the arguments that its tool would get."""
-
-        def describe() -> Described:
-            fixed = fix(tool := self._tools[name], args, ctx.validation_context)
-            return bind(ToolCall(self._key(call_id), name, fixed.json, schema_of(name, tool)), self.place), fixed
-
-        try:
-            return await off_loop_if_large(args, describe) if self.slots.threads else describe()
-        except (ValueError, TypeError, RecursionError) as error:
-            raise wording.unshowable(name, error) from error
 
     def _key(self, call_id: str | None) -> CallKey:
         return CallKey(self.place.conversation, self.responses, call_id or "")

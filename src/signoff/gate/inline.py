@@ -157,10 +157,10 @@ class InlineGate(Gate):
 
     async def _with_preview(self, ctx: RunContext[Any], call: ToolCall) -> tuple[ToolCall, Preview]:
         """Return the call with its operands, and its preview."""
-        tool, info = self._tools[call.tool], CallInfo(self.place, self.asker)
+        tool, info = self.examiner.tools[call.tool], CallInfo(self.place, self.asker)
         args = tool.args_validator.validate_json(json.dumps(dict(call.args)), context=ctx.validation_context)
         ctx = replace(ctx, tool_name=call.tool, tool_call_id=call.key.call_id, tool_call_metadata=info)
-        view = await self._preview(tool.tool_def, ctx, args)
+        view = await self.examiner.preview(tool.tool_def, ctx, args)
         return replace(call, operands=view.operands), view
 
     async def _ask(self, attempt: Attempt, pending: PendingCall) -> Attempt:

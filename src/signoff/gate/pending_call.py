@@ -56,7 +56,7 @@ _OWN_PREVIEWS: set[object] = set()
 def own_preview(previewer: P) -> P:
     """Mark a preview function of Signoff's own tools: only these may replace an argument on the card by a diff.
 
-    A plugin's preview never hides an argument, no matter what it returns. See docs/decisions/013.
+    A plugin's preview never hides an argument, no matter what it returns. See docs/decisions/014.
     """
     _OWN_PREVIEWS.add(previewer)
     return previewer
@@ -116,7 +116,7 @@ def call_info(ctx: RunContext[Any]) -> CallInfo | None:
     return ctx.tool_call_metadata if isinstance(ctx.tool_call_metadata, CallInfo) else None
 
 
-async def preview(tool_def: ToolDefinition, ctx: RunContext[Any], args: Mapping[str, Any]) -> Preview:
+async def preview_of(tool_def: ToolDefinition, ctx: RunContext[Any], args: Mapping[str, Any]) -> Preview:
     """Return the tool's own preview; an empty one if it offers none. If the preview function raises, so does this."""
     previewer = (tool_def.metadata or {}).get("preview")
     if not callable(previewer):

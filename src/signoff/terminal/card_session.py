@@ -16,7 +16,8 @@ from typing import Any
 from rich.text import Text
 
 from signoff.approvals.approvers import objection
-from signoff.approvals.desk import Click, Desk
+from signoff.approvals.clicks import Click
+from signoff.approvals.desk import Desk
 from signoff.approvals.edits import Editor
 from signoff.approvals.model import PAGE, Actor, ApprovalRequest, Batch, Choice
 from signoff.cards import wording

@@ -10,11 +10,12 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from signoff.approvals.desk import Desk, Ended
+from signoff.approvals.desk import Desk
 from signoff.approvals.errors import Refused
 from signoff.approvals.model import Actor, Pause
 from signoff.approvals.ports import Clock
 from signoff.approvals.server_rules import must_manage
+from signoff.approvals.settling import Ended
 from signoff.turns.driver import Driver
 from signoff.turns.model import LIVE, Turn, TurnState
 from signoff.turns.ports import Runner, TurnStore, TurnTx

@@ -12,7 +12,7 @@ from pydantic_ai.exceptions import ToolFailed
 from signoff.agent.tools.housekeeping import HousekeepingTools
 from signoff.approvals.model import Verdict
 from signoff.gate.declarations import declaration
-from signoff.gate.pending_call import Preview, preview
+from signoff.gate.pending_call import Preview, preview_of
 from tests.rigs.files import FileRig, context
 
 LOG = "logs/app.log"
@@ -30,7 +30,7 @@ def tools(rig: FileRig) -> HousekeepingTools:
 
 
 async def shown(tool: Tool[object], rig: FileRig, path: str = LOG) -> Preview:
-    return await preview(tool.tool_def, context(rig.info()), {"path": path})
+    return await preview_of(tool.tool_def, context(rig.info()), {"path": path})
 
 
 def test_both_always_ask(tools: HousekeepingTools) -> None:
