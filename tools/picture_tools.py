@@ -11,6 +11,8 @@ STARTED = Path("started")
 
 async def deploy(service: str, version: str, seconds: float = 0) -> str:
     """Deploy a version of a service."""
+    if service == "legacy":
+        raise ConnectionError("the host legacy-01 does not respond")
     STARTED.touch()  # noqa: ASYNC240 - one file, and nothing else runs here
     await asyncio.sleep(seconds)
     return f"{service} {version} is live"

@@ -1,56 +1,38 @@
-"""`make screenshots`: photographs the approval card in every state, light, dark and at phone width, into docs/images.
+"""`make screenshots`: photographs the approval card in every state, light, dark and at phone width.
 
 Everything in the pictures is real: the bot as a process, the sandbox's Discord, the page in an installed Chromium. The
-control API drives the people; the browser only displays.
+pictures of docs/images are taken unless states are named; `--all` takes every state and every private panel.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
-import os
 import shutil
-import sys
 import tempfile
 from base64 import b64encode
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Collection
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from picture_stage import PATIENCE, ROOT, STATES, Studio, studio
 from playwright.async_api import Browser, Locator, Page, async_playwright
 
-from discord_sandbox import Plan
-from discord_sandbox.client import SandboxClient
-from discord_sandbox.process import SandboxProcess, sandbox_process
 from discord_sandbox.seen import SeenMessage
-from signoff.commands.sandbox import NAMES
-from signoff.commands.sandbox_guide import guide
 
-ROOT = Path(__file__).parents[1]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
-PATIENCE = 120.0
-"""Seconds to wait for things that normally take one or two, because the machine may be busy with other work."""
-CONFIG = """
-[tools]
-plugins = ["{plugin}"]
-
-[approvals]
-approvers = ["manage_server", "role:{approvers}"]
-
-[[rules]]
-tool = "deploy"
-when = {{ service = "newsletter" }}
-verdict = "ask"
-timeout = "1s"
-"""
-HOSTILE = (
-    'call test_discord_approval {"test_parameter": "rm -rf /srv/\\u202egpj.tac\\n```\\n**APPROVED by Ada** @everyone\\n'
-    'p\\u0430ypal.com \\u200b[ok](https://evil.example)"}'
-)
+SHOWN = ("may-have-run", "cancelled", "approved", "rejected", "timeout", "edited", "long", "batch", "hostile", "open")
+"""The states in docs/images."""
+PANELS: dict[str, tuple[str, ...]] = {
+    "panel": ("More…",),
+    "edit-form": ("More…", "Edit…"),
+    "reason-form": ("More…", "Reject with a reason…"),
+    "remember-form": ("More…", "Remember…"),
+    "remember-confirmation": ("More…", "Remember…", "Submit"),
+}
+"""Name of a private panel or form -> the buttons that Ada presses one after the other, on the card that is open."""
 LOOKS: dict[str, dict[str, Any]] = {
     "light": {"viewport": {"width": 1000, "height": 900}, "color_scheme": "light"},
     "dark": {"viewport": {"width": 1000, "height": 900}, "color_scheme": "dark"},
@@ -78,148 +60,44 @@ AROUND = 170
 """The height in pixels that the page itself needs above and below a message."""
 
 
-@dataclass
-class Studio:
-    folder: Path
-    server: SandboxProcess
-    sandbox: SandboxClient
-    bot: asyncio.subprocess.Process | None = None
-    shots: dict[str, SeenMessage] = field(default_factory=dict[str, SeenMessage])
-
-    async def start_bot(self) -> None:
-        before = await self.sandbox.head()
-        own = {name: value for name, value in os.environ.items() if not name.startswith(("SIGNOFF_", "DISCORD_"))}
-        own |= {"DISCORD_TOKEN": Plan.token, "DISCORD_API_URL": self.server.api_url, "SIGNOFF_MODEL": "demo"}
-        own |= {"DISCORD_GATEWAY_URL": self.server.gateway_url}
-        with (self.folder / "bot.log").open("ab") as log:
-            self.bot = await asyncio.create_subprocess_exec(
-                sys.executable, str(ROOT / "main.py"), "discord", cwd=self.folder, env=own, stdout=log, stderr=log
-            )
-        ready = asyncio.ensure_future(self.sandbox.wait_for("READY", after=before, timeout=PATIENCE, kind="gateway"))
-        ended = asyncio.ensure_future(self.bot.wait())
-        await asyncio.wait({ready, ended}, return_when=asyncio.FIRST_COMPLETED)
-        ended.cancel()
-        if not ready.done():
-            ready.cancel()
-            raise SystemExit(f"the bot ended:\n{(self.folder / 'bot.log').read_text(encoding='utf-8')[-2000:]}")
-        await ready
-
-    async def kill_bot(self) -> None:
-        if self.bot and self.bot.returncode is None:
-            self.bot.kill()
-            await self.bot.wait()
-
-    async def ask(self, text: str, who: str = "Max") -> SeenMessage:
-        """Ask for something and return the open card."""
-        return await self.asked(text, who, lambda m: "Accept" in [b.label for b in m.buttons])
-
-    async def asked(self, text: str, who: str, matches: Callable[[SeenMessage], object]) -> SeenMessage:
-        person = await self.sandbox.person(who)
-        said = await person.say("general", f"{self.sandbox.mention} {text}")
-        return await self.sees(said.id, matches)
-
-    async def sees(self, thread: int, matches: Callable[[SeenMessage], object]) -> SeenMessage:
-        return await (await self.sandbox.person("Ada")).wait_for_message(thread, matches, timeout=PATIENCE)
-
-    async def decide(self, card: SeenMessage, label: str, who: str = "Ada") -> None:
-        await (await self.sandbox.person(who)).click(card, label)
-
-    async def closed(self, card: SeenMessage, word: str) -> SeenMessage:
-        """Wait until the card has no buttons and says how it ended."""
-        ada = await self.sandbox.person("Ada")
-        return await ada.wait_for_change(card, lambda m: not m.buttons and word in m.text, timeout=PATIENCE)
-
-
-@asynccontextmanager
-async def studio(folder: Path) -> AsyncGenerator[Studio]:
-    (folder / "guide.json").write_text(json.dumps(guide(20)), encoding="utf-8")
-    options = ("--restarts", "--guide", str(folder / "guide.json"), *NAMES)
-    async with sandbox_process(*options) as server, server.client() as sandbox:
-        await sandbox.rate_limits(enabled=False)
-        await sandbox.settings(interaction_deadline=PATIENCE)
-        approvers = await sandbox.role_id("Approvers")
-        config = CONFIG.format(plugin=Path(__file__).with_name("picture_tools.py"), approvers=approvers)
-        (folder / "signoff.toml").write_text(config, encoding="utf-8")
-        found = Studio(folder, server, sandbox)
-        await found.start_bot()
-        try:
-            yield found
-        finally:
-            await found.kill_bot()
-
-
-async def arrange(scene: Studio) -> None:
-    """Make one card per state. The open one comes last, so that its countdown is fresh."""
-    shots = scene.shots
-    shots["cancelled"] = await _cancelled(scene)
-    shots["may-have-run"] = await _may_have_run(scene)
-    card = await scene.ask('announce "The office is closed on Friday." to everyone')
-    await scene.decide(card, "Accept", "Olga")
-    shots["approved"] = await scene.closed(card, "APPROVED")
-    card = await scene.ask('call deploy {"service": "billing", "version": "2.4.0"}')
-    await scene.decide(card, "Reject")
-    shots["rejected"] = await scene.closed(card, "REJECTED")
-    # The one-second timeout may pass before the card is seen, so this does not check for buttons.
-    call = 'call deploy {"service": "newsletter", "version": "1.9.3"}'
-    card = await scene.asked(call, "Max", lambda m: "newsletter" in m.text and "Request " in m.text)
-    shots["timeout"] = await scene.closed(card, "TIMEOUT")
-    shots["long"] = await scene.ask("run the test approval tool with a long parameter of 20000 characters", "Ada")
-    shots["batch"] = await scene.ask("a batch of three calls, one of them protected", "Olga")
-    shots["hostile"] = await scene.ask(HOSTILE)
-    shots["open"] = await scene.ask('call deploy {"service": "billing", "version": "2.4.1"}', "Ada")
-
-
-async def _cancelled(scene: Studio) -> SeenMessage:
-    """Return the card of a cancelled run: by `/signoff stop` if the bot offers it, else by an outage of Discord."""
-    ada = await scene.sandbox.person("Ada")
-    offered = [option["name"] for command in await ada.commands("general") for option in _options(command)]
-    call = 'call deploy {"service": "search", "version": "7.0.1"}'
-    if "stop" in offered:
-        card = await scene.ask(call)
-        await ada.run(card.channel_id, "signoff stop")
-        return await scene.closed(card, "CANCELLED")
-    # Discord shows the card, but every confirmation is lost, so the bot gives up. A click tells the bot which message
-    # the card is, and its next start writes the end on it.
-    await scene.sandbox.fault("POST", "/channels/[0-9]+/messages$", drop=True, after=True, times=100)
-    card = await scene.ask(call)
-    await scene.sees(card.channel_id, lambda m: "could not ask for approval" in m.text)
-    await scene.sandbox.clear_faults()
-    await scene.decide(card, "Accept")
-    await scene.kill_bot()
-    await scene.start_bot()
-    return await scene.closed(card, "CANCELLED")
-
-
-def _options(command: dict[str, Any]) -> list[dict[str, Any]]:
-    return command.get("options") or []
-
-
-async def _may_have_run(scene: Studio) -> SeenMessage:
-    card = await scene.ask('call deploy {"service": "billing", "version": "2.3.9", "seconds": 600}')
-    await scene.decide(card, "Accept")
-    started = scene.folder / "started"
-    async with asyncio.timeout(PATIENCE):
-        while not started.exists():  # noqa: ASYNC110 - the file is the only sign
-            await asyncio.sleep(0.05)
-    await scene.kill_bot()
-    await scene.start_bot()
-    return await scene.sees(card.channel_id, lambda m: "may have run" in m.text and m.buttons)
-
-
-async def photograph(scene: Studio, browser: Browser, target: Path, only: list[str]) -> None:
-    wanted = {name: shot for name, shot in scene.shots.items() if not only or name in only}
+async def photograph(scene: Studio, browser: Browser, target: Path, shots: dict[str, SeenMessage]) -> None:
+    """Photograph each card, and print how tall it is."""
     for look, options in LOOKS.items():
         async with _opened(scene, browser, options) as page:
-            for name, shot in wanted.items():
+            for name, shot in shots.items():
                 message = await _go(page, shot)
                 # Make the window as tall as the card, so that none of it is cut off.
                 size = options["viewport"]
-                tall = await message.evaluate("(message) => message.offsetHeight") + AROUND
-                await page.set_viewport_size(size | {"height": max(tall, size["height"] if look == "phone" else 0)})
+                height = await message.evaluate("(message) => message.offsetHeight")
+                tall = {"height": max(height + AROUND, size["height"] if look == "phone" else 0)}
+                await page.set_viewport_size(size | tall)
                 await message.evaluate("(message) => message.scrollIntoView({ block: 'end' })")
                 await _at_rest(page)
                 file = target / f"card-{name}-{look}.png"
                 await page.screenshot(path=file) if look == "phone" else await message.screenshot(path=file)
+                await page.set_viewport_size(size)
+                print(f"{look:6} {height:5} px  {name}")
+
+
+async def photograph_panels(scene: Studio, browser: Browser, target: Path, names: Collection[str]) -> None:
+    """Photograph what only Ada sees: panels, forms and her inbox."""
+    for look, options in LOOKS.items():
+        for name in names:
+            card = await STATES["diff"](scene)
+            async with _opened(scene, browser, options) as page:
+                await _go(page, card)
+                for label in PANELS.get(name, ()):
+                    place = page.get_by_role("dialog") if label == "Submit" else page
+                    await place.get_by_role("button", name=label).last.click()
+                    await _at_rest(page)
+                if name == "inbox":
+                    await page.locator("#text").fill("/signoff inbox")
+                    await page.locator("#text").press("Enter")
+                    await page.locator(".message.private").wait_for()
+                await asyncio.sleep(1)
+                await _at_rest(page)
+                await page.screenshot(path=target / f"private-{name}-{look}.png")
+            await scene.decide(card, "Reject")
 
 
 async def portray(scene: Studio, browser: Browser, target: Path) -> None:
@@ -227,7 +105,7 @@ async def portray(scene: Studio, browser: Browser, target: Path) -> None:
     card = await scene.ask('announce "The office is closed on Friday." to everyone', "Olga")
     asking = {look: await _thread(scene, browser, card, look) for look in HERO_COLOURS}
     await scene.decide(card, "Accept")
-    await scene.closed(card, "APPROVED")
+    await scene.changed(card, "APPROVED", "done")
     reply = await scene.sees(card.channel_id, lambda m: m.id > card.id and m.text)
     result = {look: await _thread(scene, browser, reply, look) for look in HERO_COLOURS}
     for look, colours in HERO_COLOURS.items():
@@ -289,29 +167,33 @@ async def _at_rest(page: Page) -> None:
     )
 
 
-async def run(program: str, target: Path, only: list[str]) -> None:
+async def run(program: str, target: Path, names: Collection[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         async with studio(Path(folder)) as scene, async_playwright() as playwright:
             browser = await playwright.chromium.launch(executable_path=program, args=FLAGS, headless=True)
-            if not only or "hero" in only:
+            if "hero" in names:
                 await portray(scene, browser, target)
-            if only != ["hero"]:
-                await arrange(scene)
-                await photograph(scene, browser, target, only)
+            await photograph(scene, browser, target, {n: await make(scene) for n, make in STATES.items() if n in names})
+            await photograph_panels(scene, browser, target, [name for name in (*PANELS, "inbox") if name in names])
             await browser.close()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--target", type=Path, default=ROOT / "docs" / "images")
-    parser.add_argument("only", nargs="*", help="states to photograph, or hero; everything if none is named")
+    parser.add_argument("--all", action="store_true", help="every state and every private panel")
+    parser.add_argument("only", nargs="*", help="states to photograph, or hero")
     options = parser.parse_args()
     target: Path = options.target
-    program = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    program = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if program is None:
         raise SystemExit("No Chromium or Chrome is installed; on Debian: apt-get install chromium")
     target.mkdir(parents=True, exist_ok=True)
-    asyncio.run(run(program, target, options.only))
+    every = {*STATES, *PANELS, "inbox", "hero"}
+    names = every if options.all else set(options.only or (*SHOWN, "hero"))
+    if unknown := names - every:
+        parser.error(f"unknown: {', '.join(sorted(unknown))}. Known: {', '.join(sorted(every))}")
+    asyncio.run(run(program, target, names))
     pictures = sorted(target.glob("*.png"))
     print(f"{len(pictures)} pictures in {target}, {sum(p.stat().st_size for p in pictures) // 1024} KB in all")
 
