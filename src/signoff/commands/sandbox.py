@@ -24,7 +24,7 @@ from discord_sandbox.process import SandboxProcess, sandbox_process
 from discord_sandbox.web.page import RESTART
 from signoff.commands.sandbox_guide import HURRY, guide
 from signoff.commands.sandbox_own import add_named, own_guide
-from signoff.commands.sandbox_workspace import seed_workspace
+from signoff.commands.sandbox_workspace import PLUGIN, seed_workspace, write_plugin
 from signoff.config.schema import BUILTIN_TOOLS, Config
 
 NAMES = ("--bot", "Signoff", "--server", "Signoff Lab")
@@ -44,6 +44,7 @@ RULES = """\
 # Written by the sandbox because there is no signoff.toml: your own file takes its place.
 [tools]
 enable = [{tools}]
+plugins = ["{plugin}"]
 workspace = "{workspace}"
 
 [access]
@@ -165,6 +166,7 @@ async def _bot(
         rules = folder / "signoff.toml"
         rules.write_text(await _rules(client), encoding="utf-8")
         environment["SIGNOFF_CONFIG"] = str(rules)
+        write_plugin(folder, WORKSPACE)
         seed_workspace(folder / WORKSPACE, await client.guild_id())
     log = None if os.environ.get("SIGNOFF_LOG_LEVEL", "").strip().upper() == "DEBUG" else folder / "bot.log"
     if log is not None:
@@ -176,6 +178,7 @@ async def _rules(client: SandboxClient) -> str:
     """Return the sandbox's own rules, with the ids of this world. Add the approvals channel if it is missing."""
     return RULES.format(
         tools=", ".join(f'"{name}"' for name in BUILTIN_TOOLS),
+        plugin=PLUGIN,
         workspace=WORKSPACE,
         ada=(await client.person("Ada")).id,
         approvers=await client.role_id("Approvers"),

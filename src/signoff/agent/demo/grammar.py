@@ -20,6 +20,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from signoff.agent.demo.full_log import LOG, MACHINE
+
 Form = Literal["dict", "json"]
 CallIds = Literal["unique", "repeated", "duplicate"]
 
@@ -79,8 +81,8 @@ _PATH = r"(\S*[./]\S*)"
 _ESCAPES = {r"\n": "\n", r"\r": "\r", r"\t": "\t", r"\\": "\\"}
 _ESCAPED = re.compile(r"\\[nrt\\]")
 _LONGEST = 200_000
-LOG = "logs/app.log"
-"""The log of the incident. The sandbox has one in its workspace."""
+CHECK = "check_disk"
+"""The tool of the simulated machine. Only the sandbox has it."""
 
 
 def _one(tool: str, **args: Any) -> list[Round]:
@@ -134,6 +136,10 @@ def _rotate_log(found: re.Match[str], text: str) -> Sequence[Round]:
     return _one("rotate_log", path=_path(found[1]) if found[1] else LOG)
 
 
+def _check_disk(found: re.Match[str], text: str) -> Sequence[Round]:
+    return _one(CHECK, host=_path(found[1]))
+
+
 def _incident(found: re.Match[str], text: str) -> Sequence[Round]:
     return _one("read_file", path=LOG)
 
@@ -170,15 +176,17 @@ def _request(example: str, pattern: str, build: Callable[[re.Match[str], str], S
     return Request(example, re.compile(pattern, re.I), build)
 
 
+INCIDENT = f"incident: the disk of {MACHINE} is full"
 REQUESTS: tuple[Request, ...] = (
     Request(
-        "incident: the disk of web-1 is full",
+        INCIDENT,
         re.compile(r"\bincident\b|\bdisk\b.*\bfull\b", re.I),
         _incident,
         needs=("delete_file", "rotate_log"),
         story=True,
     ),
-    _request('write "PORT=8080\\n" to config/app.env', r'\bwrite "" (?:in)?to (\S+)', _write_file),
+    _request(f"check the disk of {MACHINE}", r"\bcheck (?:the )?disk (?:of |on )?(\S+)", _check_disk),
+    _request('write "PORT=8080" to config/app.env', r'\bwrite "" (?:in)?to (\S+)', _write_file),
     _request("write notes.txt with three lines", rf"\bwrite {_PATH} with {_NUMBER} lines?\b", _write_lines),
     _request("read notes.txt", rf"\bread (?:the file )?{_PATH}", _read_file),
     _request("delete logs/app.log", rf"\bdelete (?:the file )?{_PATH}", _delete_file),

@@ -15,7 +15,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 
 from signoff.agent.demo.examples import example_call
-from signoff.agent.demo.grammar import REQUESTS, CallIds, CannotFollow, Plan, Round, read, without_mentions
+from signoff.agent.demo.grammar import CHECK, REQUESTS, CallIds, CannotFollow, Plan, Round, read, without_mentions
 from signoff.agent.demo.story import Happened, go_on
 from signoff.config.schema import BUILTIN_TOOLS
 
@@ -72,7 +72,7 @@ def _parts(messages: Sequence[ModelMessage], info: AgentInfo) -> list[TextPart |
     except CannotFollow as error:
         return [TextPart(f"{_I_AM} I cannot follow this one: {error}.")]
     if plan.story:
-        now = go_on([Happened(part.tool_name, _outcome(part), _text(part)) for part in _returns(since)])
+        now = go_on([Happened(part.tool_name, _outcome(part), _text(part)) for part in _returns(since)], tools)
         answered = sum(isinstance(message, ModelResponse) for message in messages)
         return _make_calls(now, plan, answered)
     done = sum(1 for message in since if isinstance(message, ModelResponse) and message.tool_calls)
@@ -142,7 +142,7 @@ def _shorten(text: str) -> str:
 def _examples(info: AgentInfo) -> list[str]:
     """Return prompts that can be followed with these tools, each as an item of a list."""
     names = [tool.name for tool in info.function_tools]
-    others = [tool for tool in info.function_tools if tool.name not in BUILTIN_TOOLS]
+    others = [tool for tool in info.function_tools if tool.name not in (*BUILTIN_TOOLS, CHECK)]
     calls = [example_call(tool.name, tool.parameters_json_schema) for tool in others[:_MOST_CALLS]]
     plain = [request.example for request in REQUESTS if request.fits(names)]
     return [f"- `{example}`" for example in [*calls, *plain]]
