@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
-from signoff.agent.demo.examples import example_call
+import pytest
+from pydantic_ai import Agent
+
+from signoff.agent.demo.examples import example_call, examples_for
 from signoff.agent.demo.full_log import LOG
 from signoff.agent.demo.grammar import INCIDENT, CannotFollow, read
+from signoff.agent.demo.machine import machine_tools
+from signoff.agent.demo.model import demo_model
 from signoff.agent.demo.story import KEEP_IT, MAKE_A_LOG, Happened, go_on
+from signoff.agent.tools import builtin_tools
+from signoff.config.schema import BUILTIN_TOOLS
 
 TOOLS = ("read_file", "delete_file", "rotate_log")
 
@@ -99,6 +106,20 @@ def test_without_the_tools_nobody_is_promised_the_story() -> None:
         read(PROMPT, ["read_file"])
 
 
+def test_the_example_for_a_tool_calls_that_tool_once() -> None:
+    def answer(question: str) -> str:
+        return question
+
+    agent = Agent(demo_model(), tools=[*builtin_tools(), *machine_tools(Path("workspace")), answer])
+    examples = examples_for(agent)
+    assert [name for name, _ in examples][:2] == ["answer", "check_disk"], "one's own tools come first"
+    assert {name for name, _ in examples} == {*BUILTIN_TOOLS, "check_disk", "answer"}
+    for name, example in examples:
+        assert [[call.tool for call in each.calls] for each in read(example, [name]).rounds] == [[name]]
+        assert "\\" not in example
+    assert dict(examples)["test_discord_approval"] == 'please run the test approval tool with parameter "hello"'
+
+
 @pytest.mark.parametrize(
     ("schema", "call"),
     [
@@ -118,6 +139,14 @@ def test_without_the_tools_nobody_is_promised_the_story() -> None:
             'call t {"a": [1]}',
         ),
         ({"properties": {"a": True}, "required": ["a"]}, 'call t {"a": "example"}'),
+        (
+            {"properties": {"a": {"type": "string", "examples": ["one\ntwo"]}}, "required": ["a"]},
+            'call t {"a": "one"}',
+        ),
+        (
+            {"properties": {"a": {"enum": ["one\ntwo"]}}, "required": ["a"]},
+            'call t {"a": "one\\ntwo"}',  # no other value would be valid
+        ),
     ],
 )
 def test_an_example_call_fits_the_schema(schema: dict[str, object], call: str) -> None:
