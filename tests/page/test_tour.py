@@ -122,8 +122,7 @@ async def test_the_incident_begins_anew_and_an_accepted_deletion_is_no_dead_end(
 
 @pytest.mark.parametrize("width", [390, 1280])
 async def test_every_button_says_what_it_does(live: Launched, chromium: Browser, width: int) -> None:
-    size = {"viewport": {"width": width, "height": 844}}
-    async with opened(chromium, live.address, **size) as page:
+    async with opened(chromium, live.address, viewport={"width": width, "height": 844}) as page:
         await expect(page.locator("#bot-state")).to_contain_text("online")
         await expect(page.get_by_role("button", name="Restart the bot")).to_be_visible()
         # What is painted, not what is in the document: a narrow page hides a part of it.

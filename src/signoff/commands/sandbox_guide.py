@@ -30,7 +30,7 @@ def guide(hurry: int) -> dict[str, Any]:
     """Return the guide for the sandbox's own rules. `hurry` is their short deadline in seconds."""
     return {
         "channel": "Signoff works with tools here and asks before a tool does anything that matters. Try one of these:",
-        "direct": "Ada may use Signoff in direct messages, and decides there herself. It replies to nobody else here.",
+        "direct": "Ada may use Signoff in direct messages, and decides there herself. It turns all others down here.",
         "mark": "check",
         "people": _PEOPLE,
         "steps": [_incident(), *_basics(), _elsewhere(), _timeout(hurry), _direct()],
@@ -53,7 +53,7 @@ def guide_for(tools: Sequence[tuple[str, str]], notes: dict[str, str]) -> dict[s
     }
     return {
         "channel": "Signoff works with the tools of your signoff.toml here, under its rules. Try one of these:",
-        "direct": "Signoff replies only to the people that `dm_users` of your signoff.toml names.",
+        "direct": "Signoff works here only for the people that dm_users of your signoff.toml names.",
         "mark": "check",
         "people": _PEOPLE | notes,
         "steps": [*steps, more],
@@ -124,6 +124,7 @@ def _basics() -> list[Step]:
             "title": "Approve a call",
             "short": "Approve a call",
             "text": 'please run the test approval tool with parameter "hello"',
+            "acts": ["Ada"],
             "then": "The tool has not run yet. Read the card, then press **Accept**.",
             "advice": _otherwise("REJECTED by", "It was rejected, so the tool did not run.", "Approve a call"),
             "done": [r"APPROVED by", r"executed successfully with parameter: hello"],
@@ -133,6 +134,7 @@ def _basics() -> list[Step]:
             "title": "Reject one that a rule stopped",
             "short": "Reject a call",
             "text": 'announce "Lunch is at noon." to everyone',
+            "acts": ["Ada"],
             "then": "A post to the team needs no approval, a post to everyone does. Press **Reject** and read the "
             "reply.",
             "advice": _otherwise("APPROVED by", "It was accepted, so the tool ran.", "Reject a call"),
@@ -144,8 +146,9 @@ def _basics() -> list[Step]:
             "short": "Batch",
             "text": 'do this in one batch: roll 2 dice, run the test approval tool with parameter "one of three", '
             "and tell the time",
+            "acts": ["Ada"],
             "then": "One question, and two calls that wait for it. Press **Accept**. You may press **Restart the bot** "
-            "at the top before: the bot is killed, and the old card still works when it is back.",
+            "at the top before: the bot is killed, and the old card works again as soon as it is online.",
             "advice": _otherwise("REJECTED by", "It was rejected, so none of the three ran.", "Batch"),
             "done": [r"APPROVED by", r"test_discord_approval: done"],
         },
@@ -154,6 +157,7 @@ def _basics() -> list[Step]:
             "title": "Edit what would be written",
             "short": "Edit a file write",
             "text": 'write "PORT=8080" to config/app.env',
+            "acts": ["Ada"],
             "then": "The card shows the change as a diff. Press **More…** and **Edit…**, write another port, then "
             "**Accept**: the file gets your text. To let two people decide, try `/signoff protect`.",
             "advice": [

@@ -114,10 +114,13 @@ async function start(step) {
 /** A step is also begun by somebody who types its text, or takes it from an example in the chat. */
 on("sent", (message, typed) => {
   const step = current && asSent(current) === typed ? current : steps().find((one) => asSent(one) === typed);
-  if (!step) return;
-  current = step;
-  begun = message.id;
-  app.answers = step.answers || [];
+  if (step) {
+    current = step;
+    begun = message.id;
+    app.answers = step.answers || [];
+  } else if (presentRun()?.done) {
+    current = null; // what follows is no part of that step
+  }
   drawHint();
 });
 
