@@ -53,6 +53,22 @@ async def _close_code(sandbox_server: SandboxServer, frame: object) -> int | Non
         return socket.close_code
 
 
+@pytest.mark.slow
+async def test_a_client_does_not_think_that_it_is_behind(discord_py_pointed: None, sandbox: SandboxClient) -> None:
+    interval = 0.4
+    await sandbox.settings(heartbeat_ms=interval * 1000)
+    measured: list[float] = []
+
+    class Measuring(Bot):
+        async def on_socket_raw_receive(self, frame: str) -> None:
+            if '"op": 11' in frame:
+                measured.append(self.latency)
+
+    async with running(Measuring(enable_debug_events=True)):
+        await until(lambda: len(measured) > 5)
+    assert max(measured) < interval, "an acknowledgement was compared with the heartbeat before"
+
+
 async def test_privileged_intent_must_be_switched_on(discord_py_pointed: None, sandbox: SandboxClient) -> None:
     with pytest.raises(discord.PrivilegedIntentsRequired):
         async with running(Bot(CHAT | discord.Intents(message_content=True))):

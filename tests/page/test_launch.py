@@ -11,6 +11,7 @@ import aiohttp
 
 from discord_sandbox import seed, state_file
 from tests.rigs.page_launcher import PATIENCE, children_of, launched
+from tests.rigs.real_client import until
 
 
 def home(folder: Path) -> str:
@@ -60,6 +61,24 @@ async def test_a_taken_port_an_operators_own_rules_and_debugging(tmp_path: Path)
             assert not (tmp_path / "data/sandbox/signoff.toml").exists()
             await running.says("tool roll_dice")  # in the terminal, because the level is DEBUG
             assert not (tmp_path / "data/sandbox/bot.log").exists()
+
+
+async def test_a_second_sandbox_leaves_the_first_alone(tmp_path: Path) -> None:
+    async with launched(tmp_path) as first:
+        await first.says("Ctrl-C")
+        await until(lambda: "signed in" in first.log)
+        for arguments in ((), ("--fresh",)):
+            async with launched(tmp_path, *arguments) as second:
+                assert await asyncio.wait_for(second.process.wait(), PATIENCE) == 1
+                assert second.process.stdout
+                said = (await second.process.stdout.read()).decode()
+            assert said.startswith(f"A sandbox is already running: process {first.process.pid} on ")
+            assert said.count("\n") == 1
+            assert "signed in" in first.log
+            assert first.database.exists()
+        assert await first.interrupt() == 0
+    async with launched(tmp_path) as again:
+        await again.says("Ctrl-C")
 
 
 async def test_a_bot_that_cannot_start_says_why_in_one_line(tmp_path: Path) -> None:

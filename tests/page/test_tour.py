@@ -20,7 +20,7 @@ PICTURES = os.environ.get("SIGNOFF_TEST_PICTURES")
 """A folder for screenshots of each step, if set."""
 OWN = """
 [tools]
-enable = ["roll_dice"]
+enable = ["roll_dice", "test_discord_approval", "write_file"]
 plugins = ["shop.py"]
 
 [access]
@@ -87,6 +87,52 @@ async def test_the_incident_is_told_by_clicking_and_ticked_at_its_end(page: Page
     assert gzip.decompress(log.with_name("app.log.1.gz").read_bytes()) == before
 
 
+async def test_the_incident_begins_anew_and_an_accepted_deletion_is_no_dead_end(page: Page, live: Launched) -> None:
+    (log,) = live.folder.rglob("app.log")
+    assert log.read_bytes() == b"", "the last incident is over"
+    await page.get_by_role("button", name="general", exact=True).click()
+    await chip(page, "Incident").click()
+    delete = card(page, "delete_file")
+    await expect(delete.get_by_role("button", name="Accept")).to_be_enabled()
+    await expect(page.locator(".hint-done")).to_have_count(0)
+    await expect(page.locator("#hint")).to_contain_text("asks to delete it")
+    await expect(chip(page, "Incident").locator(".icon")).to_have_count(1)
+    await page.get_by_role("button", name="Act as Ada").click()
+    await delete.get_by_role("button", name="Accept").click()
+    reply = page.locator(".message").last
+    await expect(reply).to_contain_text("The disk has space again, but nobody can look into the log any more")
+    await expect(page.locator("#hint")).to_contain_text("the log is deleted for good. Press Incident to start again")
+    await expect(page.locator(".hint-done")).to_have_count(0)
+    await picture(page, "7-deleted")
+    assert not log.exists()
+    await reply.locator("code.example", has_text="incident").click()
+    await page.get_by_role("button", name="Send").click()
+    # The reply is in the thread of the last incident, and so is this one.
+    again = page.locator(".message:not(.private) .box", has_text="delete_file").nth(1)
+    await again.get_by_role("button", name="Reject", exact=True).click()
+    await expect(page.locator("#hint")).to_contain_text("does not know what would be better")
+    assert log.read_bytes()
+    await page.locator("code.example", has_text="keep the log").click()
+    await page.get_by_role("button", name="Send").click()
+    await expect(card(page, "rotate_log").get_by_role("button", name="Accept")).to_be_enabled()
+    await expect(page.locator("#hint")).to_contain_text("proposes something better: Accept it")
+    await card(page, "rotate_log").get_by_role("button", name="Accept").click()
+    await expect(page.get_by_text("rotate_log: done")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+async def test_every_button_says_what_it_does(live: Launched, chromium: Browser, width: int) -> None:
+    async with opened(chromium, live.address, viewport={"width": width, "height": 844}) as page:
+        await expect(page.locator("#bot-state")).to_contain_text("online")
+        await expect(page.get_by_role("button", name="Restart the bot")).to_be_visible()
+        # What is painted, not what is in the document: a narrow page hides a part of it.
+        assert await page.locator("#restart").evaluate("button => button.innerText.startsWith('Restart')")
+        await page.get_by_role("button", name="Request inspector").click()
+        for button in await page.get_by_role("button").all():
+            shown = await button.evaluate("button => (button.getAttribute('aria-label') || button.innerText).trim()")
+            assert shown, await button.evaluate("button => button.outerHTML")
+
+
 async def test_a_step_that_went_otherwise_gets_no_tick(page: Page) -> None:
     await page.get_by_role("button", name="general", exact=True).click()
     await act_as(page, "Ada")
@@ -94,6 +140,7 @@ async def test_a_step_that_went_otherwise_gets_no_tick(page: Page) -> None:
     call = card(page, "hello")
     await call.get_by_role("button", name="Reject", exact=True).click()
     await expect(page.locator(".message").last).to_contain_text("rejected")
+    await expect(page.locator("#hint")).to_contain_text("It was rejected, so the tool did not run.")
     await expect(chip(page, "Approve a call").locator(".icon")).to_have_count(0)
     await page.reload()
     await expect(chip(page, "Incident").locator(".icon")).to_have_count(1)
@@ -148,7 +195,11 @@ async def test_ones_own_configuration_brings_its_tools_and_its_people(tmp_path: 
         await live.says("Ctrl-C")
         async with opened(chromium, live.address) as page:
             await expect(page.locator("#bot-state")).to_contain_text("online")
-            await expect(page.locator(".suggestion-title")).to_contain_text(["roll_dice", "refund", "everything"])
+            names = ["refund", "write_file", "test_discord_approval", "roll_dice", "everything"]
+            await expect(page.locator(".suggestion-title")).to_contain_text(names)
+            sent = ['call refund {"order": 1, "amount": 1}', "write notes.txt with three lines"]
+            sent += ['please run the test approval tool with parameter "hello"', "roll 2 dice", "help"]
+            await expect(page.locator(".suggestion-text")).to_have_text([f"@Signoff {text}" for text in sent])
             await picture(page, "6-own")
             await page.get_by_role("button", name="Call refund").click()
             call = card(page, "refund")

@@ -19,11 +19,13 @@ no last s). In a step, `title` and `short` are its long and short name, `text` i
 
 A step may also have: `where` "direct", to send it to the bot privately; `as`, the name of the person who sends it;
 `acts`, names of people to continue as; `answers`, texts that the page offers in the bot's forms; `done`, patterns that
-must all be found in the bot's messages before the step counts as done (see `tour`).
+must all be found in the bot's messages before the step counts as done (see `tour`); `advice`, a list of pairs
+`{"found": pattern, "then": text}`: the last one whose pattern is found in the bot's messages takes the place of `then`.
 """
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,11 +44,19 @@ def _check_further(step: Json, name: str) -> None:
     for key in LISTS:
         if key in step and not all(isinstance(text, str) for text in entries(step[key])):
             raise BadGuide(f"{name}: {key} is a list of texts")
-    for pattern in entries(step.get("done")):
+    for advice in entries(step.get("advice")):
+        if not all(isinstance(fields(advice).get(key), str) for key in ("found", "then")):
+            raise BadGuide(f"{name}: each entry of advice needs a text for found and then")
+    for key, pattern in _patterns(step):
         try:
             re.compile(pattern)
         except re.error as problem:
-            raise BadGuide(f"{name}: {pattern!r} in done is not a pattern: {problem}") from None
+            raise BadGuide(f"{name}: {pattern!r} in {key} is not a pattern: {problem}") from None
+
+
+def _patterns(step: Json) -> Iterator[tuple[str, str]]:
+    yield from (("done", pattern) for pattern in entries(step.get("done")))
+    yield from (("advice", advice["found"]) for advice in items(step.get("advice")))
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ class Page:
         except (NotPossible, ValueError) as wrong:
             return _refused(400, str(wrong))
         return await stream.serve(
-            self.sandbox, user, after, self._run, request, self._done if self.guide.steps else None
+            self.sandbox, user, after, self._run, request, self._tour if self.guide.steps else None
         )
 
     def _route(self, method: str, path: str, handler: Handler) -> web.RouteDef:
@@ -141,11 +141,14 @@ class Page:
         guide = asdict(self.guide)
         guide["steps"] = [_shown(step) for step in self.guide.steps]
         run = {"run": self._run, "version": self._version}
-        own = {"guide": guide, "done": self._done(), "unread": self.unread.of(call.user)}
+        own = {"guide": guide, "tour": self._tour(), "unread": self.unread.of(call.user)}
         return view.state(self.sandbox, call.user) | run | own
 
-    def _done(self) -> list[str]:
-        return tour.done(self.sandbox, self.guide.steps)
+    def _tour(self) -> Json:
+        """Return the ids of the steps that were done, and step id -> its latest run."""
+        now = tour.progress(self.sandbox, self.guide.steps)
+        runs = {step: {**asdict(run), "then": render(run.then)} for step, run in now.runs.items()}
+        return {"done": now.done, "runs": runs}
 
     async def _messages(self, call: ControlRequest) -> Any:
         where, user = call.channel, call.user
@@ -169,7 +172,7 @@ class Page:
 
 def _shown(step: Json) -> Json:
     """Return a step as the page needs it. The server alone decides what is done."""
-    return {key: value for key, value in step.items() if key != "done"} | {"then": render(step["then"])}
+    return {key: value for key, value in step.items() if key not in ("done", "advice")} | {"then": render(step["then"])}
 
 
 def _nothing() -> None:

@@ -86,18 +86,18 @@ class Batch:
 
 
 async def serve(
-    sandbox: Sandbox, user: User, after: int, run: str, request: web.Request, done: Callable[[], list[str]] | None
+    sandbox: Sandbox, user: User, after: int, run: str, request: web.Request, tour: Callable[[], Json] | None
 ) -> web.WebSocketResponse:
     """Send changes until the page is closed. A page that knows another run of the sandbox reloads everything.
 
-    `done` returns the steps of the guide that were done.
+    `tour` returns how far the steps of the guide are.
     """
     socket = web.WebSocketResponse(heartbeat=QUIET_SECONDS)
     await socket.prepare(request)
     if request.query.get("run", run) != run or after > sandbox.log.head:
         await socket.send_json({"head": sandbox.log.head, "events": [{"type": "reset"}]})
         after = sandbox.log.head
-    writer = asyncio.create_task(_write(sandbox, user, after, socket, done))
+    writer = asyncio.create_task(_write(sandbox, user, after, socket, tour))
     try:
         async for _ in socket:  # the page sends nothing, but reading is needed to notice pongs and the end
             pass
@@ -108,15 +108,15 @@ async def serve(
 
 
 async def _write(
-    sandbox: Sandbox, user: User, after: int, socket: web.WebSocketResponse, done: Callable[[], list[str]] | None
+    sandbox: Sandbox, user: User, after: int, socket: web.WebSocketResponse, tour: Callable[[], Json] | None
 ) -> None:
-    told: list[str] = done() if done else []
+    told = tour() if tour else {}
     while not socket.closed:
         entries = await sandbox.log.wait(after, None, QUIET_SECONDS)
         if entries:
             after = entries[-1].seq
             events = Batch(sandbox, user).take(entries)
-            if done and any(entry.name.startswith("message.") for entry in entries) and (now := done()) != told:
+            if tour and any(entry.name.startswith("message.") for entry in entries) and (now := tour()) != told:
                 told = now
-                events.append({"type": "done", "steps": told})
+                events.append({"type": "tour", "tour": told})
             await socket.send_json({"head": after, "events": events})

@@ -9,11 +9,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import secrets
-import shutil
 import signal
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,9 +20,10 @@ from aiohttp import ClientError
 from discord_sandbox.client import SandboxClient, SandboxError
 from discord_sandbox.process import SandboxProcess, sandbox_process
 from discord_sandbox.web.page import RESTART
+from signoff.commands.sandbox_folder import bot_token, claimed
 from signoff.commands.sandbox_guide import HURRY, guide
 from signoff.commands.sandbox_own import add_named, own_guide
-from signoff.commands.sandbox_workspace import seed_workspace
+from signoff.commands.sandbox_workspace import PLUGIN, seed_workspace, write_plugin
 from signoff.config.schema import BUILTIN_TOOLS, Config
 
 NAMES = ("--bot", "Signoff", "--server", "Signoff Lab")
@@ -35,6 +34,7 @@ HURRY_SECONDS = 20
 APPROVALS = "approvals"
 """The channel where approvers see every open card."""
 VIEW_CHANNEL = 1 << 10
+DATABASE = "signoff.db"
 WORKSPACE = "workspace"
 """The folder of the file tools, in the sandbox's folder."""
 ENDING = 10.0
@@ -44,6 +44,7 @@ RULES = """\
 # Written by the sandbox because there is no signoff.toml: your own file takes its place.
 [tools]
 enable = [{tools}]
+plugins = ["{plugin}"]
 workspace = "{workspace}"
 
 [access]
@@ -123,7 +124,11 @@ async def sandbox(folder: Path, *, fresh: bool, program: list[str], config: Conf
 
     `config` is the operator's own configuration. Without a signoff.toml, the sandbox writes rules of its own.
     """
-    _prepare(folder, fresh)
+    with claimed(folder, folder / DATABASE, fresh=fresh):
+        await _serve(folder, program, config)
+
+
+async def _serve(folder: Path, program: list[str], config: Config) -> None:
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -134,7 +139,7 @@ async def sandbox(folder: Path, *, fresh: bool, program: list[str], config: Conf
     suggestions.write_text(json.dumps(shown, indent=2), encoding="utf-8")
     options = ["--or-any", "--restarts", "--guide", str(suggestions), *NAMES]
     with _deaf_to_interrupts():
-        starting = sandbox_process(*options, state=folder / "world.json", port=PORT, token=_token(folder))
+        starting = sandbox_process(*options, state=folder / "world.json", port=PORT, token=bot_token(folder))
         world = await starting.__aenter__()
     try:
         async with world.client() as client:
@@ -156,15 +161,16 @@ async def _bot(
     folder: Path, world: SandboxProcess, client: SandboxClient, program: list[str], own_rules: bool, grace: float
 ) -> Bot:
     environment = os.environ | {
-        "DISCORD_TOKEN": _token(folder),
+        "DISCORD_TOKEN": bot_token(folder),
         "DISCORD_API_URL": world.api_url,
         "DISCORD_GATEWAY_URL": world.gateway_url,
-        "SIGNOFF_DATABASE_URL": f"sqlite:///{folder / 'signoff.db'}",
+        "SIGNOFF_DATABASE_URL": f"sqlite:///{folder / DATABASE}",
     }
     if not own_rules:
         rules = folder / "signoff.toml"
         rules.write_text(await _rules(client), encoding="utf-8")
         environment["SIGNOFF_CONFIG"] = str(rules)
+        write_plugin(folder, WORKSPACE)
         seed_workspace(folder / WORKSPACE, await client.guild_id())
     log = None if os.environ.get("SIGNOFF_LOG_LEVEL", "").strip().upper() == "DEBUG" else folder / "bot.log"
     if log is not None:
@@ -176,6 +182,7 @@ async def _rules(client: SandboxClient) -> str:
     """Return the sandbox's own rules, with the ids of this world. Add the approvals channel if it is missing."""
     return RULES.format(
         tools=", ".join(f'"{name}"' for name in BUILTIN_TOOLS),
+        plugin=PLUGIN,
         workspace=WORKSPACE,
         ada=(await client.person("Ada")).id,
         approvers=await client.role_id("Approvers"),
@@ -233,24 +240,8 @@ async def _restart_asked(client: SandboxClient) -> None:
         raise SystemExit("The sandbox ended by itself, so the bot was stopped too. Nothing is lost.") from None
 
 
-def _prepare(folder: Path, fresh: bool) -> None:
-    if fresh:
-        shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True, exist_ok=True)
-
-
 def _has_rules() -> bool:
     return bool(os.environ.get("SIGNOFF_CONFIG", "").strip()) or Path("signoff.toml").exists()
-
-
-def _token(folder: Path) -> str:
-    """Return the bot's token, which no other web page can guess. It is made once and kept in the sandbox's folder."""
-    file = folder / "token"
-    with suppress(FileExistsError):
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as output:
-            output.write(secrets.token_urlsafe(24))
-    return file.read_text(encoding="utf-8")
 
 
 @contextmanager

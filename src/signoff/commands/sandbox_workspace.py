@@ -1,18 +1,21 @@
-"""The file that the sandbox's demo works on: a log that has filled the disk. Only the sandbox has it."""
+"""The files that the sandbox's demo works with: a log that has filled the disk, and the plugin with its machine."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-LOG = "logs/app.log"
-_LINES = 400
-_NOISE = (
-    "DEBUG cache hit for /api/v1/orders",
-    "DEBUG pool: 8 idle connections",
-    "DEBUG heartbeat sent to balancer",
-    "INFO request done in 12 ms",
-)
-_LAST = "ERROR write failed: No space left on device"
+from signoff.agent.demo.full_log import LOG, full_log
+
+PLUGIN = "machine.py"
+_PLUGIN = '''\
+"""Written by the sandbox: the simulated machine of its incident."""
+
+from pathlib import Path
+
+from signoff.agent.demo.machine import machine_tools
+
+tools = machine_tools(Path(__file__).with_name("{workspace}"))
+'''
 
 
 def seed_workspace(workspace: Path, server: int) -> None:
@@ -21,6 +24,10 @@ def seed_workspace(workspace: Path, server: int) -> None:
     if log.exists() and log.stat().st_size:
         return
     log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lines = [f"03:{n // 60 % 60:02d}:{n % 60:02d} web-1 {_NOISE[n % len(_NOISE)]} (request {n})" for n in range(_LINES)]
-    log.write_text("\n".join([*lines, f"03:59:59 web-1 {_LAST}", ""]), encoding="utf-8")
+    log.write_bytes(full_log())
     log.chmod(0o600)
+
+
+def write_plugin(folder: Path, workspace: str) -> None:
+    """Write the plugin beside the sandbox's rules. `workspace` is the name of the folder of the file tools there."""
+    (folder / PLUGIN).write_text(_PLUGIN.format(workspace=workspace), encoding="utf-8")

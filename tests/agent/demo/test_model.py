@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,9 +23,12 @@ from pydantic_ai.messages import (
 from pydantic_ai.run import AgentRunResult, AgentRunResultEvent
 
 from signoff.agent.demo.grammar import REQUESTS, read
+from signoff.agent.demo.machine import machine_tools
 from signoff.agent.demo.model import demo_model
 from signoff.agent.tools import builtin_tools
 
+EVERY_TOOL: list[Tool[Any]] = [*builtin_tools(), *machine_tools(Path("workspace"))]
+"""The tools of the sandbox."""
 Decide = Callable[[ToolCallPart], bool | ToolDenied]
 Result = AgentRunResult[Any]
 
@@ -102,10 +106,10 @@ def talk(request: pytest.FixtureRequest) -> Converse:
 
 async def test_greeting_says_what_it_is_what_to_type_and_which_tools_there_are(talk: Converse) -> None:
     for prompt in ("help", "<@123456> hello", "Hi there", "", "what can you do?"):
-        answer = (await talk(prompt)).answer
+        answer = (await talk(prompt, tools=EVERY_TOOL)).answer
         assert answer.startswith("I am the offline demo model: ")
         assert "I do not know" not in answer
-        for line in [*(request.example for request in REQUESTS), "call NAME", *(t.name for t in builtin_tools())]:
+        for line in [*(request.example for request in REQUESTS), "call NAME", *(t.name for t in EVERY_TOOL)]:
             assert line in answer
 
 
@@ -119,7 +123,7 @@ async def test_the_unknown_is_answered_honestly(talk: Converse) -> None:
 
 async def test_every_example_that_help_prints_works(talk: Converse) -> None:
     for request in REQUESTS:
-        result = await talk(request.example)
+        result = await talk(request.example, tools=EVERY_TOOL)
         assert "I do not know" not in result.answer
         assert "cannot follow" not in result.answer
 

@@ -108,7 +108,7 @@ async function send() {
   clearComposer();
   try {
     const sent = await say(app.here, body);
-    emit("sent", sent);
+    emit("sent", sent, kept.value.trim());
     return sent;
   } catch (wrong) {
     // Somebody who has gone elsewhere or typed on keeps what is in the box now.

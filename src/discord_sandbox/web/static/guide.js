@@ -9,10 +9,17 @@ import { app, emit, knowDirect, on, place, self } from "./state.js";
 const OFF = "sandbox-guide-off";
 let dismissed = sessionStorage.getItem(OFF) === "1";
 let current = null; // the step that was started last
+let begun = null; // the id of the message that started it
 let waiting = null; // called when the bot is online
 
 const steps = () => app.world.guide.steps;
-const isDone = (step) => app.world.done.includes(step.id);
+const isDone = (step) => app.world.tour.done.includes(step.id); // at some time, perhaps in an earlier run
+
+/** The run of the present step, as far as the server has seen it. An earlier run of the same step does not count. */
+function presentRun() {
+  const latest = current && app.world.tour.runs[current.id];
+  return latest && latest.message === begun ? latest : null;
+}
 
 /** The channel where suggestions are sent: the first one of a server that has the bot. */
 function home() {
@@ -91,6 +98,7 @@ const asSent = (step) => (step.where === "direct" ? step.text : `@${app.world.bo
 
 async function start(step) {
   current = step;
+  begun = null;
   app.answers = step.answers || [];
   const online = whenOnline();
   drawHint();
@@ -101,8 +109,20 @@ async function start(step) {
   if (!channel || current !== step) return;
   if (step.where === "direct") knowDirect(channel);
   await sendText(channel, asSent(step));
-  drawHint();
 }
+
+/** A step is also begun by somebody who types its text, or takes it from an example in the chat. */
+on("sent", (message, typed) => {
+  const step = current && asSent(current) === typed ? current : steps().find((one) => asSent(one) === typed);
+  if (step) {
+    current = step;
+    begun = message.id;
+    app.answers = step.answers || [];
+  } else if (presentRun()?.done) {
+    current = null; // what follows is no part of that step
+  }
+  drawHint();
+});
 
 function actAs(name) {
   const one = app.world.people.find((other) => other.name === name);
@@ -130,28 +150,30 @@ export function drawHint() {
     },
     icon("close"),
   );
+  const run = presentRun();
+  const next = run?.done ? steps().find((step) => !isDone(step)) : null;
   fill(hint, [
     current &&
       (waiting
         ? h("p", {}, `Sent as soon as ${app.world.bot.name} is online…`)
-        : isDone(current)
-          ? h("p", { class: "hint-done" }, icon("check"), `Done: ${current.title}`)
-          : advice(current)),
+        : run?.done
+          ? h("p", { class: "hint-done" }, icon("check"), `Done: ${current.title}${next ? "" : ". That was the last step."}`)
+          : advice(current, run)),
     h(
       "div",
       { class: "chips-line" },
       h(
         "div",
         { class: "chips" },
-        h("span", { class: "chips-label" }, current ? "Next:" : "Try:"),
+        h("span", { class: "chips-label" }, next ? "Next:" : "Try:"),
         steps().map((step, n) =>
           h(
             "button",
             {
               type: "button",
-              class: `chip ${isDone(step) ? "done" : ""}`,
-              "aria-label": isDone(step) ? `${step.short}, done` : step.short,
-              title: asSent(step),
+              class: `chip ${isDone(step) ? "done" : ""} ${step === next ? "next" : ""}`,
+              "aria-label": isDone(step) ? `${step.short}, was done. Do it again` : step.short,
+              title: `Sends: ${asSent(step)}`,
               onclick: () => start(step),
             },
             isDone(step) ? icon("check") : `${n + 1}.`,
@@ -162,21 +184,22 @@ export function drawHint() {
       close,
     ),
   ]);
+  if (next) hint.querySelector(".chip.next")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
 
 /** What to do next, with the people who can do it. */
-function advice(step) {
+function advice(step, run) {
   const others = (step.acts || []).filter((name) => name !== self().name);
   return h(
     "div",
     { class: "advice" },
-    rendered(step.then, { class: "hint-text" }),
+    rendered(run ? run.then : step.then, { class: "hint-text" }),
     others.map((name) => h("button", { type: "button", class: "chip", onclick: () => actAs(name) }, `Act as ${name}`)),
   );
 }
 
-on("stream:done", ({ steps: finished }) => {
-  app.world.done = finished;
+on("stream:tour", ({ tour }) => {
+  app.world.tour = tour;
   drawWelcome();
   drawHint();
 });

@@ -81,7 +81,7 @@ function drawBot() {
   state.dataset.state = words;
   const button = find("restart");
   button.hidden = !(app.world.guide && app.world.guide.restarts);
-  if (!button.firstChild) fill(button, [icon("restart"), h("span", {}, "Restart the bot")]);
+  if (!button.firstChild) fill(button, [icon("restart"), h("span", {}, "Restart", h("span", { class: "wide-only" }, " the bot"))]);
   button.setAttribute("aria-label", "Restart the bot");
 }
 

@@ -92,6 +92,7 @@ function withAnswers(box) {
     "div",
     { class: "with-answers" },
     box,
+    h("span", { class: "answers-label" }, "Suggested by the tour:"),
     offered.map((words) => h("button", { type: "button", class: "chip", onclick: take(words) }, words)),
   );
 }

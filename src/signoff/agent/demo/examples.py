@@ -20,16 +20,19 @@ _FILLERS: dict[str, Any] = {"string": "example", "integer": 1, "number": 1, "boo
 
 
 def examples_for(agent: AbstractAgent[Any, Any]) -> list[tuple[str, str]]:
-    """Return name and example for each function tool. The tools of MCP servers are not known before a run."""
+    """Return name and example for each function tool: first those that the table of requests does not know.
+
+    The tools of MCP servers are not known before a run.
+    """
     tools = [
         tool.tool_def for each in agent.toolsets if isinstance(each, FunctionToolset) for tool in each.tools.values()
     ]
-    return [(tool.name, _example(tool.name, tool.parameters_json_schema)) for tool in tools]
-
-
-def _example(tool: str, schema: Schema) -> str:
-    known = next((request.example for request in REQUESTS if request.fits([tool]) and not request.fits([])), None)
-    return known or example_call(tool, schema)
+    known = {request.shows: request.example for request in REQUESTS if request.shows}
+    own = [
+        (tool.name, example_call(tool.name, tool.parameters_json_schema)) for tool in tools if tool.name not in known
+    ]
+    names = {tool.name for tool in tools}
+    return own + [(name, example) for name, example in known.items() if name in names]
 
 
 def example_call(tool: str, schema: Schema) -> str:
@@ -45,12 +48,14 @@ def _object(part: Schema, whole: Schema, depth: int) -> dict[str, Any]:
 
 def _value(given: Any, whole: Schema, depth: int) -> Any:
     part = _resolved(cast(Schema, given) if isinstance(given, dict) else {}, whole)
-    for key in ("const", "default"):
-        if key in part:
-            return part[key]
-    for key in ("examples", "enum"):
-        if part.get(key):
-            return part[key][0]
+    if "const" in part:
+        return part["const"]
+    if "default" in part:
+        return _on_one_line(part["default"])
+    if part.get("examples"):
+        return _on_one_line(part["examples"][0])
+    if part.get("enum"):
+        return part["enum"][0]
     for key in ("anyOf", "oneOf", "allOf"):
         if part.get(key):
             return _value(part[key][0], whole, depth + 1) if depth < _DEEPEST else None
@@ -62,6 +67,11 @@ def _value(given: Any, whole: Schema, depth: int) -> Any:
     if kind in ("integer", "number"):
         return part.get("minimum", part.get("exclusiveMinimum", 0) + 1)
     return _FILLERS.get(str(kind), "example")
+
+
+def _on_one_line(value: Any) -> Any:
+    """Return only the first line of a text: people read it on a button, where JSON shows a line break as two signs."""
+    return next(iter(value.splitlines()), "") if isinstance(value, str) else value
 
 
 def _resolved(part: Schema, whole: Schema) -> Schema:

@@ -2,7 +2,8 @@
 
 Works on text alone, knows nothing of PydanticAI and keeps no state. There are two kinds of prompts:
 
-- plain requests: the table `REQUESTS`, each with an example that help prints;
+- plain requests: the table `REQUESTS`, each with an example that help prints. In a text to write, a backslash and an
+  n are a line break;
 - the exact form `call NAME {"argument": "value"}` for any tool. Several of them, separated by `;` or on lines of their
   own, are one batch. `then call ...` starts the next round, after the results of the one before. `call NAME raw TEXT`
   sends the rest of the line as the arguments, even if it is not JSON. `say WORDS` before a call adds text to it.
@@ -19,6 +20,8 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from signoff.agent.demo.full_log import LOG, MACHINE
 
 Form = Literal["dict", "json"]
 CallIds = Literal["unique", "repeated", "duplicate"]
@@ -63,6 +66,8 @@ class Request:
     needs: tuple[str, ...] = ()
     """Tools that this request may use in addition to those of its rounds."""
     story: bool = False
+    shows: str = ""
+    """The tool that somebody sees at work with this example, if it calls one tool, once, without a trick."""
 
     def fits(self, tools: Collection[str]) -> bool:
         """Whether the example can be followed with these tools."""
@@ -79,8 +84,8 @@ _PATH = r"(\S*[./]\S*)"
 _ESCAPES = {r"\n": "\n", r"\r": "\r", r"\t": "\t", r"\\": "\\"}
 _ESCAPED = re.compile(r"\\[nrt\\]")
 _LONGEST = 200_000
-LOG = "logs/app.log"
-"""The log of the incident. The sandbox has one in its workspace."""
+CHECK = "check_disk"
+"""The tool of the simulated machine. Only the sandbox has it."""
 
 
 def _one(tool: str, **args: Any) -> list[Round]:
@@ -134,6 +139,10 @@ def _rotate_log(found: re.Match[str], text: str) -> Sequence[Round]:
     return _one("rotate_log", path=_path(found[1]) if found[1] else LOG)
 
 
+def _check_disk(found: re.Match[str], text: str) -> Sequence[Round]:
+    return _one(CHECK, host=_path(found[1]))
+
+
 def _incident(found: re.Match[str], text: str) -> Sequence[Round]:
     return _one("read_file", path=LOG)
 
@@ -166,34 +175,41 @@ def _words(found: re.Match[str], text: str) -> Sequence[Round]:
     return [Round(words=said[2].strip().strip('"'))] if said else []
 
 
-def _request(example: str, pattern: str, build: Callable[[re.Match[str], str], Sequence[Round]]) -> Request:
-    return Request(example, re.compile(pattern, re.I), build)
+def _request(
+    example: str, pattern: str, build: Callable[[re.Match[str], str], Sequence[Round]], shows: str = ""
+) -> Request:
+    return Request(example, re.compile(pattern, re.I), build, shows=shows)
 
 
+INCIDENT = f"incident: the disk of {MACHINE} is full"
 REQUESTS: tuple[Request, ...] = (
     Request(
-        "incident: the disk of web-1 is full",
+        INCIDENT,
         re.compile(r"\bincident\b|\bdisk\b.*\bfull\b", re.I),
         _incident,
         needs=("delete_file", "rotate_log"),
         story=True,
     ),
-    _request('write "PORT=8080\\n" to config/app.env', r'\bwrite "" (?:in)?to (\S+)', _write_file),
-    _request("write notes.txt with three lines", rf"\bwrite {_PATH} with {_NUMBER} lines?\b", _write_lines),
-    _request("read notes.txt", rf"\bread (?:the file )?{_PATH}", _read_file),
-    _request("delete logs/app.log", rf"\bdelete (?:the file )?{_PATH}", _delete_file),
-    _request("rotate logs/app.log", rf"\b(?:rotate|compress) (?:{_PATH}|it\b|the log\b)", _rotate_log),
+    _request(f"check the disk of {MACHINE}", r"\bcheck (?:the )?disk (?:of |on )?(\S+)", _check_disk, CHECK),
+    _request('write "PORT=8080" to config/app.env', r'\bwrite "" (?:in)?to (\S+)', _write_file),
+    _request(
+        "write notes.txt with three lines", rf"\bwrite {_PATH} with {_NUMBER} lines?\b", _write_lines, "write_file"
+    ),
+    _request("read notes.txt", rf"\bread (?:the file )?{_PATH}", _read_file, "read_file"),
+    _request("rotate notes.txt", rf"\b(?:rotate|compress) (?:{_PATH}|it\b|the log\b)", _rotate_log, "rotate_log"),
+    _request("delete notes.txt", rf"\bdelete (?:the file )?{_PATH}", _delete_file, "delete_file"),
     _request("three rounds", r"\b(two|three|four|five|[1-9]\d?) rounds\b", _rounds),
     _request("a batch of three calls, one of them protected", r"\bbatch\b|\bthree calls\b", _batch),
     _request("use a tool that fails", r"\bfail(?:s|ing|ure)?\b", _failure),
-    _request('announce "Lunch is at noon." to everyone', r"\bannounce", _announcement),
+    _request('announce "Lunch is at noon." to everyone', r"\bannounce", _announcement, "post_announcement"),
     _request(
         'please run the test approval tool with parameter "hello"',
         r"\btest[ _](?:discord[ _])?approval\b|\bapproval test\b",
         _test_approval,
+        "test_discord_approval",
     ),
-    _request("roll 2 dice", r"\broll\b", _dice),
-    _request("what time is it in Europe/Berlin", r"\b(?:what time|current time|time is it)\b", _time),
+    _request("roll 2 dice", r"\broll\b", _dice, "roll_dice"),
+    _request("what time is it in Europe/Berlin", r"\b(?:what time|current time|time is it)\b", _time, "current_time"),
     _request("answer with 5000 characters", r"\banswer with [\d,]+ characters\b", _long_answer),
     _request("say good morning", r"\A\W*say\s", _words),
 )

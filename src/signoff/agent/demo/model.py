@@ -17,7 +17,6 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 from signoff.agent.demo.examples import example_call
 from signoff.agent.demo.grammar import REQUESTS, CallIds, CannotFollow, Plan, Round, read, without_mentions
 from signoff.agent.demo.story import Happened, go_on
-from signoff.config.schema import BUILTIN_TOOLS
 
 _I_AM = "I am the offline demo model: I understand a few fixed requests and nothing else."
 _GREETING = re.compile(r"\A\W*(?:help|hi|hello|hey|what can you do)\b|\A\W*\Z", re.I)
@@ -72,7 +71,7 @@ def _parts(messages: Sequence[ModelMessage], info: AgentInfo) -> list[TextPart |
     except CannotFollow as error:
         return [TextPart(f"{_I_AM} I cannot follow this one: {error}.")]
     if plan.story:
-        now = go_on([Happened(part.tool_name, _outcome(part), _text(part)) for part in _returns(since)])
+        now = go_on([Happened(part.tool_name, _outcome(part), _text(part)) for part in _returns(since)], tools)
         answered = sum(isinstance(message, ModelResponse) for message in messages)
         return _make_calls(now, plan, answered)
     done = sum(1 for message in since if isinstance(message, ModelResponse) and message.tool_calls)
@@ -142,7 +141,8 @@ def _shorten(text: str) -> str:
 def _examples(info: AgentInfo) -> list[str]:
     """Return prompts that can be followed with these tools, each as an item of a list."""
     names = [tool.name for tool in info.function_tools]
-    others = [tool for tool in info.function_tools if tool.name not in BUILTIN_TOOLS]
+    known = {request.shows for request in REQUESTS}
+    others = [tool for tool in info.function_tools if tool.name not in known]
     calls = [example_call(tool.name, tool.parameters_json_schema) for tool in others[:_MOST_CALLS]]
     plain = [request.example for request in REQUESTS if request.fits(names)]
     return [f"- `{example}`" for example in [*calls, *plain]]
