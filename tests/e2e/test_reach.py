@@ -150,6 +150,27 @@ async def test_a_copy_survives_kill_9(live: CrashingRig) -> None:
     assert len(copies) == 1
 
 
+async def test_a_copy_that_was_not_noted_before_kill_9_is_closed_with_its_card(live: CrashingRig) -> None:
+    ops = await live.sandbox.channel("ops")
+    # The copy is there at once, but Discord's gateway loses each response, so the bot tries again for 25 seconds.
+    await live.sandbox.fault("POST", f"/channels/{ops.id}/messages", status=504, after=True, times=5)
+    asked, card = await asks(live, call("not noted"))
+    copy = await copy_of(live, asked.id)
+    live.arm("signoff.approvals.desk:Desk.decide:after")
+    await live.people["Olga"].click(card, "Reject", wait=0)
+    await live.dies()
+    assert live.rows("SELECT 1 FROM card_copies WHERE message = ?", str(copy.id)) == []
+    assert live.rows("SELECT settled, untold FROM batches WHERE card = ?", str(card.id)) == [(1, 1)]
+    await live.sandbox.clear_faults()
+    await live.start()
+    rejected = f"REJECTED by {live.people['Olga'].mention}"
+    await live.closed(card, rejected)
+    await live.closed(copy, rejected)
+    await live.sees(asked.id, "record: rejected")
+    copies = [m for m in await live.people["Nina"].messages("ops") if f"/{asked.id}/" in m.text]
+    assert len(copies) == 1
+
+
 async def test_a_card_that_expires_while_the_bot_is_down_is_closed_in_both_places(live: CrashingRig) -> None:
     asked, card = await asks(live, call("expires"))
     copy = await copy_of(live, asked.id)

@@ -84,7 +84,10 @@ class TurnTx(DeskTx, Protocol):
     def drop_notice(self, notice: Notice) -> None: ...
 
     def untold(self) -> Sequence[Batch]:
-        """Return open batches with a card about which approvers still have to be told."""
+        """Return batches with a card about which approvers still have to be told, open ones first.
+
+        The settled ones were settled while approvers were told, so that a copy may have been posted but not noted.
+        """
         ...
 
     def outlived_notices(self) -> Sequence[Batch]:
