@@ -19,6 +19,7 @@ from signoff.approvals.model import (
     ApprovalRequest,
     Batch,
     Choice,
+    GrantNote,
     Place,
     Remember,
     RequestKind,
@@ -293,3 +294,17 @@ async def test_grants_are_on_record(desk: Desk) -> None:
     rows = await desk.store.run(lambda tx: tx.audit_page(PLACE.server))
     assert [row.kind for row in reversed(rows)] == ["asked", "approved", "granted", "asked", "approved", "revoked"]
     assert grant.id in rows[1].data
+
+
+async def test_a_settled_request_knows_the_grant_that_it_made_or_that_settled_it(desk: Desk, clock: HandClock) -> None:
+    asked = same()
+    await remembered(desk, Remember.SESSION, asked)
+    made = await desk.store.run(lambda tx: tx.batch(asked.id))
+    (grant,) = await desk.standing_grants(PLACE.server)
+    note = GrantNote(grant.id, ADA, grant.expires, here=True)
+    assert made is not None
+    assert made.requests[0].settlement is not None
+    assert made.requests[0].settlement.grant == note
+    later = await outcome(desk, same())
+    assert later.settlement is not None
+    assert (later.settlement.by, later.settlement.grant) == (None, note)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -12,8 +13,8 @@ from discord_sandbox import Person
 from signoff.approvals.model import DIRECT, Actor, Batch, Place
 from signoff.bot import card_view
 from signoff.bot import inbox as inbox_module
-from signoff.bot.card_view import Rendered, render
-from signoff.bot.inbox import MOST_SHOWN, Found, Inbox, InboxView
+from signoff.bot.inbox import Inbox
+from signoff.bot.inbox_view import Found, InboxView
 from signoff.bot.responses import Visit
 from signoff.cards import wording
 from signoff.cards.actions import Offers
@@ -132,55 +133,6 @@ async def test_a_press_of_somebody_who_is_not_there_decides_nothing(rig: Rig, in
     assert await inbox.at_home(pressed, far.id) == wording.SLOW
 
 
-def entries(*batches: Batch) -> tuple[str, list[str]]:
-    view = InboxView(Found(batches), 0.0, Offers())
-    assert sum(1 for _ in view.walk_children()) <= 40
-    labels = [label for item in view.walk_children() if (label := getattr(getattr(item, "item", None), "label", None))]
-    text = "\n".join(content for item in view.walk_children() if (content := getattr(item, "content", None)))
-    assert len(text) <= 4000
-    return text, labels
-
-
-async def test_only_a_call_that_is_shown_whole_can_be_accepted_in_the_list(rig: Rig) -> None:
-    place, asker = await rig.place(), await rig.asker()
-    short = make_batch(place, asker, make_request({"path": "a.txt"}), card_message="5")
-    long = make_batch(place, asker, make_request({"text": "x" * 600}), card_message="5")
-    odd = make_batch(place, asker, make_request({"text": "a\u202eb"}), card_message="5")
-    several = make_batch(place, asker, make_request(), make_request(), card_message="5")
-    worded = make_batch(place, asker, make_request({"path": "a"}), model_text="just say yes", card_message="5")
-    text, labels = entries(short)
-    assert labels == ["Accept", "Reject", "Open…"]
-    assert ("a.txt" in text, f"/{place.channel}/5" in text, f"<@{asker.id}>" in text) == (True, True, True)
-    for other in (long, odd, several, worded):
-        assert entries(other)[1] == ["Open…"]
-
-
-async def test_the_list_stays_within_one_message(rig: Rig) -> None:
-    place, asker = await rig.place(), await rig.asker()
-    batches = [make_batch(place, asker, make_request({"t": "`" * 400}, tool="t" * 64)) for _ in range(40)]
-    text, labels = entries(*batches)
-    assert f"The first {MOST_SHOWN} are listed" in text
-    assert labels.count("Open…") == MOST_SHOWN
-    assert "No open card waits for your decision." in entries()[0]
-
-
-async def test_a_large_card_is_listed_without_being_laid_out(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    laid_out: list[str] = []
-
-    def counting(batch: Batch, *args: Any, **more: Any) -> Rendered:
-        laid_out.append(batch.id)
-        return render(batch, *args, **more)
-
-    monkeypatch.setattr(inbox_module, "render", counting)
-    place, asker = await rig.place(), await rig.asker()
-    small = make_batch(place, asker, make_request({"path": "a.txt"}), card_message="5")
-    large = make_batch(place, asker, make_request({"text": "word " * 90_000}), card_message="6")
-    text, labels = entries(small, large)
-    assert laid_out == [small.id]
-    assert labels == ["Accept", "Reject", "Open…", "Open…"]
-    assert f"/{place.channel}/6" in text
-
-
 async def test_a_large_card_is_opened_in_a_thread(
     rig: Rig, inbox: Inbox, ada: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,11 +153,6 @@ async def test_a_large_card_is_opened_in_a_thread(
     request = make_request({"text": "word " * 20_000}, approvers=("manage_server",))
     batch = make_batch(await rig.place(), await rig.asker(), request, card_message="6")
     visit = Visit(await person_of(rig, "Ada"), batch.place.channel, None, private=True)
-    await inbox.show_card(cast("Any", None), visit, batch, 0)
+    await inbox.show_card(cast("Any", SimpleNamespace(message=None)), visit, batch, 0)
     assert len(shown) == 1
     assert threads == ["signoff-large"]
-
-
-async def test_a_link_to_a_direct_conversation_names_no_server(rig: Rig) -> None:
-    batch = make_batch(Place(DIRECT, "123", "123"), await rig.asker(), card_message="456")
-    assert "https://discord.com/channels/@me/123/456" in entries(batch)[0]

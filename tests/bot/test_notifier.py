@@ -311,3 +311,17 @@ async def test_an_escalation_calls_the_new_approvers_below_the_card_and_its_copi
         message = await said(rig, notice)
         assert [ping["users"] for ping in message.pings] == [[str(max_.id)]]
         assert "Escalated, because nobody has decided: erase" in message.text
+
+
+async def test_a_copy_that_was_not_noted_is_found_by_its_buttons(rig: Rig, notifier: DiscordNotifier) -> None:
+    batch = make_batch(await rig.place(), await rig.asker(), card_message="5")
+    ops = (await rig.place("ops")).channel
+    assert await notifier.find_copy(batch, ops) is None
+    copy = await notifier.post_copy(batch, ops)
+    await notifier.post_copy(make_batch(await rig.place(), await rig.asker(), card_message="6"), ops)
+    assert await notifier.find_copy(batch, ops) == copy
+    await rig.sandbox.fault("GET", f"/channels/{ops}/messages", status=403, code=50001)
+    assert await notifier.find_copy(batch, ops) is None
+    await rig.sandbox.fault("GET", f"/channels/{ops}/messages", status=503, times=5)
+    with pytest.raises(NotDelivered):
+        await notifier.find_copy(batch, ops)

@@ -161,11 +161,16 @@ async def test_what_is_remembered_here_is_not_asked_again_until_it_is_revoked(li
     assert rule in panel.text
     await press(live, panel, "Accept and save", "Olga")
     await live.closed(card, "APPROVED by", "remembered in this conversation")
+    olga = live.people["Olga"].mention
+    covered = "later calls are accepted if they have exactly these arguments, in this conversation, until <t:"
+    settled = await live.closed(card, f"Remembered by {olga}: {covered}", "· grant ")
+    assert settled.text.count("Remembered by") == 1
     await live.sees(asked.id, "recorded remembered")
     thread = str(asked.id)
     again = await live.ask(calls("remembered"), where=thread)
     await live.until(lambda: live.trace.count("record remembered") == 2, "the second call, without a card")
     await live.ended(again)
+    await live.sees(asked.id, f"-# By a remembered decision of {olga}: `record` ran.")
     other, asked_elsewhere = await asks(live, calls("remembered"))
     await press(live, asked_elsewhere, "Reject")
     await live.ended(other)
@@ -207,6 +212,9 @@ async def test_a_tool_with_free_arguments_is_remembered_for_an_hour(live: Rig) -
     assert "if they have the same seconds; all other arguments (value) are free" in panel.text
     await press(live, panel, "Accept and save")
     await live.ended(asked)
+    await live.closed(
+        card, "later calls are accepted if they have the same seconds; all", "free, in this server, until"
+    )
     again = await live.ask('call slow {"value": "free 2", "seconds": 0}', where="ops")
     await live.ended(again)
     assert len([line for line in live.trace if "free" in line]) >= 2

@@ -150,6 +150,27 @@ async def test_a_copy_survives_kill_9(live: CrashingRig) -> None:
     assert len(copies) == 1
 
 
+async def test_a_copy_that_was_not_noted_before_kill_9_is_closed_with_its_card(live: CrashingRig) -> None:
+    ops = await live.sandbox.channel("ops")
+    # The copy is there at once, but Discord's gateway loses each response, so the bot tries again for 25 seconds.
+    await live.sandbox.fault("POST", f"/channels/{ops.id}/messages", status=504, after=True, times=5)
+    asked, card = await asks(live, call("not noted"))
+    copy = await copy_of(live, asked.id)
+    live.arm("signoff.approvals.desk:Desk.decide:after")
+    await live.people["Olga"].click(card, "Reject", wait=0)
+    await live.dies()
+    assert live.rows("SELECT 1 FROM card_copies WHERE message = ?", str(copy.id)) == []
+    assert live.rows("SELECT settled, untold FROM batches WHERE card = ?", str(card.id)) == [(1, 1)]
+    await live.sandbox.clear_faults()
+    await live.start()
+    rejected = f"REJECTED by {live.people['Olga'].mention}"
+    await live.closed(card, rejected)
+    await live.closed(copy, rejected)
+    await live.sees(asked.id, "record: rejected")
+    copies = [m for m in await live.people["Nina"].messages("ops") if f"/{asked.id}/" in m.text]
+    assert len(copies) == 1
+
+
 async def test_a_card_that_expires_while_the_bot_is_down_is_closed_in_both_places(live: CrashingRig) -> None:
     asked, card = await asks(live, call("expires"))
     copy = await copy_of(live, asked.id)
@@ -248,10 +269,14 @@ async def test_the_inbox_shows_what_a_person_may_decide_and_decides_it(live: Rig
     assert "No open card waits for your decision" in nobodys.reply.text
     done = await press(live, mine.reply, "Accept", "Nina")
     assert done.updated is not None
-    assert "Done: APPROVED by" in done.updated.text
-    back = await press(live, done.updated, "Inbox", "Nina")
-    assert back.updated is not None
-    assert "No open card waits for your decision" in back.updated.text
+    for words in (
+        f"Done: APPROVED by {live.people['Nina'].mention} · `record`",
+        "No open card waits for your decision",
+    ):
+        assert words in done.updated.text
+    again = await press(live, done.updated, "Refresh", "Nina")
+    assert again.updated is not None
+    assert again.updated.text == "No open card waits for your decision."
     await live.closed(card, f"APPROVED by {live.people['Nina'].mention}")
     await live.sees(asked.id, "record: done")
 
@@ -260,10 +285,16 @@ async def test_a_card_opened_from_the_inbox_has_its_buttons(live: Rig) -> None:
     asked, card = await asks(live, f"{call('open 1')}; {call('open 2')}")
     listed = await order(live, "inbox", "Nina", where="ops")
     assert listed.reply is not None
-    assert [button.label for button in listed.reply.buttons] == ["Open…"]
+    assert [button.label for button in listed.reply.buttons] == ["Accept all", "Reject all", "Open…", "Refresh"]
     opened = await press(live, listed.reply, "Open…", "Nina")
     assert opened.updated is not None
     assert "open 2" in opened.updated.text
+    assert "Tool Approval Required" in opened.updated.text
+    back = await press(live, opened.updated, "Inbox", "Nina")
+    assert back.updated is not None
+    assert "1 open card" in back.updated.text
+    opened = await press(live, back.updated, "Open…", "Nina")
+    assert opened.updated is not None
     panel = await press(live, opened.updated, "More…", "Nina")
     assert panel.updated is not None
     chosen = await press(live, panel.updated, "1. record", "Nina")
@@ -282,10 +313,72 @@ async def test_a_card_is_not_opened_for_somebody_who_may_no_longer_decide_it(liv
     await live.sandbox.revoke(live.people["Nina"], "Approvers")
     refused = await press(live, listed.reply, "Open…", "Nina")
     await live.sandbox.grant(live.people["Nina"], "Approvers")
-    assert "You may not decide this" in refused.text
-    assert refused.updated is None
+    assert refused.updated is not None
+    assert "You may not decide this" in refused.updated.text
+    assert "No open card waits for your decision" in refused.updated.text
     await press(live, card, "Reject all", "Nina")
     await live.sees(asked.id, "record: rejected")
+
+
+async def test_an_open_inbox_follows_decisions_that_are_made_elsewhere(live: Rig) -> None:
+    first, card = await asks(live, call("followed"))
+    second, other = await asks(live, call("also followed"))
+    listed = await order(live, "inbox", "Nina")
+    assert listed.reply is not None
+    assert "2 open cards" in listed.reply.text
+    await press(live, card, "Reject", "Olga")
+    said = f"Just now: `record` was rejected by {live.people['Olga'].mention}"
+    left = await live.people["Nina"].wait_for_change(listed.reply, lambda m: said in m.text, timeout=PATIENCE)
+    assert "1 open card" in left.text
+    assert "`also followed`" in left.text
+    assert "`followed`" not in left.text
+    done = await press(live, left, "Accept", "Nina")
+    assert done.updated is not None
+    assert "Done: APPROVED by" in done.updated.text
+    await live.closed(other, "APPROVED by")
+    await live.sees(first.id, "record: rejected")
+    await live.sees(second.id, "record: done")
+
+
+async def test_a_press_on_an_entry_that_is_no_longer_open_draws_the_inbox_anew(live: CrashingRig) -> None:
+    asked, card = await asks(live, call("too late"))
+    listed = await order(live, "inbox", "Nina")
+    assert listed.reply is not None
+    noted = "SELECT 1 FROM batches WHERE card = ?"
+    await live.until(lambda: live.rows(noted, str(card.id)), "the note of the card")
+    await live.kill()
+    await live.start()  # the new process does not know this inbox, so only a press can draw it anew
+    await press(live, card, "Reject", "Olga")
+    late = await press(live, listed.reply, "Accept", "Nina")
+    assert late.updated is not None
+    assert f"Already decided: REJECTED by {live.people['Olga'].mention}" in late.updated.text
+    assert "No open card waits for your decision" in late.updated.text
+    assert [button.label for button in late.updated.buttons] == ["Refresh"]
+    await live.sees(asked.id, "record: rejected")
+
+
+async def test_six_cards_are_two_pages_and_each_can_be_decided_there(live: Rig) -> None:
+    asked = [await live.ask(call(f"paged {n}")) for n in range(2)]
+    asked += [await live.ask(call(f"paged {n}"), "Olga") for n in range(2, 4)]
+    asked += [await live.ask(call(f"paged {n}"), "Ada") for n in range(4, 6)]
+    for one in asked:
+        await live.card(one.id)
+    listed = await order(live, "inbox", "Nina")
+    assert listed.reply is not None
+    assert "6 open cards" in listed.reply.text
+    assert [button.label for button in listed.reply.buttons].count("Accept") == 5
+    turned = await press(live, listed.reply, "Next", "Nina")
+    assert turned.updated is not None
+    assert "page 2 of 2" in turned.updated.text
+    done = await press(live, turned.updated, "Reject", "Nina")
+    for _ in range(5):
+        assert done.updated is not None
+        assert "Done: REJECTED by" in done.updated.text
+        done = await press(live, done.updated, "Reject", "Nina")
+    assert done.updated is not None
+    assert "No open card waits for your decision" in done.updated.text
+    for one in asked:
+        await live.sees(one.id, "record: rejected")
 
 
 async def test_a_server_rule_can_name_the_approvals_channel(live: Rig) -> None:

@@ -49,8 +49,8 @@ def test_the_plugin_of_the_readme_is_one_and_its_rules_apply(tmp_path: Path) -> 
     (tmp_path / "signoff.toml").write_text(config, encoding="utf-8")
     brain = Brain.build(load_config(tmp_path / "signoff.toml", required=True), "demo")
     lines = dict(line.split(": ", 1) for line in brain.verdicts)
-    assert lines["restart"] == "depends on its arguments"
-    assert lines["resize"].endswith("its own code may still ask)")
+    assert lines["restart"] == "ask (declared; rules on its arguments apply too)"
+    assert lines["resize"] == "depends on its arguments"
 
 
 def test_the_plugin_of_the_page_on_tools_is_one(tmp_path: Path) -> None:

@@ -7,12 +7,15 @@ import os
 import re
 import signal
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from discord_sandbox import seed, state_file
+from discord_sandbox.model import Guild, Overwrite
+from discord_sandbox.permissions import Permission
+from discord_sandbox.world import World
 
 MAIN = Path(__file__).parents[2] / "main.py"
 PATIENCE = 180.0
@@ -91,16 +94,39 @@ def put_into_the_lab(folder: Path, name: str, *roles: str, also: str | None = No
 
     Return role name in lower case -> role id, for the lab's roles.
     """
+    with _saved_lab(folder) as (world, lab):
+        given = [next(role for role in lab.roles.values() if role.name == wanted) for wanted in roles]
+        for person in [user for user in world.users.values() if user.name in (name, also)]:
+            seed.join(world, lab, person, *given)
+    return _role_ids(lab)
+
+
+def put_approvals_channel(folder: Path) -> dict[str, str]:
+    """Save a world, as an earlier start would, in which the lab has a channel that only admins and approvers see.
+
+    Return role name in lower case -> role id, for the lab's roles, and "channel" -> the id of the channel.
+    """
+    with _saved_lab(folder) as (world, lab):
+        channel = seed.new_channel(world, lab, "approvals")
+        channel.overwrites.append(Overwrite(lab.id, 0, 0, Permission.VIEW_CHANNEL))
+        insiders = [role for role in lab.roles.values() if role.name in ("Admins", "Approvers", "Signoff")]
+        channel.overwrites += [Overwrite(role.id, 0, Permission.VIEW_CHANNEL, 0) for role in insiders]
+    return _role_ids(lab) | {"channel": str(channel.id)}
+
+
+@contextmanager
+def _saved_lab(folder: Path) -> Generator[tuple[World, Guild]]:
+    """Yield a new world and its lab, to be changed, and save the world where the sandbox finds it."""
     data = folder / "data/sandbox"
     data.mkdir(parents=True)
     (data / "token").write_text("kept-token", encoding="utf-8")
     (data / "token").chmod(0o600)
     world = seed.new_world(seed.Plan(token="kept-token", bot="Signoff", server="Signoff Lab"))
-    lab = next(guild for guild in world.guilds.values() if guild.name == "Signoff Lab")
-    given = [next(role for role in lab.roles.values() if role.name == wanted) for wanted in roles]
-    for person in [user for user in world.users.values() if user.name in (name, also)]:
-        seed.join(world, lab, person, *given)
+    yield world, next(guild for guild in world.guilds.values() if guild.name == "Signoff Lab")
     state_file.save_file(world, data / "world.json")
+
+
+def _role_ids(lab: Guild) -> dict[str, str]:
     return {role.name.lower(): str(role.id) for role in lab.roles.values()}
 
 

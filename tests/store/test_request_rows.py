@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from signoff.approvals.model import CallKey, Choice, Remember, RequestKind, RequestState, Settlement, Vote
+from signoff.approvals.model import CallKey, Choice, GrantNote, Remember, RequestKind, RequestState, Settlement, Vote
 from signoff.errors import StoreError
 from signoff.store import Store
 from signoff.store.codec import dump_actor, load_votes
@@ -90,10 +90,24 @@ async def test_a_request_of_another_batch_cannot_be_taken_over(store: Store) -> 
 async def test_a_settlement_comes_back_as_it_was(store: Store, state: RequestState, choice: Choice | None) -> None:
     batch = a_batch()
     by = batch.asker if choice else None
-    ended = replace(batch.requests[0], state=state, settlement=Settlement(choice, by, 0.1 + 0.2, ""))
+    note = GrantNote("g1", batch.asker, 0.7, True, ("path",)) if choice else None
+    ended = replace(batch.requests[0], state=state, settlement=Settlement(choice, by, 0.1 + 0.2, "", grant=note))
     await store.run(lambda tx: tx.insert_batch(batch))
     assert await store.run(lambda tx: tx.settle(ended))
     assert await store.run(lambda tx: tx.batch("b1")) == replace(batch, requests=(ended,))
+
+
+async def test_batches_that_grants_settled_are_known_by_turn_unless_a_card_shows_them(store: Store) -> None:
+    batch = a_batch()
+    end = Settlement(Choice.ACCEPT, None, 1.0, "", grant=GrantNote("g1", batch.asker, 9.0, True))
+    ended = replace(batch.requests[0], state=RequestState.APPROVED, settlement=end)
+    await store.run(lambda tx: (tx.insert_batch(batch), tx.insert_batch(a_batch("b2"))))
+    assert await store.run(lambda tx: tx.settled_by_grants(batch.turn)) == []
+    await store.run(lambda tx: tx.settle(ended))
+    assert [one.id for one in await store.run(lambda tx: tx.settled_by_grants(batch.turn))] == [batch.id]
+    assert await store.run(lambda tx: tx.settled_by_grants("another")) == []
+    await store.run(lambda tx: tx.set_card(batch.id, "m5"))
+    assert await store.run(lambda tx: tx.settled_by_grants(batch.turn)) == []
 
 
 async def test_of_a_hundred_settling_at_once_one_wins(store: Store) -> None:

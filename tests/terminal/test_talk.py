@@ -84,8 +84,12 @@ async def test_a_rejected_call_does_not_run_and_the_reason_reaches_the_model(cha
 
 async def test_what_is_no_key_decides_nothing(chat: Chat) -> None:
     await chat.say('call record {"value": "unsure"}')
-    await chat.decide("yes")
-    await chat.sees("not one of the keys", " left> ")
+    for typed in ("yes", "y", "n"):
+        await chat.decide(typed)
+        said = await chat.sees("not one of the keys", " left> ")
+        assert "Nothing was decided. Type a for accept, r for reject, R for Reject with a reason" in " ".join(
+            said.split()
+        )
     await chat.decide("r")
     await chat.answers("REJECTED by")
     assert "record unsure" not in chat.trace

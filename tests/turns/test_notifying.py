@@ -36,6 +36,10 @@ class RecordingNotifier(Notifier):
     failures: dict[str, deque[Exception]] = field(default_factory=lambda: defaultdict(deque))
     unreached: str = ""
     slow: asyncio.Event | None = None
+    looked_at: list[str] = field(default_factory=list)
+    """Channels in which a copy was looked for."""
+    unnoted: str | None = None
+    """The copy that is found there."""
 
     async def post_copy(self, batch: Batch, channel: str) -> str:
         if self.failures["post_copy"]:
@@ -44,6 +48,12 @@ class RecordingNotifier(Notifier):
         if self.slow:
             await self.slow.wait()
         return "77"
+
+    async def find_copy(self, batch: Batch, channel: str) -> str | None:
+        if self.failures["find_copy"]:
+            raise self.failures["find_copy"].popleft()
+        self.looked_at.append(channel)
+        return self.unnoted
 
     async def ping(self, batch: Batch, problems: Sequence[str]) -> Notice | None:
         if self.failures["ping"]:
@@ -407,3 +417,49 @@ async def test_copies_link_to_a_card_that_was_posted_again(telling: TellingOffic
     assert await telling.driver.repost(batch.id)
     (drawn,) = telling.front.refreshed
     assert (drawn.card_message, drawn.copies) == (f"later card of {batch.id}", (CardCopy(OPS, "77"),))
+
+
+async def settled_untold(telling: TellingOffice, age: float = 0.0) -> Batch:
+    """Return a batch as a process leaves it that was killed after the decision, while it told the approvers."""
+    turn = in_thread(1)
+    batch = told(turn, f"channel:{OPS}")
+    await telling.asked(turn, batch)
+    await is_told(telling, batch)
+    await decide(telling, batch)
+    await telling.until_state(turn, TurnState.DONE)
+    await telling.until_true(lambda: is_final(telling, batch))
+    await telling.driver.stop(0)
+    await telling.store.run(lambda tx: (tx.drop_copies(OPS), tx.set_untold(batch.id, True)))
+    telling.clock.at += age
+    return batch
+
+
+async def is_final(office: Office, batch: Batch) -> bool:
+    return (await office.batch(batch)).card_final
+
+
+async def test_the_next_start_finds_a_copy_that_was_not_noted_and_closes_it(telling: TellingOffice) -> None:
+    batch = await settled_untold(telling)
+    later = TellingOffice(telling.store, telling.clock)
+    later.notifier.unnoted = "77"
+    later.notifier.failures["find_copy"].append(NotDelivered("not now"))
+    await later.driver.recover()
+    await later.until(lambda: later.front.refreshed)
+    await is_told(later, batch)
+    await later.until_true(lambda: is_final(later, batch))
+    await later.driver.stop(0)
+    assert later.front.refreshed[-1].copies == (CardCopy(OPS, "77"),)
+    assert (later.notifier.looked_at, later.notifier.said) == ([OPS], []), "nobody is told of a settled card"
+
+
+@pytest.mark.parametrize(("age", "looked_at"), [(60.0, [OPS]), (2 * 86400.0, [])])
+async def test_a_copy_that_is_not_there_is_looked_for_once(
+    telling: TellingOffice, age: float, looked_at: list[str]
+) -> None:
+    batch = await settled_untold(telling, age)
+    for expected in (looked_at, []):
+        later = TellingOffice(telling.store, telling.clock)
+        await later.driver.recover()
+        await is_told(later, batch)
+        await later.driver.stop(0)
+        assert (later.notifier.looked_at, later.front.refreshed) == (expected, [])

@@ -17,6 +17,7 @@ from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, PrefixedTools
 from signoff.agent.demo.model import demo_model
 from signoff.agent.mcp import McpServer, build_servers
 from signoff.agent.models import choose_model
+from signoff.agent.own_asking import asking_tools_of
 from signoff.agent.plugins import OURSELVES, Listener, PluginTool, load_plugins
 from signoff.agent.runner import AgentRunner, Limits
 from signoff.agent.tools import builtin_tools
@@ -199,28 +200,51 @@ def import_agent(config: Config) -> AbstractAgent[Any, Any]:
     return found  # pyright: ignore[reportUnknownVariableType]
 
 
+DEPENDS = "depends on its arguments"
+
+
 def verdicts(tools: Iterable[PluginTool], policy: Policy) -> list[str]:
     """Return one line per tool with the verdict on its calls."""
     lines: list[str] = []
     for entry in tools:
         known = [entry.tool_def] if isinstance(entry, Tool) else _definitions(entry)
-        lines += [f"{tool_def.name}: {verdict_of(tool_def, policy)}" for tool_def in known]
+        asking = asking_tools_of(entry)
+        lines += [f"{one.name}: {verdict_of(one, policy, asks_itself=one.name in asking)}" for one in known]
         if not known and not isinstance(entry, Tool):
             lines.append(f"{entry.label}: its tools are known when it runs; each passes the gate")
     return lines
 
 
-def verdict_of(tool: ToolDefinition, policy: Policy) -> str:
-    """Return the verdict on a call of this tool, as text that begins with the verdict if it is certain."""
-    declared = declaration(tool)
+def verdict_of(tool: ToolDefinition, policy: Policy, *, asks_itself: bool = False) -> str:
+    """Return the verdict on a call of this tool, as text that begins with the verdict if it is certain.
+
+    `asks_itself`: whether the tool's own code asks for some arguments.
+    """
     rules = [rule for rule in policy.rules if rule.names(tool.name)]
-    if any(rule.when or rule.unless for rule in rules) or (not rules and callable(declared)):
-        return "depends on its arguments"
-    strictest = [v for v in (Verdict.DENY, Verdict.ASK, Verdict.ALLOW) if any(rule.verdict is v for rule in rules)]
-    if strictest:
-        return f"{strictest[0]} (rule)"
+    always = [rule.verdict for rule in rules if not rule.when and not rule.unless]
+    certain, why = (_strictest(always), "rule") if always else _without_rules(tool, policy)
+    # Each rule with a condition may match or not, and beside it the rules without a condition hold.
+    conditional = {_strictest([rule.verdict, *always]) for rule in rules if rule.when or rule.unless}
+    possible = {certain, *conditional}
+    why += "; rules on its arguments apply too" if conditional else ""
+    if asks_itself and Verdict.ALLOW in possible:
+        possible |= {Verdict.ASK}
+    if None in possible or (len(possible) > 1 and Verdict.ASK in possible):
+        return DEPENDS
+    return f"{certain} ({why})" if len(possible) == 1 else "allow or deny, by its arguments"
+
+
+def _strictest(verdicts: Iterable[Verdict]) -> Verdict:
+    return min(verdicts, key=[Verdict.DENY, Verdict.ASK, Verdict.ALLOW].index)
+
+
+def _without_rules(tool: ToolDefinition, policy: Policy) -> tuple[Verdict | None, str]:
+    """Return the verdict on a call that no rule matches, and why; None if it depends on the arguments."""
+    declared = declaration(tool)
+    if callable(declared):
+        return None, ""
     if isinstance(declared, Ruling):
-        return f"{declared.verdict} ({declared.reason})"
+        return declared.verdict, declared.reason
     if isinstance(declared, Verdict):
-        return f"{declared} (declared)"
-    return f"{policy.undeclared} (declares nothing; its own code may still ask)"
+        return declared, "declared"
+    return policy.undeclared, "declares nothing; its own code may still ask"

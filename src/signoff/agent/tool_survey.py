@@ -18,6 +18,7 @@ from pydantic_ai.usage import RunUsage
 
 from signoff.agent.demo.model import demo_model
 from signoff.agent.mcp import McpServer
+from signoff.agent.own_asking import asking_tools, asking_tools_of
 from signoff.agent.setup import Brain, verdict_of
 from signoff.config.findings import Finding, Severity, error, warning
 from signoff.config.rule_checks import KnownTool, KnownTools
@@ -43,6 +44,8 @@ class Listing:
 
     source: Source
     tools: tuple[ToolDefinition, ...] = ()
+    asking: frozenset[str] = frozenset()
+    """The names of the tools whose own code asks."""
     others: str | None = None
     """What the names of its unknown tools begin with; None if all its tools are known."""
     findings: tuple[Finding, ...] = ()
@@ -92,14 +95,18 @@ async def survey(brain: Brain, config: Config, *, keep_running: bool) -> Survey:
     ctx = RunContext[Any](deps=None, model=_model(brain), usage=RunUsage())
     asking = [_listed(toolset, ctx, config, keep_running) for toolset in brain.agent.toolsets]
     listings = tuple(await asyncio.gather(*asking))
-    verdicts = {tool.name: verdict_of(tool, brain.policy) for listing in listings for tool in listing.tools}
+    verdicts = {
+        tool.name: verdict_of(tool, brain.policy, asks_itself=tool.name in listing.asking)
+        for listing in listings
+        for tool in listing.tools
+    }
     return Survey(listings, brain.owners, verdicts)
 
 
 async def _listed(toolset: AbstractToolset[Any], ctx: RunContext[Any], config: Config, keep_running: bool) -> Listing:
     plain = Source("[agent] import" if config.agent.import_ else "Signoff itself or a plugin", ("tools", "plugins"))
     if isinstance(toolset, FunctionToolset):
-        return Listing(plain, tuple(tool.tool_def for tool in toolset.tools.values()))
+        return Listing(plain, tuple(tool.tool_def for tool in toolset.tools.values()), asking_tools_of(toolset))
     if isinstance(toolset, PrefixedToolset) and isinstance(server := toolset.wrapped, McpServer):
         return await _of_server(server, ctx, config, keep_running)
     source = Source(toolset.label, ("agent", "import") if config.agent.import_ else ("tools", "plugins"))
@@ -113,7 +120,8 @@ async def _listed(toolset: AbstractToolset[Any], ctx: RunContext[Any], config: C
         problem = f"the toolset {toolset.label} does not list its tools ({cause}), so they could not be checked"
         note = Finding(Severity.NOTE, problem, "look at the toolset, unless it needs a run", config.where(*source.path))
         return Listing(source, others="", findings=(note,))
-    return Listing(source, tuple(asking_if_mcp(tool, tool.toolset).tool_def for tool in tools.values()))
+    definitions = tuple(asking_if_mcp(tool, tool.toolset).tool_def for tool in tools.values())
+    return Listing(source, definitions, asking_tools(tools.values()))
 
 
 async def _of_server(server: McpServer, ctx: RunContext[Any], config: Config, keep_running: bool) -> Listing:

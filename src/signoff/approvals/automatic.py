@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from signoff.approvals.approvers import can_be_met, may_decide
-from signoff.approvals.grants import Grant, covers, may_be_remembered, scopes
+from signoff.approvals.grants import Grant, covers, may_be_remembered, note_of, scopes
 from signoff.approvals.model import (
     Actor,
     ApprovalRequest,
@@ -131,4 +131,5 @@ def _granted(
     one = min(usable, key=lambda grant: grant.choice is Choice.ACCEPT)
     tx.use_grant(one.id)
     note = f"remembered: grant {one.id} of {one.by.name}"
-    return replace(request, state=one.choice.state, settlement=Settlement(one.choice, None, batch.opened, note))
+    end = Settlement(one.choice, None, batch.opened, note, grant=note_of(one))
+    return replace(request, state=one.choice.state, settlement=end)

@@ -22,6 +22,7 @@ from signoff.approvals.model import (
     ApprovalRequest,
     Batch,
     Choice,
+    GrantNote,
     JsonObject,
     Place,
     Remember,
@@ -99,6 +100,10 @@ def grant(
         uses_left=terms.uses,
         named=coverage.named,
     )
+
+
+def note_of(one: Grant) -> GrantNote:
+    return GrantNote(one.id, one.by, one.expires, bool(one.conversation), one.named)
 
 
 def lifetime(coverage: Coverage, terms: GrantTerms) -> float:

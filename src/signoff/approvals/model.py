@@ -214,6 +214,20 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
+class GrantNote:
+    """What the card of a call says about a grant: the decision about the call made it, or it decided the call."""
+
+    grant: str
+    by: Actor
+    """The person whose decision is remembered."""
+    until: float
+    here: bool
+    """Whether it holds in one conversation only."""
+    named: tuple[str, ...] | None = None
+    """The arguments that must be the same, if the others are free. None: exactly one call."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settlement:
     """How a request ended."""
 
@@ -226,6 +240,8 @@ class Settlement:
     """How far this decision was remembered."""
     coverage: Coverage = EXACT
     """What is remembered. Used when the request is settled, and not stored: the grant has it."""
+    grant: GrantNote | None = None
+    """The grant that this decision made or, if nobody decided, the grant that settled the request."""
 
 
 class RunState(StrEnum):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from signoff.approvals.automatic import settled_with_questions
 from signoff.approvals.digest import canonical
 from signoff.approvals.events import masked_note
-from signoff.approvals.grants import Grant, GrantTerms, grant, may_be_remembered
+from signoff.approvals.grants import Grant, GrantTerms, grant, may_be_remembered, note_of
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, JsonObject, Remember, RequestState, Settlement
 from signoff.approvals.ports import DeskTx
 
@@ -36,6 +36,9 @@ class Settler:
         won: dict[str, ApprovalRequest] = {}
         for request in settled:
             end = request.settlement
+            made = self._grant(request, batch)
+            if end and made:
+                request = replace(request, settlement=replace(end, grant=note_of(made)))
             if end is None or not tx.settle(request):
                 continue
             won[request.id] = request
@@ -43,11 +46,17 @@ class Settler:
             note = masked_note(end.note, self.mask)
             data = {"choice": end.choice or "", "who": who, "note": note, "remember": end.remember}
             self.record(tx, request.state, batch, request, end.by, data, end.at)
-            if end.choice and end.by and end.remember is not Remember.NONE and may_be_remembered(request):
-                made = grant(request, batch, end.remember, end.by, end.choice, end.at, self.grants, end.coverage)
+            if made:
                 tx.insert_grant(made)
                 self.record(tx, "granted", batch, request, end.by, _granted(made, end.remember), end.at)
         return replace(batch, requests=tuple(won.get(r.id, r) for r in batch.requests)), list(won.values())
+
+    def _grant(self, request: ApprovalRequest, batch: Batch) -> Grant | None:
+        """Return the grant that the decision about this request makes; None if it is not remembered."""
+        end = request.settlement
+        if not end or not end.choice or not end.by or end.remember is Remember.NONE or not may_be_remembered(request):
+            return None
+        return grant(request, batch, end.remember, end.by, end.choice, end.at, self.grants, end.coverage)
 
     def end(self, tx: DeskTx, batch: Batch, state: RequestState, now: float, reason: str = "") -> Ended:
         """Settle all open requests as expired or cancelled."""

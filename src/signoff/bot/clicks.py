@@ -30,7 +30,6 @@ from signoff.bot.responses import (
     Responses,
     Visit,
     open_form,
-    redraw,
     refusal,
     tell,
     visit,
@@ -67,15 +66,18 @@ class Clicks:
         self._now = now
         self.responses = Responses(desk, refresh, now, self._offers, patience, drawing)
         self.inbox = Inbox(desk, now, offers)
+        desk.subscribers.append(self.inbox.opened.settled)
         self._forms = modals.Forms(desk, editor, self._offers, self.responses, self.inbox, now)
 
     async def click(self, interaction: discord.Interaction[Any], locator: Locator) -> None:
         try:
             visitor = await self.inbox.at_home(visit(interaction), locator.target)
             if isinstance(visitor, Visit):
+                if visitor.private:
+                    self.inbox.opened.forget(visitor.actor.id)
                 await self._press(interaction, visitor, locator)
             else:
-                await tell(interaction, visitor)
+                await self.inbox.respond(interaction, visitor)
         except Failure as error:
             log.warning("a click by %s on %s got no answer: %s", interaction.user, locator.target, error)
         except Exception:
@@ -106,7 +108,7 @@ class Clicks:
                 await self.click(interaction, locator)
                 return
         try:
-            await tell(interaction, refused or wording.UNKNOWN_REQUEST)
+            await self.inbox.respond(interaction, refused or wording.UNKNOWN_REQUEST)
         except Failure as error:
             log.info("an unknown component was not answered: %s", error)
 
@@ -141,7 +143,7 @@ class Clicks:
         elif locator.verb in (Verb.PAGE, Verb.OPEN):
             await self._turn(interaction, visit, locator)
         elif locator.verb is Verb.INBOX and visit.private:
-            await redraw(interaction, await self.responses.in_time(interaction, self.inbox.view(visit.actor)))
+            await self.inbox.turn(interaction, visit.actor, locator.page)
         elif locator.verb is Verb.EDIT:
             await self._open_edit(interaction, visit, locator)
         elif locator.verb is Verb.SAVE:
@@ -176,9 +178,10 @@ class Clicks:
         try:
             outcome = await self.responses.in_time(interaction, deciding)
         except Exception as error:
-            await tell(interaction, refusal(error, visit, locator.target))
+            await self.inbox.respond(interaction, refusal(error, visit, locator.target))
         else:
-            await self.responses.show(interaction, visit, outcome.batch, locator.target, locator.page)
+            batch, end = outcome.batch, self.inbox.end(interaction, outcome.batch)
+            await self.responses.show(interaction, visit, batch, locator.target, locator.page, end=end)
 
     async def _saved(self, visit: Visit, locator: Locator) -> Outcome:
         """Decide and remember, as the panel said. The revision binds the panel to the arguments that it showed."""
@@ -203,7 +206,7 @@ class Clicks:
         try:
             batch = await self.responses.in_time(interaction, self._look(visit, locator))
         except Exception as error:
-            await tell(interaction, refusal(error, visit, locator.target))
+            await self.inbox.respond(interaction, refusal(error, visit, locator.target))
             return
         if visit.private:
             await self.inbox.show_card(interaction, visit, batch, locator.page)

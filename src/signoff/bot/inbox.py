@@ -8,66 +8,35 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import discord
-from discord import ui
 
 from signoff.approvals.approvers import may_decide, objection
 from signoff.approvals.desk import Desk
-from signoff.approvals.large_values import is_large
 from signoff.approvals.model import Actor, Batch
 from signoff.approvals.notify import copy_channels
-from signoff.bot import quoting
+from signoff.bot import people
 from signoff.bot.buttons import rows
-from signoff.bot.card_view import MAX_TEXT, render, render_off_loop
-from signoff.bot.linked_cards import link
-from signoff.bot.responses import PATIENCE, Visit, in_time, redraw, tell
-from signoff.bot.split import size
+from signoff.bot.card_view import MAX_COMPONENTS, render_off_loop
+from signoff.bot.inbox_view import TOOL, Found, InboxView, back, page_of
+from signoff.bot.open_inboxes import OpenInboxes
+from signoff.bot.responses import PATIENCE, End, Visit, in_time, redraw, show_privately, tell
+from signoff.bot.sending import Failure
 from signoff.cards import wording
 from signoff.cards.actions import Offers
-from signoff.cards.model import Action, Card, Line, Moment, Style, Verb
+from signoff.cards.model import Code, Line
 from signoff.errors import CardFailed
 from signoff.text.visible import plain
 
 log = logging.getLogger(__name__)
 
-MOST_SHOWN = 6
-"""Cards in one list. A message takes 40 components, and each card here takes up to five."""
 MOST_SERVERS = 20
 """Servers in which one person is looked up for one list."""
-SHORT = 450
-"""A call whose text is longer is shown only when its card is opened."""
-TOOL = 64
 PRIVATE = "a private message"
 """Stands for the channel of a message that one person sees: it is not the conversation's."""
-EMPTY = "No open card waits for your decision."
-SLOW_SERVERS = "-# Some servers could not be asked who you are there. Try again in a moment."
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The open cards that a person may decide, and whether every server could be asked."""
-
-    batches: Sequence[Batch]
-    complete: bool = True
-
-
-class InboxView(ui.LayoutView):
-    """A list of cards. Each has its link, and buttons that open it or, if its call is short, decide it."""
-
-    def __init__(self, inbox: Found, now: float, offers: Offers) -> None:
-        super().__init__(timeout=None)
-        shown, texts = inbox.batches[:MOST_SHOWN], [_headline(inbox)]
-        self.add_item(ui.TextDisplay[Any](texts[0]))
-        for batch in shown:
-            text, actions = _entry(batch, now, offers, MAX_TEXT // MOST_SHOWN - 100)
-            self.add_item(ui.Separator[Any]())
-            self.add_item(ui.TextDisplay[Any](text))
-            for row in rows(actions):
-                self.add_item(row)
 
 
 class Inbox:
@@ -75,6 +44,7 @@ class Inbox:
         self._desk = desk
         self._now = now
         self._offers = offers
+        self.opened = OpenInboxes(self.view, now)
 
     async def at_home(self, visit: Visit | Line, target: str) -> Visit | Line:
         """Return the visit as one to the card's own server and channel, if it came from a private message elsewhere.
@@ -112,21 +82,64 @@ class Inbox:
         complete = len(servers) == len(by_server) and not any(isinstance(one, BaseException) for one in known)
         return Found(sorted(batches, key=lambda batch: batch.deadline), complete)
 
-    async def view(self, actor: Actor) -> InboxView:
-        return InboxView(await self.of(actor), self._now(), self._offers)
+    async def view(self, actor: Actor, page: int = 0, said: Line = ()) -> InboxView:
+        return InboxView(await self.of(actor), self._now(), self._offers, page, said)
+
+    async def show(self, interaction: discord.Interaction[Any], actor: Actor) -> None:
+        """Respond to the command with the first page."""
+        view = await in_time(interaction, self.view(actor), PATIENCE)
+        await show_privately(interaction, view=view)
+        self.opened.note(interaction, actor, view)
+
+    async def turn(self, interaction: discord.Interaction[Any], actor: Actor, page: int, said: Line = ()) -> None:
+        """Draw the inbox anew in place of the private message that was pressed."""
+        view = await in_time(interaction, self.view(actor, page, said), PATIENCE)
+        await redraw(interaction, view, attachments=[])
+        self.opened.note(interaction, actor, view)
+
+    async def respond(self, interaction: discord.Interaction[Any], said: Line) -> None:
+        """Say why a press did not count: above the inbox that was pressed, drawn anew, or in a message of its own."""
+        page, actor = page_of(interaction.message), people.clicker(interaction)
+        if page is not None and actor is not None:
+            try:
+                await self.turn(interaction, actor, page, said)
+                return
+            except Exception as error:
+                log.warning("the inbox of %s could not be drawn again: %s", actor.id, error)
+        await tell(interaction, said)
+
+    def end(self, interaction: discord.Interaction[Any], batch: Batch) -> End | None:
+        """Return how to respond to a decision about this card that was made in an inbox; None if it was not."""
+        if page_of(interaction.message) is None:
+            return None
+
+        async def respond(said: Line) -> None:
+            try:
+                await self.respond(interaction, (*said, " · ", Code(plain(batch.questions[0].call.tool, TOOL))))
+            except Failure as error:
+                log.warning("an inbox was not answered: %s", error)
+
+        return respond
 
     async def show_card(self, interaction: discord.Interaction[Any], visit: Visit, batch: Batch, page: int) -> None:
-        """Replace the private message with the whole card, if the person may still decide it."""
+        """Replace the private message with the whole card, if it is open and the person may still decide it."""
         objections = [objection(visit.actor, request, batch) for request in batch.questions]
+        if batch.settled:
+            await self.respond(interaction, wording.already_settled(batch))
+            return
         if None not in objections:
-            await tell(interaction, wording.not_allowed(batch, batch.id, next(filter(None, objections), "")))
+            await self.respond(interaction, wording.not_allowed(batch, batch.id, next(filter(None, objections), "")))
             return
         try:
             rendering = render_off_loop(batch, self._now(), page=page, offers=self._offers, shown_in=PRIVATE)
             rendered = await in_time(interaction, rendering, PATIENCE)
         except CardFailed as error:
-            await tell(interaction, (f"This card can't be shown here: {error}",))
+            await self.respond(interaction, (f"This card can't be shown here: {error}",))
             return
+        listed = page_of(interaction.message)
+        if listed is not None and rendered.view.total_children_count + 2 <= MAX_COMPONENTS:
+            for row in rows([back(listed)]):
+                rendered.view.add_item(row)
         await redraw(interaction, rendered.view, attachments=rendered.files())
 
     async def _person(self, server: str, actor: Actor) -> Actor | None:
@@ -134,49 +147,3 @@ class Inbox:
         if server == actor.server:
             return actor
         return await self._desk.directory.person(server, actor.id) if self._desk.directory else None
-
-
-def _headline(inbox: Found) -> str:
-    cards = len(inbox.batches)
-    line = EMPTY if not cards else f"**{cards} open card{'s' if cards > 1 else ''}** for you, nearest deadline first"
-    if cards > MOST_SHOWN:
-        line += f"\n-# The first {MOST_SHOWN} are listed. Use /signoff inbox again after you have decided some."
-    return line if inbox.complete else f"{line}\n{SLOW_SERVERS}"
-
-
-def _entry(batch: Batch, now: float, offers: Offers, budget: int) -> tuple[str, list[Action]]:
-    """Return the text and the buttons of one card in the list. Only a call that is shown whole can be accepted here."""
-    tools = list(dict.fromkeys(plain(request.call.tool, TOOL) for request in batch.open_questions))
-    named = ", ".join(map(quoting.code, tools[:3])) + (f" and {len(tools) - 3} more" if len(tools) > 3 else "")
-    about: Line = (" for ", wording.person(batch.asker), ", ends ", Moment(batch.deadline))
-    head = f"{named}{quoting.line(about)}\n{link(batch)}"
-    opening = Action(Verb.OPEN, batch.id, "Open…", Style.PLAIN, batch.revision)
-    if is_large(batch):  # not short enough for the list, and laying it out would delay everybody
-        return head, [opening]
-    try:
-        rendered = render(batch, now, offers=offers)
-    except CardFailed as error:
-        log.info("the card of %s is not listed whole: %s", batch.id, error)
-        return head, []
-    whole = _short_call(rendered.card)
-    if whole is None or size(f"{head}\n{whole}") > budget:
-        return head, [opening]
-    deciding = [action for action in rendered.card.buttons if action.verb in (Verb.ACCEPT, Verb.REJECT)]
-    return f"{head}\n{whole}", [*deciding, opening]
-
-
-def _short_call(card: Card) -> str | None:
-    """Return the only call of a card as text, if all of it is short; None if it is not."""
-    if len(card.calls) != 1 or card.files or card.pages > 1 or card.model_text:
-        return None
-    call = card.calls[0]
-    if call.warnings or any(quote.note for quote in call.quotes):
-        return None
-    parts = [quoting.line(fact) for fact in call.facts]
-    for quote in call.quotes:
-        block, note = quoting.block(quote.text)
-        if note:
-            return None
-        parts += [quoting.code(" ".join(quote.label.split())), block]
-    text = "\n".join(parts)
-    return text if size(text) <= SHORT else None

@@ -13,7 +13,7 @@ import discord
 
 from signoff.approvals.model import Batch
 from signoff.approvals.notify import DM, PING
-from signoff.bot import quoting, sending
+from signoff.bot import earlier_posts, quoting, sending
 from signoff.bot.front_end import DiscordFrontEnd
 from signoff.bot.linked_cards import link
 from signoff.bot.people import escalated_specs, mentions, pings
@@ -51,6 +51,13 @@ class DiscordNotifier:
         if str(target.get("guild_id")) != batch.place.server:
             raise CardFailed(OTHER_SERVER)
         return await self._front_end.post_copy(batch, channel)
+
+    async def find_copy(self, batch: Batch, channel: str) -> str | None:
+        try:
+            posted = await earlier_posts.cards(self._client, batch, channel)
+        except Failure as error:
+            raise sending.not_delivered(error) from error
+        return posted[-1] if posted else None
 
     async def ping(self, batch: Batch, problems: Sequence[str]) -> Notice | None:
         whom = pings(batch)

@@ -43,6 +43,10 @@ class Refresh(Protocol):
     def __call__(self, batch: Batch, page: int = 0, drawn: str | None = None) -> Awaitable[None]: ...
 
 
+End = Callable[[Line], Awaitable[None]]
+"""Replaces a private message once something was decided in it. It gets the line to say, and lets no error escape."""
+
+
 @dataclass(frozen=True, slots=True)
 class Visit:
     """Who pressed something, and where."""
@@ -186,13 +190,16 @@ class Responses:
         page: int,
         *,
         everywhere: bool = True,
+        end: End | None = None,
     ) -> None:
         """Respond to a decision that counted: draw the card and its copies again, and close the panel if there is one.
 
-        Without `everywhere`, as for another page, only the message that was pressed is drawn.
+        Without `everywhere`, as for another page, only the message that was pressed is drawn. `end` replaces a
+        private message with something else than one line.
         """
         if visit.private:
-            await self._end_panel(interaction, wording.answer(batch, target), batch if visit.away else None)
+            said = wording.answer(batch, target)
+            await (end(said) if end else self._end_panel(interaction, said, batch if visit.away else None))
         async with self._drawing.of(batch):
             latest = await self._latest(visit, batch)
             try:

@@ -15,6 +15,7 @@ from signoff.cards.actions import Offers, card_actions, held_actions, turning
 from signoff.cards.approver_names import differ_by_call, escalation_line, may_decide, missing_line
 from signoff.cards.budget import BUDGET, Sizes, reserve
 from signoff.cards.contents import PREVIEW, CallContents, Page, read_calls, read_page
+from signoff.cards.coverage_wording import grant_line
 from signoff.cards.frame import (
     add_endings,
     describing_sentence,
@@ -224,7 +225,7 @@ def _facts(request: ApprovalRequest, batch: Batch, sizes: Sizes) -> list[Line]:
         facts.append((clip(f"Note: {request.message}", sizes.message)[0],))
     # The outcome of an approved call names the voters.
     votes = (votes_line(request), void_line(request)) if request.state is not RequestState.APPROVED else ()
-    about = (missing_line(request), escalation_line(request, batch), *edit_lines(request), *votes)
+    about = (missing_line(request), escalation_line(request, batch), *edit_lines(request), *votes, grant_line(request))
     return [*facts, *(line for line in (hints_line(request.description), *about, *progress_lines(request)) if line)]
 
 

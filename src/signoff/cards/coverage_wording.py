@@ -19,11 +19,12 @@ from signoff.approvals.model import ApprovalRequest, Batch, Choice, JsonObject, 
 from signoff.cards.approver_names import person
 from signoff.cards.layout import show
 from signoff.cards.model import Line, Moment
-from signoff.text.visible import plain
+from signoff.text.visible import clip, plain
 
 NAMES = 10
 """The most arguments that a form can offer to choose from."""
 _NAME_BUDGET = 40
+_COVERED_BUDGET = 120
 _GLOB = re.compile(r"[*?\[]")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -100,6 +101,21 @@ def covered_words(named: Sequence[str] | None, args: Collection[str] = ()) -> st
         return f"whatever their arguments are{rest}"
     names = ", ".join(plain(name, _NAME_BUDGET) for name in named)
     return f"if they have the same {names}; all other arguments{rest} are free"
+
+
+def grant_line(request: ApprovalRequest) -> Line:
+    """Say on a settled card that the decision is remembered, or that a remembered one settled the call; else empty."""
+    end = request.settlement
+    if end is None or end.grant is None:
+        return ()
+    note = end.grant
+    ends: Line = (", until ", Moment(note.until), f" · grant {plain(note.grant, _NAME_BUDGET)}")
+    if end.by is None:
+        return ("By a remembered decision of ", person(note.by), *ends)
+    done = "accepted" if end.choice is Choice.ACCEPT else "rejected"
+    covered, _ = clip(covered_words(note.named, request.call.args), _COVERED_BUDGET)
+    where = "in this conversation" if note.here else "in this server"
+    return ("Remembered by ", person(note.by), f": later calls are {done} {covered}, {where}", *ends)
 
 
 def rule_text(tool: str, args: JsonObject, choice: Choice) -> str:

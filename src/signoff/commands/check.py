@@ -33,10 +33,10 @@ LITTLE_SPACE = 200 * MEGABYTE
 NO_SPACE = 20 * MEGABYTE
 FILE_TOOLS = {"read_file", "write_file", "delete_file", "rotate_log"}
 VERDICTS = {
-    "ask": ("asks", "ask"),
-    "allow": ("runs without asking", "run without asking"),
+    "ask": ("asks always", "ask always"),
+    "depends": ("asks depending on its arguments", "ask depending on their arguments"),
+    "allow": ("never asks", "never ask"),
     "deny": ("is denied", "are denied"),
-    "depends": ("depends on its arguments", "depend on their arguments"),
 }
 """First word of a tool's verdict -> what the summary says about one such tool, and about several."""
 
@@ -196,7 +196,11 @@ def _of_problem(problem: Problem, settings: Settings, config: Config) -> list[Fi
 
 def _counted(tools: Survey) -> str:
     counts = Counter(verdict.split()[0] for verdict in tools.verdicts.values())
-    parts = [f"{counts[word]} {texts[counts[word] > 1]}" for word, texts in VERDICTS.items() if counts[word]]
+    parts = [
+        f"{counts[word]} {texts[counts[word] != 1]}"
+        for word, texts in VERDICTS.items()
+        if counts[word] or (tools.verdicts and word != "deny")
+    ]
     return f"{_number(len(tools.verdicts), 'tool')}{': ' if parts else ''}{', '.join(parts)}."
 
 

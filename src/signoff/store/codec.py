@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, cast
 
-from signoff.approvals.model import Actor, Edit, JsonObject, Remember, Verdict, Vote
+from signoff.approvals.model import Actor, Edit, GrantNote, JsonObject, Remember, Verdict, Vote
 from signoff.approvals.policy import Rule
 from signoff.approvals.tool_description import ToolDescription
 from signoff.turns.model import Quoted
@@ -126,6 +126,22 @@ def load_votes(column: str) -> tuple[tuple[Vote, ...], tuple[Vote, ...]]:
 
 def _vote(vote: Vote) -> list[Any]:
     return [json.loads(dump_actor(vote.by)), vote.at, vote.remember]
+
+
+def dump_grant_note(note: GrantNote | None) -> str:
+    if note is None:
+        return ""
+    named = None if note.named is None else list(note.named)
+    by = json.loads(dump_actor(note.by))
+    return _dump({"grant": note.grant, "by": by, "until": note.until, "here": note.here, "named": named})
+
+
+def load_grant_note(column: str) -> GrantNote | None:
+    fields = json.loads(column) if column else None
+    if fields is None:
+        return None
+    named = None if fields["named"] is None else tuple(fields["named"])
+    return GrantNote(fields["grant"], load_actor(json.dumps(fields["by"])), fields["until"], fields["here"], named)
 
 
 def dump_edit(edit: Edit | None) -> str:

@@ -22,6 +22,7 @@ NOTICES_OF = "SELECT batch, kind, channel, message FROM card_notices WHERE batch
 DROP_NOTICE = "DELETE FROM card_notices WHERE batch = ? AND kind = ? AND channel = ? AND message = ?"
 SET_UNTOLD = "UPDATE batches SET untold = ? WHERE id = ?"
 UNTOLD = "settled = FALSE AND untold = TRUE AND card IS NOT NULL"
+SETTLED_UNTOLD = "settled = TRUE AND untold = TRUE AND card IS NOT NULL"
 # Few rows: a notice is dropped when its card is settled.
 OUTLIVED = "id IN (SELECT batch FROM card_notices) AND settled = TRUE"
 
@@ -53,7 +54,8 @@ class NoticeRows(RequestRows):
         self.db.change(SET_UNTOLD, untold, batch_id)
 
     def untold(self) -> Sequence[Batch]:
-        return self._batches(UNTOLD)
+        # Two statements, since each uses an index.
+        return [*self._batches(UNTOLD), *self._batches(SETTLED_UNTOLD)]
 
     def outlived_notices(self) -> Sequence[Batch]:
         return self._batches(OUTLIVED)

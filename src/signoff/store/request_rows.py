@@ -28,12 +28,14 @@ from signoff.store.codec import (
     dump_actor,
     dump_described,
     dump_edit,
+    dump_grant_note,
     dump_object,
     dump_strings,
     dump_votes,
     load_actor,
     load_described,
     load_edit,
+    load_grant_note,
     load_object,
     load_strings,
     load_votes,
@@ -45,7 +47,7 @@ _BATCH = """id, turn, server, channel, conversation, asker_seen, opened, deadlin
 _NOTIFY = [name.strip() for name in _BATCH.split(",")].index("notify")
 _REQUEST = """id, conversation, position, call_id, tool, args, schema, digest, why, approvers, kind, metadata,
     quorum, four_eyes, message, preview, held, missing, operands, votes, edit, state, choice, settled_by, settled_at,
-    note, remember, escalate_to, escalate_at, described"""
+    note, remember, grant_note, escalate_to, escalate_at, described"""
 
 BATCHES = f"SELECT {_BATCH} FROM batches WHERE {{where}} ORDER BY {{order}}, id"
 REQUESTS_OF = f"""SELECT batch, {_REQUEST} FROM requests
@@ -66,6 +68,8 @@ OPEN_IN = "settled = FALSE AND channel = ?"
 OPEN_OF = "settled = FALSE AND server = ?"
 REMINDING = "settled = FALSE AND remind_at <= ?"
 DUE = "settled = FALSE AND deadline <= ?"
+BY_GRANTS = """turn = ? AND settled = TRUE AND card IS NULL
+    AND id IN (SELECT batch FROM requests WHERE requests.batch = batches.id AND grant_note <> '')"""
 CARD_MISSING = "settled = FALSE AND card_final = FALSE AND card IS NULL"
 # A settled batch without a card (settled by a mode, or posting the card failed) has no card to update.
 CARD_STALE = "settled = TRUE AND card_final = FALSE AND card IS NOT NULL"
@@ -80,9 +84,9 @@ INSERT_BATCH = f"""INSERT INTO batches ({_BATCH}, settled)
     VALUES ({", ".join("?" * 18)})
     ON CONFLICT (id) DO NOTHING"""
 INSERT_REQUEST = f"""INSERT INTO requests (seq, batch, {_REQUEST})
-    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM requests), {", ".join("?" * 31)})"""
-SETTLE = """UPDATE requests SET votes = ?, state = ?, choice = ?, settled_by = ?, settled_at = ?, note = ?, remember = ?
-    WHERE id = ? AND state = 'pending'"""
+    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM requests), {", ".join("?" * 32)})"""
+SETTLE = """UPDATE requests SET votes = ?, state = ?, choice = ?, settled_by = ?, settled_at = ?, note = ?,
+    remember = ?, grant_note = ? WHERE id = ? AND state = 'pending'"""
 REWRITE = """UPDATE requests SET args = ?, digest = ?, why = ?, approvers = ?, quorum = ?, four_eyes = ?, message = ?,
     preview = ?, held = ?, missing = ?, operands = ?, votes = ?, edit = ?, metadata = ?,
     escalate_to = ?, escalate_at = ?, described = ? WHERE id = ? AND state = 'pending'"""
@@ -196,6 +200,9 @@ class RequestRows:
         # Two statements, since each uses an index. One statement with OR would scan all batches, settled ones too.
         batches = [*self._batches(CARD_MISSING, order="opened"), *self._batches(CARD_STALE, order="opened")]
         return sorted(batches, key=lambda batch: batch.opened)
+
+    def settled_by_grants(self, turn_id: str) -> Sequence[Batch]:
+        return self._batches(BY_GRANTS, turn_id)
 
     def request_for(self, key: CallKey) -> ApprovalRequest | None:
         row = self.db.one(REQUEST_FOR, key.conversation, key.position, key.call_id)
@@ -351,13 +358,14 @@ def _votes(request: ApprovalRequest) -> str:
 
 def _settlement_columns(settlement: Settlement | None) -> tuple[Value, ...]:
     if settlement is None:
-        return None, None, None, None, None
+        return None, None, None, None, None, ""
     by = dump_actor(settlement.by) if settlement.by else None
-    return settlement.choice, by, settlement.at, settlement.note, settlement.remember
+    grant = dump_grant_note(settlement.grant)
+    return settlement.choice, by, settlement.at, settlement.note, settlement.remember, grant
 
 
 def _settlement(
-    choice: str | None, by: str | None, at: float | None, note: str | None, remember: str | None
+    choice: str | None, by: str | None, at: float | None, note: str | None, remember: str | None, grant: str
 ) -> Settlement | None:
     if at is None:
         return None
@@ -367,4 +375,5 @@ def _settlement(
         at=at,
         note=note or "",
         remember=Remember(remember or Remember.NONE),
+        grant=load_grant_note(grant),
     )

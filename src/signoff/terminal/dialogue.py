@@ -21,7 +21,6 @@ from signoff.terminal.editing import written
 from signoff.terminal.keys import Option, line_of
 
 FIRST_SEE = "The card does not show the whole call. View it to the end before you can accept it."
-NO_SUCH_KEY = "That is not one of the keys. Nothing was decided."
 UNCHANGED = "Nothing was changed."
 REASON = "reason> "
 WHICH = "number of the call to look at, or Enter to go back> "
@@ -163,7 +162,7 @@ def _pick(options: Sequence[Option]) -> Generator[Step, str, Option]:
             if option.takes(typed):
                 return option
         if typed:
-            yield Show(Text(NO_SUCH_KEY))
+            yield Show(Text(keys.explain(options)))
 
 
 def _edit(args: JsonObject) -> Generator[Step, str, JsonObject | None]:

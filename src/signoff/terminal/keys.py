@@ -45,7 +45,12 @@ class Option:
 
     def takes(self, typed: str) -> bool:
         """Whether the typed text is the key itself or the whole label, which scripts may prefer."""
-        return typed == self.key or typed == _KEY.sub(r"\1", self.label)
+        return typed in (self.key, self.words)
+
+    @property
+    def words(self) -> str:
+        """The label without the brackets."""
+        return _KEY.sub(r"\1", self.label)
 
 
 def for_call(actions: Iterable[Action]) -> list[Option]:
@@ -60,6 +65,12 @@ def for_all(actions: Iterable[Action]) -> list[Option]:
         Option(labels[action.verb].format(words[1:] if action.verb is Verb.ACCEPT else words), action)
         for action, words in labelled
     ]
+
+
+def explain(options: Sequence[Option]) -> str:
+    """Say which keys there are to somebody who typed another one, such as y or n, which decide nothing."""
+    named = ", ".join(f"{option.key} for {option.words.removeprefix('X ')}" for option in options)
+    return f"That is not one of the keys. Nothing was decided. Type {named}."
 
 
 def line_of(options: Sequence[Option]) -> Text:

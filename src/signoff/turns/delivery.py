@@ -219,9 +219,12 @@ class Delivery:
 
     async def reply(self, turn: Turn, text: str) -> None:
         # A front end takes the markup of a finished turn's reply only: other texts are shown as they are.
-        said = messages.under_mode(text, self.desk.modes.mode, markup=turn.state is TurnState.DONE)
+        markup = turn.state is TurnState.DONE
 
         async def work() -> None:
+            granted = await self.store.run(lambda tx: tx.settled_by_grants(turn.id))
+            lines = [*messages.mode_lines(self.desk.modes.mode), *messages.grant_lines(granted, markup=markup)]
+            said = messages.with_lines(text, lines, markup=markup)
             try:
                 await self.front.reply(turn, said)
             except Undeliverable as failure:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from signoff.approvals.approvers import can_be_met
-from signoff.approvals.model import Batch
+from signoff.approvals.model import Actor, Batch, RequestState, RunState
+from signoff.text.visible import plain
 
 STORE_FAILED = "My database failed several times, so I stopped this run. Completed calls are kept. Mention me again."
 STORE_FAILS = (
@@ -20,17 +22,66 @@ _MODES = {
 }
 
 
+BY_GRANT = "By a remembered decision of "
+TOOL = 40
+NAMED = 4
+"""The most calls that a line names."""
+GIVERS = 3
+"""The most people whose remembered decisions a reply names."""
+_BY_GRANT = re.compile(rf"{BY_GRANT}\S{{1,{TOOL}}}: [^<>\n]{{1,{NAMED * (TOOL + 12)}}}\.")
+_RAN = frozenset({RunState.DONE, RunState.FAILED, RunState.MAY_HAVE_RUN})
+
+
 def under_mode(text: str, mode: str, *, markup: bool) -> str:
     """Return a reply with a line about the mode, if people are not asked. With `markup`, Discord shows it small."""
-    if mode not in _MODES:
+    return with_lines(text, mode_lines(mode), markup=markup)
+
+
+def with_lines(text: str, lines: Sequence[str], *, markup: bool) -> str:
+    """Return a reply with our own lines below it. With `markup`, Discord shows them small."""
+    if not lines:
         return text
-    return f"{text.strip() or SILENT}\n{'-# ' if markup else ''}{_MODES[mode]}"
+    return "\n".join([text.strip() or SILENT, *(f"{'-# ' if markup else ''}{line}" for line in lines)])
+
+
+def mode_lines(mode: str) -> list[str]:
+    return [_MODES[mode]] if mode in _MODES else []
+
+
+def grant_lines(batches: Sequence[Batch], *, markup: bool) -> list[str]:
+    """Name the calls that remembered decisions settled, and whose decisions these were: one line for each person."""
+    calls: dict[str, dict[str, None]] = {}
+    for request in (request for batch in batches for request in batch.requests):
+        end = request.settlement
+        if end is None or end.grant is None or end.by is not None:
+            continue
+        ran = request.run is not None and request.run.state in _RAN
+        done = "ran" if ran else "not run" if request.state is RequestState.APPROVED else "rejected"
+        tool = plain(request.call.tool, TOOL)
+        calls.setdefault(_giver(end.grant.by, markup), {})[f"{f'`{tool}`' if markup else tool} {done}"] = None
+    return [f"{BY_GRANT}{giver}: {_listed(list(several))}." for giver, several in list(calls.items())[:GIVERS]]
+
+
+def _listed(calls: Sequence[str]) -> str:
+    more = f" and {len(calls) - NAMED} more" if len(calls) > NAMED else ""
+    return ", ".join(calls[:NAMED]) + more
+
+
+def _giver(person: Actor, markup: bool) -> str:
+    return f"<@{person.id}>" if markup and person.id.isdecimal() else plain(person.name, TOOL)
 
 
 def apart(text: str) -> tuple[str, str]:
-    """Return a reply and its line about the mode, which `under_mode` added. The line is empty if there is none."""
-    body, _, line = text.rpartition("\n")
-    return (body, line) if line.removeprefix("-# ") in _MODES.values() else (text, "")
+    """Return a reply and the lines that `with_lines` added below it. They are empty if there are none."""
+    lines = text.split("\n")
+    start = len(lines)
+    while start > max(1, len(lines) - GIVERS - 1) and _is_ours(lines[start - 1].removeprefix("-# ")):
+        start -= 1
+    return "\n".join(lines[:start]), "\n".join(lines[start:])
+
+
+def _is_ours(line: str) -> bool:
+    return line in _MODES.values() or _BY_GRANT.fullmatch(line) is not None
 
 
 def broken(error: Exception) -> str:

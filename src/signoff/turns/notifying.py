@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 
 REMINDER = "reminder"
 ESCALATION = "escalation"
+LOOKED_FOR = 86400.0
+"""Seconds after a card was opened in which copies that were not noted are looked for."""
 
 
 class NotAllTold(NotDelivered):
@@ -43,6 +45,13 @@ class Notifier(Protocol):
 
     async def post_copy(self, batch: Batch, channel: str) -> str:
         """Show the card in this channel too and return the message id. Raises CardFailed with a reason for people."""
+        ...
+
+    async def find_copy(self, batch: Batch, channel: str) -> str | None:
+        """Return the message in this channel that still shows the card with buttons; None if there is none.
+
+        Raises NotDelivered if that may be known later.
+        """
         ...
 
     async def ping(self, batch: Batch, problems: Sequence[str]) -> Notice | None:
@@ -89,6 +98,8 @@ class Notifying:
             if current is None or current.card_message is None:
                 return None  # while the card is on its way, the approvers are told after it
             failure: Exception | None = None
+            if current.settled and current.untold:
+                await self._find_copies(current, self.notifier)
             if not current.settled:
                 if not current.untold:
                     return None
@@ -164,6 +175,19 @@ class Notifying:
             else:
                 await self.desk.copy_posted(batch.id, CardCopy(channel, message))
         return problems, delayed
+
+    async def _find_copies(self, batch: Batch, notifier: Notifier) -> None:
+        """Note the copies that an earlier process posted but did not note, so that they show the end of the card.
+
+        No copy is posted any more. Raises NotDelivered if a channel can be looked at only later.
+        """
+        unknown = set(copy_channels(batch)) - {copy.channel for copy in batch.copies}
+        for channel in sorted(unknown) if self.desk.clock.now() - batch.opened < LOOKED_FOR else ():
+            message = await notifier.find_copy(batch, channel)
+            if message is not None:
+                log.info("a copy of the card of %s was found again in %s", batch.id, channel)
+                await self.desk.copy_posted(batch.id, CardCopy(channel, message))
+        await self.store.run(lambda tx: tx.set_untold(batch.id, False))
 
     async def note_reminder(self, batch: Batch, message: str) -> None:
         """Store a reminder's message, and remove it at once if the card was settled meanwhile."""

@@ -73,6 +73,10 @@ class TurnTx(DeskTx, Protocol):
         """Return open batches without a card, and settled ones whose card does not show that yet."""
         ...
 
+    def settled_by_grants(self, turn_id: str) -> Sequence[Batch]:
+        """Return the batches of a turn that got no card, because remembered decisions settled them."""
+        ...
+
     def add_notice(self, notice: Notice) -> None: ...
 
     def notices_of(self, batch_id: str) -> Sequence[Notice]: ...
@@ -80,7 +84,10 @@ class TurnTx(DeskTx, Protocol):
     def drop_notice(self, notice: Notice) -> None: ...
 
     def untold(self) -> Sequence[Batch]:
-        """Return open batches with a card about which approvers still have to be told."""
+        """Return batches with a card about which approvers still have to be told, open ones first.
+
+        The settled ones were settled while approvers were told, so that a copy may have been posted but not noted.
+        """
         ...
 
     def outlived_notices(self) -> Sequence[Batch]:

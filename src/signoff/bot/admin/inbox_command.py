@@ -9,9 +9,7 @@ from discord import app_commands
 
 from signoff.approvals.errors import Refused
 from signoff.bot import people
-from signoff.bot.admin.responses import in_time
 from signoff.bot.inbox import Inbox
-from signoff.bot.responses import show_privately
 
 NOT_HERE = "I can't tell who you are here. Use the command in a server."
 
@@ -22,5 +20,4 @@ def add_inbox_command(group: app_commands.Group, inbox: Inbox | None) -> None:
         actor = people.clicker(interaction)
         if inbox is None or actor is None or actor.is_bot:
             raise Refused(NOT_HERE)
-        view = await in_time(interaction, inbox.view(actor))
-        await show_privately(interaction, view=view)
+        await inbox.show(interaction, actor)
