@@ -20,12 +20,13 @@ MOST = 95
 """The most files that a mention and a click may each touch. Raise it only for a feature that people asked for."""
 OBSERVERS = {
     "approvals/decision_log.py",
+    "bot/open_inboxes.py",
     "gate/observed_book.py",
     "text/log_lines.py",
     "turns/activity.py",
     "turns/activity_log.py",
 }
-"""They write the log and count. Nothing depends on them, so nobody has to follow them to understand a mention."""
+"""They only watch: they log, count, or draw an open inbox anew. Nobody has to follow them to understand a click."""
 
 Report: TypeAlias = dict[str, dict[str, dict[str, int]]]
 """Phase -> file -> function -> number of calls."""

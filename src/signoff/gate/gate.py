@@ -41,11 +41,19 @@ from signoff.approvals.policy import Said
 from signoff.gate import wording
 from signoff.gate.arguments import seal_of
 from signoff.gate.book import Ask, CallBook, Go, Replay, Settled, UnusableResult, passable
-from signoff.gate.decisions import is_answered, may_still_run, said_yes
 from signoff.gate.declarations import describe_tool, is_independent, is_read_only
 from signoff.gate.examiner import Examiner, Judge
 from signoff.gate.lost_calls import CallLost
-from signoff.gate.pending_call import Attempt, CallInfo, CallTool, PendingCall, Preview
+from signoff.gate.pending_call import (
+    Attempt,
+    CallInfo,
+    CallTool,
+    PendingCall,
+    Preview,
+    is_answered,
+    may_still_run,
+    said_yes,
+)
 from signoff.gate.tool_slots import StartOrder, ToolOverran, ToolSlots
 from signoff.gate.toolsets import GatedToolset, Seal
 from signoff.gate.transcript import response_of

@@ -1,4 +1,4 @@
-"""A call on its way to a card: its preview, its terms, and the request that people will see.
+"""A call on its way to a card: its preview, its terms, the request that people will see, and what they decided.
 
 A tool offers a preview with `metadata={"preview": f}`, where `f(ctx, **arguments)`, sync or async, returns text or a
 `Preview`. Operands are the things that the call would touch, each with a digest of its state. The gate compares them
@@ -22,10 +22,12 @@ from signoff.approvals.model import (
     JsonObject,
     Place,
     RequestKind,
+    RequestState,
     Ruling,
     ToolCall,
 )
 from signoff.approvals.tool_description import ToolDescription
+from signoff.gate import wording
 
 P = TypeVar("P")
 CallTool = Callable[[RunContext[Any], dict[str, Any]], Awaitable[Any]]
@@ -128,3 +130,23 @@ async def preview_of(tool_def: ToolDefinition, ctx: RunContext[Any], args: Mappi
         raise TypeError("a preview is text, and so are its operands and their digests")
     is_own = getattr(cast(object, previewer), "__func__", previewer) in _OWN_PREVIEWS
     return made if is_own else replace(made, diff_of="")
+
+
+def may_still_run(request: ApprovalRequest) -> bool:
+    return request.state in (RequestState.PENDING, RequestState.APPROVED)
+
+
+def said_yes(request: ApprovalRequest | None) -> bool:
+    """Whether the tool may treat the call as approved. Never for a held call: nobody was asked about it."""
+    return bool(request and request.state is RequestState.APPROVED and not request.held)
+
+
+def is_answered(request: ApprovalRequest, words: JsonObject, view: Preview) -> bool:
+    """Whether asking again is pointless: nothing has changed, and the approver has already read the tool's words.
+
+    Other words do not help if no person approved: automatic approvals could then repeat without end.
+    """
+    by_person = request.settlement is not None and request.settlement.by is not None
+    repeated = request.why == wording.ASKED and words == request.metadata
+    nothing_new = repeated or not by_person
+    return nothing_new and view.operands == request.call.operands

@@ -12,7 +12,7 @@ from signoff.agent.demo.machine import Machine, machine_tools
 from signoff.agent.tools.housekeeping import HousekeepingTools
 from signoff.approvals.model import Verdict
 from signoff.gate.declarations import declaration
-from signoff.gate.pending_call import preview
+from signoff.gate.pending_call import preview_of
 from tests.rigs.files import FileRig, context
 
 
@@ -35,7 +35,7 @@ async def test_the_disk_is_full_again_however_the_last_incident_ended(rig: FileR
     if end != "missing":
         check(rig)
         tool = cleaning.deleting() if end == "deleted" else cleaning.rotating()
-        shown = await preview(tool.tool_def, context(rig.info()), {"path": LOG})
+        shown = await preview_of(tool.tool_def, context(rig.info()), {"path": LOG})
         accepted = context(rig.info(shown.operands))
         (cleaning.delete_file if end == "deleted" else cleaning.rotate_log)(accepted, LOG)
         assert not (rig.home / LOG).exists() or not (rig.home / LOG).read_bytes()
@@ -49,7 +49,7 @@ async def test_the_disk_is_full_again_however_the_last_incident_ended(rig: FileR
 async def test_a_card_about_the_log_stays_valid_while_somebody_looks(rig: FileRig) -> None:
     check(rig)
     cleaning = HousekeepingTools(rig.root)
-    shown = await preview(cleaning.deleting().tool_def, context(rig.info()), {"path": LOG})
+    shown = await preview_of(cleaning.deleting().tool_def, context(rig.info()), {"path": LOG})
     check(rig)
     assert "Deleted" in cleaning.delete_file(context(rig.info(shown.operands)), LOG)
 
