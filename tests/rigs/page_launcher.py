@@ -11,8 +11,10 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from discord_sandbox import seed, state_file
+from tests.rigs.nursery import PIPE, STDOUT, Forked, execute
 
 MAIN = Path(__file__).parents[2] / "main.py"
 PATIENCE = 180.0
@@ -21,7 +23,7 @@ PATIENCE = 180.0
 @dataclass
 class Launched:
     folder: Path
-    process: asyncio.subprocess.Process
+    process: asyncio.subprocess.Process | Forked
     said: str = ""
 
     @property
@@ -55,23 +57,24 @@ class Launched:
 
 
 @asynccontextmanager
-async def launched(folder: Path, *arguments: str, **environment: str) -> AsyncGenerator[Launched]:
+async def launched(folder: Path, *arguments: str, forked: bool = True, **environment: str) -> AsyncGenerator[Launched]:
+    """Start it, and end it as Ctrl-C does. Without `forked`, no process of it takes the shortcut of rigs/nursery.py."""
     clean = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("SIGNOFF_", "DISCORD_", "OPENAI_", "ANTHROPIC_"))
     }
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        str(MAIN),
-        "sandbox",
-        *arguments,
-        cwd=folder,
-        env=clean | environment,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        start_new_session=True,
-    )
+    options: dict[str, Any] = {
+        "cwd": folder,
+        "env": clean | environment,
+        "stdout": PIPE,
+        "stderr": STDOUT,
+        "start_new_session": True,
+    }
+    if forked:
+        process = await execute(str(MAIN), "sandbox", *arguments, **options, nested=True)
+    else:
+        process = await asyncio.create_subprocess_exec(sys.executable, str(MAIN), "sandbox", *arguments, **options)
     found = Launched(folder, process)
     try:
         yield found
