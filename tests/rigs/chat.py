@@ -135,6 +135,7 @@ class Chat:
 
     async def ends(self) -> int:
         await self.until(lambda: self.process.poll() is not None, "the end of the process")
+        assert self.process.returncode is not None
         return self.process.returncode
 
     async def kill(self, number: signal.Signals = signal.SIGKILL) -> int:
