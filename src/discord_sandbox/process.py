@@ -44,6 +44,13 @@ async def sandbox_process(
     process = await asyncio.create_subprocess_exec(
         sys.executable, *command, stdout=asyncio.subprocess.PIPE, env=environment
     )
+    async with ready(process, timeout) as sandbox:
+        yield sandbox
+
+
+@asynccontextmanager
+async def ready(process: asyncio.subprocess.Process, timeout: float = 120.0) -> AsyncGenerator[SandboxProcess]:
+    """Waits until a process that was started with its output in a pipe serves, and ends it."""
     assert process.stdout is not None
     try:
         async with asyncio.timeout(timeout):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
-import sys
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
 
-from tests.rigs.live_bot import MAIN, Rig, rig
+from tests.rigs.live_bot import Rig, rig
+from tests.rigs.preloaded import Launcher
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -22,12 +21,8 @@ async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
 
 
 async def command(live: Rig, *words: str) -> tuple[int, str]:
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, str(MAIN), *words, cwd=live.folder, env=live.environment, stdout=pipe, stderr=pipe
-    )
-    out, error = await process.communicate()
-    return process.returncode or 0, (out + error).decode()
+    ended = await Launcher().run(live.folder, *words, environment=live.environment)
+    return ended.code, ended.output + ended.errors
 
 
 async def test_a_call_that_ran_after_the_backup_does_not_run_again_after_the_restore(live: Rig) -> None:

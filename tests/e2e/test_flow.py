@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from tests.rigs import shop_tools
-from tests.rigs.live_bot import Rig, patient, rig
+from tests.rigs.live_bot import FreshRig, Rig, patient, rig
 
 SHOP = shop_tools.__file__
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
     command = json.dumps([sys.executable, str(SHOP), "shop.txt"])
-    async with rig(tmp_path_factory.mktemp("flow"), config=f"[mcp.shop]\ncommand = {command}\n") as running:
+    async with rig(tmp_path_factory.mktemp("flow"), f"[mcp.shop]\ncommand = {command}\n", kind=FreshRig) as running:
         yield running
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -26,19 +23,11 @@ ROUNDS = 3
 class ProbedRig(Rig):
     """A rig whose bot measures its own event loop; see probing_main."""
 
+    program = (str(RIGS / "probing_main.py"),)
+
     def configure(self, text: str = "") -> None:
         shutil.copy(RIGS / "large_agent.py", self.folder)
         (self.folder / "signoff.toml").write_text(f'[agent]\nimport = "large_agent:agent"\n{text}', encoding="utf-8")
-
-    async def _spawn(self, environment: dict[str, str], output: Any) -> asyncio.subprocess.Process:
-        return await asyncio.create_subprocess_exec(
-            sys.executable,
-            str(RIGS / "probing_main.py"),
-            cwd=self.folder,
-            env=self.environment | environment,
-            stdout=output,
-            stderr=asyncio.subprocess.STDOUT,
-        )
 
     @property
     def stops(self) -> list[int]:

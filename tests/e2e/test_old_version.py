@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-import subprocess
-import sys
+import os
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
 
 from discord_sandbox.seen import SeenMessage
-from tests.rigs.live_bot import MAIN, Rig
+from tests.rigs.live_bot import Rig
 from tests.rigs.office import commands_known, order, press
 from tests.rigs.old_version import restarted
+from tests.rigs.preloaded import Launcher
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -80,9 +79,7 @@ async def test_the_old_pause_holds_until_it_is_lifted(live: Rig) -> None:
 
 
 async def test_the_record_is_intact(live: Rig) -> None:
-    command = [sys.executable, str(MAIN), "audit", "verify", "--database", f"sqlite:///{live.database}"]
-    checked = await asyncio.to_thread(
-        subprocess.run, command, cwd=live.folder, capture_output=True, text=True, timeout=120
-    )
-    assert checked.returncode == 0, checked.stdout + checked.stderr
-    assert checked.stdout.startswith("intact: ")
+    database = f"sqlite:///{live.database}"
+    checked = await Launcher().run(live.folder, "audit", "verify", "--database", database, environment=os.environ)
+    assert checked.code == 0, checked.output + checked.errors
+    assert checked.output.startswith("intact: ")

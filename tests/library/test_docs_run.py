@@ -6,10 +6,9 @@ strict mode.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import get_args
 
@@ -21,21 +20,21 @@ from signoff.config.schema import load_config
 from signoff.gate.inline import How
 from signoff.library.decider import ApprovalMode
 from tests.rigs.doc_pages import WITH_PYTHON, examples, program, read
+from tests.rigs.nursery import PIPE, execute
 
 PAGE = read("docs/library.md")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_PYTHON)
-def test_the_examples_of_a_page_run_from_top_to_bottom(page: str, tmp_path: Path) -> None:
+async def test_the_examples_of_a_page_run_from_top_to_bottom(page: str, tmp_path: Path) -> None:
     file = tmp_path / "page.py"
     file.write_text(program(page), encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, file], cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
+    process = await execute(str(file), cwd=tmp_path, stdout=PIPE, stderr=PIPE)
+    output, errors = await asyncio.wait_for(process.communicate(), 120)
+    assert process.returncode == 0, errors.decode()
     if page == "docs/library.md":
-        assert "delete_file {'path': 'a', 'force': False}" in done.stdout
+        assert "delete_file {'path': 'a', 'force': False}" in output.decode()
 
 
 def test_there_are_examples_to_run() -> None:

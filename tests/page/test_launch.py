@@ -31,7 +31,7 @@ async def test_ctrl_c_ends_everything_and_the_world_lasts_until_fresh(tmp_path: 
     state_file.save_file(seed.new_world(seed.Plan(token="kept-token")), data / "world.json")
     worlds = [home(tmp_path)]
     for arguments in ((), ("--fresh",)):
-        async with launched(tmp_path, *arguments) as running:
+        async with launched(tmp_path, *arguments, forked=False) as running:
             await running.says("Ctrl-C")
             async with aiohttp.ClientSession() as session, session.get(running.address) as answer:
                 assert "Discord sandbox" in await answer.text()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import sqlite3
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -14,7 +12,8 @@ import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
 from tests.rigs.page_browser import act_as, choose, opened, write
-from tests.rigs.page_launcher import MAIN, PATIENCE, Launched, put_into_the_lab
+from tests.rigs.page_launcher import PATIENCE, Launched, put_into_the_lab
+from tests.rigs.preloaded import Launcher
 from tests.rigs.quiescence import at_rest, rows
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -33,11 +32,8 @@ def folder(folder: Path) -> Path:
 async def verify(live: Launched) -> tuple[int, str]:
     """Run `python main.py audit verify` on the sandbox's database."""
     environment = os.environ | {"SIGNOFF_DATABASE_URL": f"sqlite:///{live.database}"}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, str(MAIN), "audit", "verify", cwd=live.folder, env=environment, stdout=asyncio.subprocess.PIPE
-    )
-    said, _ = await process.communicate()
-    return process.returncode or 0, said.decode()
+    ended = await Launcher().run(live.folder, "audit", "verify", environment=environment)
+    return ended.code, ended.output
 
 
 async def command(page: Page, name: str, says: str, **options: str) -> Locator:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.rigs import quiescence
-from tests.rigs.chat_nursery import Forked, Nursery
+from tests.rigs.nursery import Child, nursery
 
 ROOT = Path(__file__).parents[2]
 MAIN = ROOT / "main.py"
@@ -39,7 +39,7 @@ _STYLE = re.compile(r"\x1b\[[0-9;]*[mK]|\r")
 @dataclass
 class Chat:
     folder: Path
-    process: subprocess.Popen[bytes] | Forked
+    process: subprocess.Popen[bytes] | Child
     output: int
     input: int
     raw: str = ""
@@ -135,6 +135,7 @@ class Chat:
 
     async def ends(self) -> int:
         await self.until(lambda: self.process.poll() is not None, "the end of the process")
+        assert self.process.returncode is not None
         return self.process.returncode
 
     async def kill(self, number: signal.Signals = signal.SIGKILL) -> int:
@@ -157,14 +158,11 @@ def configure(folder: Path, text: str = "") -> None:
 
 
 @asynccontextmanager
-async def on_terminal(folder: Path, *options: str, nursery: Nursery | None = None, **more: str) -> AsyncIterator[Chat]:
+async def on_terminal(folder: Path, *options: str, forked: bool = True, **more: str) -> AsyncIterator[Chat]:
     """Run the process with its own terminal, so that it writes what a real terminal would get."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", HEIGHT, WIDTH, 0, 0))
-    if nursery:
-        process = nursery.start(os.ttyname(theirs), folder, list(options), environment(folder, **more))
-    else:
-        process = _start(folder, options, more, theirs, theirs, controls=True)
+    process = _start(folder, options, more, theirs, theirs, controls=True, forked=forked)
     async with _attended(Chat(folder, process, ours, ours)) as chat:
         # Keep the terminal open until the process has opened it by name: a terminal that nobody has open reads as
         # ended.
@@ -174,11 +172,11 @@ async def on_terminal(folder: Path, *options: str, nursery: Nursery | None = Non
 
 
 @asynccontextmanager
-async def on_pipes(folder: Path, *options: str, **more: str) -> AsyncIterator[Chat]:
+async def on_pipes(folder: Path, *options: str, forked: bool = True, **more: str) -> AsyncIterator[Chat]:
     """Run the process with pipes, which take lines as input. `Chat.close` ends the input."""
     their_input, our_input = os.pipe()
     our_output, their_output = os.pipe()
-    process = _start(folder, options, more, their_input, their_output)
+    process = _start(folder, options, more, their_input, their_output, forked=forked)
     os.close(their_input)
     os.close(their_output)
     async with _attended(Chat(folder, process, our_output, our_input)) as chat:
@@ -188,8 +186,26 @@ async def on_pipes(folder: Path, *options: str, **more: str) -> AsyncIterator[Ch
 
 
 def _start(
-    folder: Path, options: tuple[str, ...], more: dict[str, str], read: int, write: int, *, controls: bool = False
-) -> subprocess.Popen[bytes]:
+    folder: Path,
+    options: tuple[str, ...],
+    more: dict[str, str],
+    read: int,
+    write: int,
+    *,
+    controls: bool = False,
+    forked: bool,
+) -> subprocess.Popen[bytes] | Child:
+    """Start the chat with these streams. With `controls` the terminal becomes its own."""
+    if forked:
+        return nursery().start(
+            str(MAIN),
+            "chat",
+            *options,
+            folder=folder,
+            environment=environment(folder, **more),
+            descriptors=(read, write, write),
+            session=controls,
+        )
     return subprocess.Popen(
         [sys.executable, str(MAIN), "chat", *options],
         cwd=folder,

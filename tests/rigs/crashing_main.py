@@ -4,10 +4,6 @@ A test arms one place by writing `PLACE:before` or `PLACE:after` to the file cra
 end means the N-th time from then on. The place is `module:function` or `module:Class.method`. The process removes the
 file before it dies, so that the next start lives. There is one other difference from main.py: how long a card waits for
 the click that settled it.
-
-The program is imported once, because tests start it some twenty times. Each line of input is a JSON object of
-environment variables and forks a bot. The output is the bot's process id and, when it has ended, its exit code. Only
-one bot runs at a time.
 """
 
 from __future__ import annotations
@@ -15,9 +11,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-import json
 import os
-import select
 import signal
 import sys
 from pathlib import Path
@@ -97,52 +91,9 @@ def prepare() -> None:
     showing.CLICK_GRACE = CLICK_GRACE
 
 
-def bear(environment: dict[str, str]) -> int:
-    """Fork a bot whose output goes to bot.log; return its process id."""
-    sys.stdout.flush()
-    child = os.fork()
-    if child:
-        return child
-    log = os.open("bot.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    for descriptor, target in ((nothing, 0), (log, 1), (log, 2)):
-        os.dup2(descriptor, target)
-    os.environ.update(environment)
+if __name__ == "__main__":
+    prepare()
     sys.argv = ["main.py", "discord"]
     from signoff import cli
 
-    code = 1
-    try:
-        cli.main()
-    except SystemExit as ending:
-        code = ending.code if isinstance(ending.code, int) else int(ending.code is not None)
-    finally:
-        os._exit(code)
-
-
-def tend(child: int) -> int | None:
-    """Wait for the end of the bot and return its exit code. If more input comes first, kill the bot and return None."""
-    while True:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            return os.waitstatus_to_exitcode(status)
-        if select.select([sys.stdin], [], [], 0.01)[0]:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            return None
-
-
-def main() -> None:
-    prepare()
-    # Do not read through the file object: select would not see what it has buffered.
-    while line := os.read(0, 1 << 20):
-        child = bear(json.loads(line))
-        print(child, flush=True)
-        code = tend(child)
-        if code is None:
-            break
-        print(code, flush=True)
-
-
-if __name__ == "__main__":
-    main()
+    cli.main()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import sys
@@ -12,15 +11,15 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from discord_sandbox import Plan
 from discord_sandbox.client import SandboxClient
 from discord_sandbox.person import Person
-from discord_sandbox.process import sandbox_process
 from discord_sandbox.seen import Outcome, SeenMessage
 from signoff.commands.sandbox import NAMES
 from tests.rigs import quiescence
+from tests.rigs.nursery import PIPE, STDOUT, Forked, execute, forked_sandbox
 from tests.rigs.quiescence import OpenCard
 
 ROOT = Path(__file__).parents[2]
@@ -35,18 +34,6 @@ DEFERRED = (5, 6)
 """The interaction response types that only ask for more time."""
 
 AnyRig = TypeVar("AnyRig", bound="Rig")
-
-
-class Process(Protocol):
-    @property
-    def pid(self) -> int: ...
-
-    @property
-    def returncode(self) -> int | None: ...
-
-    def send_signal(self, number: int, /) -> None: ...
-
-    async def wait(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -76,11 +63,13 @@ class Rig:
     running: ClassVar[list[Rig]] = []
     """The rigs of this process, for the fixture that lets them come to rest between tests."""
 
+    program: ClassVar[tuple[str, ...]] = (str(MAIN), "discord")
+
     folder: Path
     sandbox: SandboxClient
     environment: dict[str, str]
     people: dict[str, Patient] = field(default_factory=dict[str, Patient])
-    bot: Process | None = None
+    bot: Forked | asyncio.subprocess.Process | None = None
 
     @property
     def trace(self) -> list[str]:
@@ -110,30 +99,23 @@ class Rig:
             raise AssertionError(f"the bot ended with {bot.returncode}:\n{self.output[-2000:]}")
         await ready
 
-    async def launch(self, **environment: str) -> Process:
+    async def launch(self, **environment: str) -> Forked | asyncio.subprocess.Process:
         with (self.folder / "bot.log").open("ab") as log:
             self.bot = await self._spawn(environment, log)
         return self.bot
 
     async def launch_another(self) -> tuple[int, str]:
         """Run a second process beside the first, to its end; return its exit code and its output."""
-        process = await self._spawn({}, asyncio.subprocess.PIPE)
+        process = await self._spawn({}, PIPE)
         try:
             said, _ = await asyncio.wait_for(process.communicate(), STARTING)
         finally:
-            if process.returncode is None:
-                process.kill()
+            process.kill()
         return process.returncode or 0, said.decode()
 
-    async def _spawn(self, environment: dict[str, str], output: Any) -> asyncio.subprocess.Process:
-        return await asyncio.create_subprocess_exec(
-            sys.executable,
-            str(MAIN),
-            "discord",
-            cwd=self.folder,
-            env=self.environment | environment,
-            stdout=output,
-            stderr=asyncio.subprocess.STDOUT,
+    async def _spawn(self, environment: dict[str, str], output: Any) -> Forked | asyncio.subprocess.Process:
+        return await execute(
+            *self.program, cwd=self.folder, env=self.environment | environment, stdout=output, stderr=STDOUT
         )
 
     async def kill(self, number: signal.Signals = signal.SIGKILL) -> int:
@@ -243,48 +225,26 @@ class Rig:
         await self.until(lambda: self.rows(sql, str(asked.id)), f"the end of turn {asked.id}")
 
 
-class Forked:
-    """A bot that the nursery of crashing_main forked, with the methods of a process that the rig uses."""
+@dataclass(eq=False)
+class FreshRig(Rig):
+    """A rig whose bot is started as a person starts it, without the nursery's shortcut."""
 
-    def __init__(self, pid: int, ending: asyncio.Future[int]) -> None:
-        self.pid = pid
-        self._ending = ending
-
-    @property
-    def returncode(self) -> int | None:
-        return self._ending.result() if self._ending.done() else None
-
-    def send_signal(self, number: int) -> None:
-        os.kill(self.pid, number)
-
-    async def wait(self) -> int:
-        return await asyncio.shield(self._ending)
+    async def _spawn(self, environment: dict[str, str], output: Any) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            *self.program,
+            cwd=self.folder,
+            env=self.environment | environment,
+            stdout=output,
+            stderr=STDOUT,
+        )
 
 
 @dataclass(eq=False)
 class CrashingRig(Rig):
     """A rig whose bot kills itself where a test says; see crashing_main."""
 
-    nursery: asyncio.subprocess.Process | None = None
-
-    async def launch(self, **environment: str) -> Process:
-        if self.nursery is None:
-            pipe = asyncio.subprocess.PIPE
-            self.nursery = await asyncio.create_subprocess_exec(
-                sys.executable, str(CRASHING), cwd=self.folder, env=self.environment, stdin=pipe, stdout=pipe
-            )
-        nursery = self.nursery
-        assert nursery.stdin
-        assert nursery.stdout
-        nursery.stdin.write(json.dumps(environment).encode() + b"\n")
-        pid = int(await nursery.stdout.readline())
-
-        async def ending() -> int:
-            assert nursery.stdout
-            return int(await nursery.stdout.readline())
-
-        self.bot = Forked(pid, asyncio.ensure_future(ending()))
-        return self.bot
+    program = (str(CRASHING),)
 
     def arm(self, moment: str) -> None:
         (self.folder / "crash.txt").write_text(moment, encoding="utf-8")
@@ -293,18 +253,12 @@ class CrashingRig(Rig):
         assert self.bot
         assert await asyncio.wait_for(self.bot.wait(), PATIENCE) == -signal.SIGKILL
 
-    async def leave(self) -> None:
-        await super().leave()
-        if self.nursery and self.nursery.stdin:
-            self.nursery.stdin.close()
-            await self.nursery.wait()
-
 
 @asynccontextmanager
 async def rig(
     folder: Path, config: str = "", *, start: bool = True, kind: type[AnyRig] = Rig
 ) -> AsyncGenerator[AnyRig]:
-    async with sandbox_process(*NAMES) as server, server.client() as sandbox:
+    async with forked_sandbox(*NAMES) as server, server.client() as sandbox:
         environment = {
             name: value
             for name, value in os.environ.items()

@@ -9,8 +9,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from discord_sandbox.process import sandbox_process
 from tests.rigs.live_bot import PATIENCE, Rig, patient
+from tests.rigs.nursery import forked_sandbox
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "dec12ae"
 TOKEN = "sandbox-token"
@@ -33,7 +33,7 @@ def unpack(folder: Path) -> Path:
 async def restarted(folder: Path) -> AsyncGenerator[Rig]:
     """Run today's bot as a process on the old files, in a sandbox that shows the old world."""
     unpack(folder)
-    async with sandbox_process(state=folder / "world.json") as server, server.client() as sandbox:
+    async with forked_sandbox(state=folder / "world.json") as server, server.client() as sandbox:
         environment = {n: v for n, v in os.environ.items() if not n.startswith(("SIGNOFF_", "DISCORD_"))}
         environment |= {
             "DISCORD_TOKEN": TOKEN,

@@ -11,11 +11,13 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from discord_sandbox import seed, state_file
 from discord_sandbox.model import Guild, Overwrite
 from discord_sandbox.permissions import Permission
 from discord_sandbox.world import World
+from tests.rigs.nursery import PIPE, STDOUT, Forked, execute
 
 MAIN = Path(__file__).parents[2] / "main.py"
 PATIENCE = 180.0
@@ -24,7 +26,7 @@ PATIENCE = 180.0
 @dataclass
 class Launched:
     folder: Path
-    process: asyncio.subprocess.Process
+    process: asyncio.subprocess.Process | Forked
     said: str = ""
 
     @property
@@ -58,23 +60,24 @@ class Launched:
 
 
 @asynccontextmanager
-async def launched(folder: Path, *arguments: str, **environment: str) -> AsyncGenerator[Launched]:
+async def launched(folder: Path, *arguments: str, forked: bool = True, **environment: str) -> AsyncGenerator[Launched]:
+    """Start it, and end it as Ctrl-C does. Without `forked`, no process of it takes the shortcut of rigs/nursery.py."""
     clean = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("SIGNOFF_", "DISCORD_", "OPENAI_", "ANTHROPIC_"))
     }
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        str(MAIN),
-        "sandbox",
-        *arguments,
-        cwd=folder,
-        env=clean | environment,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        start_new_session=True,
-    )
+    options: dict[str, Any] = {
+        "cwd": folder,
+        "env": clean | environment,
+        "stdout": PIPE,
+        "stderr": STDOUT,
+        "start_new_session": True,
+    }
+    if forked:
+        process = await execute(str(MAIN), "sandbox", *arguments, **options, nested=True)
+    else:
+        process = await asyncio.create_subprocess_exec(sys.executable, str(MAIN), "sandbox", *arguments, **options)
     found = Launched(folder, process)
     try:
         yield found

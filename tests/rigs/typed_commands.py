@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -14,6 +15,9 @@ PAGES = ["README.md", *REFERENCE]
 _FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(r"(?<!`)`((?:make|\.venv/bin/[^\s`]+|python3 main\.py)(?: [^`]+)?)`")
 _BEGINS = re.compile(r"^ *(?:\$ )?(?:make|pip|python3?|git|signoff|\.venv/\S+) ", re.MULTILINE)
+
+OWN = ("data", "backups")
+"""Folders that the commands themselves write to."""
 
 
 def commands() -> dict[str, str]:
@@ -64,3 +68,15 @@ def copy_repository(folder: Path) -> Path:
     for mark in (".runs", ".ready"):
         (venv / mark).touch()
     return copy
+
+
+def copy_again(copy: Path, folder: Path) -> Path:
+    """Copy a copy of the repository, so that a command finds no traces of another. Files of the program are linked."""
+    again = folder / "signoff"
+    shutil.copytree(
+        copy, again, symlinks=True, copy_function=os.link, ignore=lambda place, _: OWN if place == str(copy) else ()
+    )
+    for name in OWN:
+        if (copy / name).exists():
+            shutil.copytree(copy / name, again / name)
+    return again

@@ -30,7 +30,7 @@ async def test_a_script_asks_and_decides(tmp_path: Path) -> None:
         "a",
         'call record {"value": "open"}',
     ]
-    async with on_pipes(tmp_path) as chat:
+    async with on_pipes(tmp_path, forked=False) as chat:
         for line in script:
             chat.type(line)
         chat.mark()

@@ -45,7 +45,7 @@ async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chat]:
     editor = folder / "editor.sh"
     editor.write_text(EDITOR)
     editor.chmod(0o700)
-    async with on_terminal(folder, EDITOR=str(editor)) as chat:
+    async with on_terminal(folder, forked=False, EDITOR=str(editor)) as chat:
         yield chat
 
 
