@@ -246,6 +246,18 @@ def test_a_batch_that_was_rejected_whole_is_red_and_anything_else_is_mixed() -> 
     assert (mixed.tone, as_text(mixed.status)) == (Tone.MIXED, "DECIDED: 1 approved, 1 rejected, 1 expired")
 
 
+async def test_the_outcome_of_each_call_is_in_its_first_line() -> None:
+    endings = {1: Choice.ACCEPT, 2: Choice.REJECT}
+    requests = [settle(make_batch(announcement(id=f"{n:02}" * 8)), choice).requests[0] for n, choice in endings.items()]
+    lines = "\n".join(texts(render(make_batch(*requests), NOW))).split("\n")
+    tools = [line for line in lines if "`post_announcement`" in line]
+    assert tools == [
+        "**1.** **`post_announcement`** · **APPROVED by <@200>** · Post a message.",
+        "**2.** **`post_announcement`** · **REJECTED by <@200>** · Post a message.",
+    ]
+    assert sum("by <@200>" in line for line in lines) == 2, "and nowhere else"
+
+
 async def test_the_outcome_is_the_title_of_a_settled_card() -> None:
     settled = settle(make_batch(announcement()))
     first, *_, last = texts(render(settled, NOW))

@@ -173,8 +173,6 @@ def _call(call: CardCall) -> str:
     parts += [quoting.line(fact) for fact in call.facts]
     if call.why:
         parts.append(f"-# {quoting.line(call.why)}")
-    if call.outcome:
-        parts.append(f"**{quoting.line(call.outcome)}**")
     return "\n".join(parts)
 
 
@@ -183,7 +181,8 @@ def _tool(call: CardCall) -> str:
     says = quoting.escape(call.says)
     if call.says_who:
         says = f"{quoting.trusted(call.says_who)}: {quoting.code(call.says)}"
-    return f"{number}**{quoting.code(call.tool)}**" + (f" · {says}" if says else "")
+    outcome = f" · **{quoting.line(call.outcome)}**" if call.outcome else ""
+    return f"{number}**{quoting.code(call.tool)}**{outcome}" + (f" · {says}" if says else "")
 
 
 def _quotes(quotes: Sequence[Quote]) -> Iterator[str]:

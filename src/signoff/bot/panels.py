@@ -84,12 +84,7 @@ def choose(batch: Batch, requests: Sequence[ApprovalRequest], offers: Offers, pa
 
 def more(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> Panel:
     lines = [f"### {quoting.code(clip(request.call.tool, TOOL_BUDGET)[0])}", "More options for this call."]
-    if why := offers.why_no_edit(request):
-        lines.append(f"-# This call can't be edited: {quoting.trusted(why)}.")
-    if not offers.may_remember(request):
-        lines.append(
-            "-# A decision can't be remembered: the operator or this kind of call does not allow it, or it is too long."
-        )
+    lines += [f"-# {quoting.trusted(obstacle)}" for obstacle in offers.obstacles(request)]
     return Panel(["\n".join(lines)], further_actions(batch, request, offers, page))
 
 

@@ -87,7 +87,7 @@ class CardCall:
     warnings: tuple[str, ...] = ()
     """Trusted text about hidden characters, look-alike letters and so on."""
     outcome: Line | None = None
-    """How this call was settled, if the card's status does not say it."""
+    """How this call was settled, if the card's status does not say it. A medium shows it beside the tool."""
     facts: tuple[Line, ...] = ()
     """Trusted: the rule's message, who has accepted, who edited, whose vote is void, which approver is missing."""
     actions: tuple[Action, ...] = ()

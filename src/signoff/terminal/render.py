@@ -75,7 +75,8 @@ def draw_quote(quote: Quote) -> Group:
 
 
 def _call(call: CardCall, now: float) -> Iterator[RenderableType]:
-    yield Text.assemble((f"{call.number}. " if call.number else "", "bold"), (call.tool, "bold"))
+    outcome = Text.assemble(" · ", write(call.outcome, now, "bold")) if call.outcome else Text()
+    yield Text.assemble((f"{call.number}. " if call.number else "", "bold"), (call.tool, "bold"), outcome)
     if call.says:
         if call.says_who:
             yield Text(f"{call.says_who}:", "dim")
@@ -84,8 +85,6 @@ def _call(call: CardCall, now: float) -> Iterator[RenderableType]:
     yield from (Text.assemble(("Warning: ", "bold yellow"), warning) for warning in call.warnings)
     yield from (write(fact, now) for fact in call.facts)
     yield write(call.why, now, "dim")
-    if call.outcome:
-        yield write(call.outcome, now, "bold")
 
 
 def _quotes(quotes: Sequence[Quote]) -> Iterator[RenderableType]:
