@@ -84,6 +84,8 @@ def _call(call: CardCall, now: float) -> Iterator[RenderableType]:
     yield from _quotes(call.quotes)
     yield from (Text.assemble(("Warning: ", "bold yellow"), warning) for warning in call.warnings)
     yield from (write(fact, now) for fact in call.facts)
+    if call.attached:
+        yield write(call.attached, now, "dim")
     yield write(call.why, now, "dim")
 
 
@@ -97,8 +99,11 @@ def _quotes(quotes: Sequence[Quote]) -> Iterator[RenderableType]:
             yield table
         else:
             for quote in group:
-                yield _label(quote)
+                if not quote.continued:
+                    yield _label(quote)
                 yield _text(quote)
+                if quote.after:
+                    yield Text(quote.after, "dim")
 
 
 def _label(quote: Quote, before: str = "") -> Text:
