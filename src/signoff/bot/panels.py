@@ -105,7 +105,8 @@ def held_call(batch: Batch, request: ApprovalRequest, offers: Offers, page: int,
 def confirm(batch: Batch, request: ApprovalRequest, plan: Plan, offers: Offers, page: int, now: float) -> Panel:
     """Build the panel that says, in words and as a rule, what would be remembered. Nothing is saved before "Save"."""
     shown = mask_request(request, offers.masker) if offers.masker else request
-    args = plan.coverage.covered(shown.call.args)
+    covered = plan.coverage.covered(shown.call.args)
+    args = {name: covered[name] for name in request.description.ordered(covered)}
     rule, note = quoting.block(rule_text(shown.call.tool, args, plan.choice), "toml")
     lines = [f"### Remember: {quoting.code(clip(request.call.tool, TOOL_BUDGET)[0])}"]
     lines += [quoting.line(line) for line in plan_lines(batch, request, plan, offers.grants, now)]

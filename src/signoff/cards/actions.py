@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from signoff.approvals.grants import GrantTerms, may_be_remembered
 from signoff.approvals.model import ApprovalRequest, Batch, Remember, RequestKind, RequestState
-from signoff.cards.forms import form_for
+from signoff.cards.forms import form_of
 from signoff.cards.layout import show
 from signoff.cards.masking import mask_request
 from signoff.cards.model import Action, Style, Verb
@@ -69,7 +69,7 @@ class Offers:
             return NOT_HERE
         if self.masker is not None and self.masker.hides(request.call.args):
             return HIDDEN
-        return "" if form_for(request.call.args) is not None else TOO_LONG
+        return "" if form_of(request) is not None else TOO_LONG
 
     def may_remember(self, request: ApprovalRequest) -> bool:
         return not self.why_no_remember(request)
