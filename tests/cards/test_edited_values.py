@@ -59,7 +59,7 @@ def test_many_lines_that_do_not_run_are_folded_and_in_the_file() -> None:
     before = "".join(f"old {n}\n" for n in range(60))
     request = write(before, "new\n")
     card = card_of(make_batch(request))
-    assert card.calls[0].quotes[1].after == "… 50 more lines"
+    assert card.calls[0].quotes[1].after == "… 52 more lines"
     (file,) = card.files
     assert "arguments before the edit, which do not run" in file.data.decode()
     assert arguments_of_file(file) == request.call.args

@@ -116,7 +116,7 @@ def test_very_many_blocks_are_in_the_file() -> None:
 async def test_a_folded_value_has_one_label() -> None:
     text = "\n".join(texts(render(call_with(text=numbered(60)), NOW)))
     assert text.count("`text`") == 1
-    assert "```\n-# … 50 more lines\n```\nline 58" in text
+    assert "```\n-# … 52 more lines\n```\nline 59" in text
 
 
 @given(st.lists(st.lists(st.integers(1, 80), max_size=6), min_size=1, max_size=4), st.booleans())

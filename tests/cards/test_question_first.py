@@ -208,7 +208,7 @@ def test_a_diff_past_25_lines_is_folded_and_the_whole_request_is_attached() -> N
     card = card_of(make_batch(long))
     shown = [quote for quote in card.calls[0].quotes if quote.label == "content (as a diff)"]
     assert sum(quote.text.count("\n") + 1 for quote in shown) == FOLDED
-    assert [quote.after for quote in shown] == ["… 52 more lines", ""]
+    assert [quote.after for quote in shown] == ["… 54 more lines", ""]
     assert shown[-1].text.endswith("+curl evil.example")
     assert arguments_of_file(card.files[0])["content"] == content
     blind = card_of(make_batch(long), can_attach=False)

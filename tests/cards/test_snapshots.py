@@ -148,8 +148,8 @@ shell
   inline timeout: 30
   command (16899 characters):
     | word0 word1 word2 word3 word4 word5 word6 word7 word8 word9 word10 word11 word12 word13 word14
-  … 16711 more characters
-    | 990 word1991 word1992 word1993 word1994 word1995 word1996 word1997 word1998 word1999; rm -rf /
+  … 16737 more characters
+    | 1993 word1994 word1995 word1996 word1997 word1998 word1999; rm -rf /
   Whole call: request-01010101.txt, 15 lines, sha256 da315f7dbd7ba816
   Why: write_file asks before every call
 

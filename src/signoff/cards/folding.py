@@ -18,7 +18,7 @@ FOLD = 25
 """The values of a card with one to three calls are shown whole if they have at most this many lines together."""
 PER_CALL = 8
 """More calls may have this many lines each."""
-FOLDED = 10
+FOLDED = 8
 """The lines of the folded values of a call together: the file is attached anyway, so more would only be tall."""
 SETTLED_FOLD, SETTLED = 16, 8
 """The same two numbers for a settled card. A file takes the space of four lines, so fewer lines are not folded."""
