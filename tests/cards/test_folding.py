@@ -83,8 +83,9 @@ def test_a_settled_card_is_folded_harder_and_keeps_its_file() -> None:
     before, after = card_of(batch), card_of(settle(batch))
     assert before.files == after.files
     assert rows(after) == SETTLED
-    (quote,) = after.calls[0].quotes
-    assert quote.after == f"… {60 - SETTLED} more lines"
+    first, last = after.calls[0].quotes
+    assert first.after == f"… {60 - SETTLED} more lines"
+    assert last.text.endswith("line 60")
 
 
 @pytest.mark.parametrize("choice", [Choice.ACCEPT, Choice.REJECT, None])

@@ -20,7 +20,7 @@ PER_CALL = 8
 """More calls may have this many lines each."""
 FOLDED = 8
 """The lines of the folded values of a call together: the file is attached anyway, so more would only be tall."""
-SETTLED_FOLD, SETTLED = 16, 8
+SETTLED_FOLD, SETTLED = 16, 6
 """The same two numbers for a settled card. A file takes the space of four lines, so fewer lines are not folded."""
 LEAST = 4
 """A value with at most this many lines is never folded."""
@@ -46,7 +46,6 @@ def fold(calls: Sequence[Sequence[Value]], *, settled: bool, can_attach: bool) -
             value,
             lines_at_most=given[number] if number < BLOCKS else 0,
             shown_lines=max(shown.get(number, 0), LEAST),
-            has_end=not settled,
         )
         for number, value in enumerate(blocks)
     )
