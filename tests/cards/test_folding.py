@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from signoff.approvals.model import Batch, Choice
 from signoff.bot.card_view import render
+from signoff.cards.build import build_card
 from signoff.cards.folding import BLOCKS, FOLD, FOLDED, LEAST, SETTLED, SETTLED_FOLD, fold
 from signoff.cards.layout import COLUMNS, Value
 from signoff.cards.model import Card, Shape
@@ -62,6 +63,12 @@ def test_lines_are_counted_as_a_phone_shows_them() -> None:
     line = "x" * (COLUMNS + 1)
     assert card_of(call_with(text="\n".join([line] * 9 + ["y"] * 7))).files == ()
     assert card_of(call_with(text="\n".join([line] * 10 + ["y"] * 6))).files
+
+
+def test_a_wide_medium_shows_a_paragraph_that_a_phone_folds() -> None:
+    batch = call_with(text="word " * 200)
+    assert build_card(batch, now=NOW).files
+    assert build_card(batch, now=NOW, columns=80).files == ()
 
 
 def test_the_lines_left_out_are_counted() -> None:

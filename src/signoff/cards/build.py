@@ -24,7 +24,7 @@ from signoff.cards.frame import (
     write_footer,
     write_title,
 )
-from signoff.cards.layout import Quoted, cost, quote_values, share
+from signoff.cards.layout import COLUMNS, Quoted, cost, quote_values, share
 from signoff.cards.masking import mask_batch
 from signoff.cards.model import Card, CardCall, CardFile, Line, Tone
 from signoff.cards.progress import progress_lines, title_with_progress
@@ -42,15 +42,17 @@ def build_card(
     can_attach: bool = True,
     page: int = 0,
     offers: Offers | None = None,
+    columns: int = COLUMNS,
 ) -> Card:
     """Build a page of the card for this batch in its current state.
 
     `budget` counts the characters of the quoted parts of the page, with their labels and notes; `Sizes` bounds the
-    rest. Raises CardFailed if there is no call to show, or if the calls are too long or not JSON.
+    rest. `columns`: characters in a line, for folding. Raises CardFailed if there is no call to show, or if the calls
+    are too long or not JSON.
     """
     offers = offers or Offers()
     batch = _as_shown(batch, offers)
-    return _compose(batch, read_page(batch, page, can_attach, offers), now, budget)
+    return _compose(batch, read_page(batch, page, can_attach, offers, columns), now, budget)
 
 
 def fit_card(

@@ -19,7 +19,7 @@ from signoff.cards.budget import Sizes
 from signoff.cards.edited_values import ADDED, REMOVED, changed_values, note_on_edit, removed_lines
 from signoff.cards.files import request_file
 from signoff.cards.folding import fold
-from signoff.cards.layout import SHORT, Value, argument, argument_label, strings_in
+from signoff.cards.layout import COLUMNS, SHORT, Value, argument, argument_label, strings_in
 from signoff.cards.masking import warnings_about_masks
 from signoff.cards.model import CardFile, Shape
 from signoff.cards.warnings import CardWarning, argument_place, warnings_in
@@ -90,13 +90,14 @@ class Page:
     sizes: Sizes
 
 
-def read_page(batch: Batch, number: int, can_attach: bool, offers: Offers) -> Page:
+def read_page(batch: Batch, number: int, can_attach: bool, offers: Offers, columns: int = COLUMNS) -> Page:
     number = min(max(number, 0), batch.pages - 1)
     here = {r.id for r in batch.page(number)}
     masked = offers.masker is not None
     calls = [replace(contents, masked=masked) for contents in read_calls(batch) if contents.request.id in here]
-    folded = fold([contents.values for contents in calls], settled=batch.settled, can_attach=can_attach)
-    calls = [replace(contents, values=values) for contents, values in zip(calls, folded, strict=True)]
+    values = [contents.values for contents in calls]
+    folded = fold(values, settled=batch.settled, can_attach=can_attach, columns=columns)
+    calls = [replace(contents, values=fitting) for contents, fitting in zip(calls, folded, strict=True)]
     return Page(calls, number, can_attach, offers, Sizes(len(calls)))
 
 

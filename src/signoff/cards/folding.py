@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from signoff.cards.layout import LINES, MOST, Value, share
+from signoff.cards.layout import COLUMNS, LINES, MOST, Value, share
 from signoff.cards.model import Shape
 
 FOLD = 25
@@ -28,8 +28,12 @@ BLOCKS = 10
 """The most values with a block of their own. Others are only in the file."""
 
 
-def fold(calls: Sequence[Sequence[Value]], *, settled: bool, can_attach: bool) -> list[tuple[Value, ...]]:
-    """Return the values of each call with the number of lines that they may have."""
+def fold(
+    calls: Sequence[Sequence[Value]], *, settled: bool, can_attach: bool, columns: int = COLUMNS
+) -> list[tuple[Value, ...]]:
+    """Return the values of each call with the number of lines that they may have, of `columns` characters each."""
+    if columns != COLUMNS:
+        calls = [[replace(value, columns=columns) for value in values] for values in calls]
     if not can_attach:
         return [tuple(replace(value, columns=MOST, lines_at_most=LINES) for value in values) for values in calls]
     blocks = [value for values in calls for value in values if value.shape is Shape.BLOCK]
