@@ -12,6 +12,7 @@ from discord_sandbox import Person
 from discord_sandbox.modals import inputs
 from discord_sandbox.seen import Outcome
 from signoff.approvals.model import RequestState
+from signoff.approvals.tool_description import ToolDescription
 from signoff.cards.actions import Offers
 from tests.rigs.bot import Rig, show
 from tests.rigs.bot_answers import MASKER, drawn, further, old_button, private, states
@@ -43,6 +44,21 @@ async def test_few_simple_arguments_have_a_field_each(full: Rig, ada: Person) ->
     assert after.text.count("two\nlines") == 1, "what is the same stands once"
     assert states(full, batch.id) == [RequestState.PENDING], "an edit is no vote"
     assert "APPROVED" in drawn(await ada.click(after, "Accept")).text
+
+
+async def test_a_text_that_nobody_touched_keeps_every_byte(full: Rig, ada: Person) -> None:
+    content = "# Notes\n\n  - one\n  - two\n\nend\n"
+    request = make_request(
+        {"content": content, "path": "a.txt"}, description=ToolDescription(order=("path", "content"))
+    )
+    batch, card = await show(full, make_batch(await full.place(), await full.asker(), request))
+    opened = await further(ada, card, "Edit…")
+    assert labels(opened) == ["path", "content"]
+    assert opened.modal is not None
+    assert [part["component"]["style"] for part in opened.modal["components"]] == [1, 2], "the text has several lines"
+    drawn(await ada.submit(opened, {"arguments-1": "b.txt"}))
+    await ada.wait_for_change(card, lambda m: "path (edited)" in m.text)
+    assert full.desk.batches[batch.id].requests[0].call.args == {"content": content, "path": "b.txt"}
 
 
 async def test_the_forms_open_from_the_panel_behind_more(full: Rig, ada: Person) -> None:

@@ -185,6 +185,7 @@ async def test_a_copy_links_to_the_conversation_and_its_buttons_work(
     copied = rig.desk.open(replace(batch, copies=(CardCopy(ops, message),)))
     copy = await ada.wait_for_message(ops, lambda m: str(m.id) == message)
     assert f"/{batch.place.channel}/{batch.card_message}" in copy.text
+    assert copy.text.count(batch.place.channel) == 1, "the conversation is named once"
     max_ = await rig.sandbox.person("Max")
     assert "You may not decide this" in private(await max_.click(copy, "Accept"))
     closed = drawn(await ada.click(copy, "Accept"))
@@ -193,7 +194,7 @@ async def test_a_copy_links_to_the_conversation_and_its_buttons_work(
     card = await ada.wait_for_message(batch.place.channel, lambda m: str(m.id) == batch.card_message)
     card = await ada.wait_for_change(card, lambda m: not m.buttons)
     assert f"APPROVED by <@{ada.id}>" in card.text
-    assert "From <#" not in card.text
+    assert "From https://" not in card.text
     assert rig.desk.final == [copied.id]
 
 

@@ -11,6 +11,8 @@ from discord_sandbox.modals import inputs
 from discord_sandbox.seen import Outcome, SeenMessage
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Choice, Place, Remember, RequestState
+from signoff.approvals.tool_description import ToolDescription
+from signoff.bot.admin.listing import grants_text
 from signoff.cards.actions import Offers
 from tests.rigs.bot import Rig, show, until
 from tests.rigs.bot_answers import MASKER, drawn, further, private, states
@@ -117,6 +119,26 @@ async def test_named_arguments_for_an_hour_leave_the_rest_free(full: Rig, ada: P
     (grant,) = full.desk.memory.grants
     assert (grant.named, grant.args, grant.conversation) == (("path",), '{"path":"a.txt"}', "")
     assert grant.expires - grant.at == 3600.0
+
+
+async def test_arguments_are_in_the_tools_own_order_wherever_they_are_remembered(full: Rig, ada: Person) -> None:
+    args = {"also": "z", "mode": "fast", "path": "a.txt", "to": "b"}
+    request = make_request(args, description=ToolDescription(order=("to", "path", "mode")))
+    _, card = await show(full, make_batch(await full.place(), await full.asker(), request))
+    form = await further(ada, card, "Remember…")
+    assert form.modal is not None
+    boxes = inputs(form.modal)["same"]["options"]
+    assert [box["label"] for box in boxes] == ["to", "path", "mode", "also"]
+    ticked = [box["value"] for box in boxes if box["label"] in ("path", "to")]
+    panel = drawn(await filled(ada, form, what="some", same=ticked, span="hour"))
+    assert "if they have the same to, path; all other arguments (mode, also) are free" in panel.text
+    rule = 'when = { to = "b", path = "a.txt" }'
+    assert rule in panel.text
+    await ada.click(panel, "Accept and save")
+    await ada.wait_for_change(card, lambda m: "APPROVED by" in m.text)
+    listed = grants_text(full.desk.memory.grants, lambda args: args)
+    assert rule in listed
+    assert "if they have the same to, path" in listed
 
 
 async def test_a_plan_is_cancelled_and_nothing_is_decided(full: Rig, ada: Person) -> None:

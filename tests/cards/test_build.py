@@ -164,7 +164,7 @@ def test_ten_calls_with_thirty_hostile_arguments_fit() -> None:
         card = fit_card(batch, now=NOW, limit=4000, size=measure, page=page)
         assert measure(card) <= 3600, "leaves a front end some budget for markup"
         assert len(card.files) == len(card.calls) <= PAGE
-        assert all("values only there" in str(call.facts[0]) for call in card.calls)
+        assert all("values only there" in as_text(call.attached) for call in card.calls)
         seen += [call.request for call in card.calls]
         done = settle(batch, note="n" * 4000)
         assert measure(fit_card(done, now=NOW, limit=4000, size=measure, page=page)) <= 4000
@@ -184,8 +184,17 @@ def test_fitting_does_not_depend_on_the_decision() -> None:
     batch = make_batch(make_request(args={"text": "word " * 3000}), model_text="x" * 3000)
     before = fit_card(batch, now=NOW, limit=4000, size=measure)
     after = fit_card(settle(batch), now=NOW + 500, limit=4000, size=measure)
-    assert (before.calls, before.files, before.model_text) == (after.calls, after.files, after.model_text)
-    assert measure(before) > 3000, "the budget is used"
+    assert (before.files, before.model_text) == (after.files, after.model_text)
+    for shown, folded in zip(before.calls[0].quotes, after.calls[0].quotes, strict=True):
+        assert folded.text in shown.text, "the same beginning and end, but less of them"
+    blind = [fit_card(b, now=NOW, limit=4000, size=measure, can_attach=False) for b in (batch, settle(batch))]
+    assert blind[0].calls[0].quotes == blind[1].calls[0].quotes, "without a file, nothing is folded away"
+
+
+def test_without_a_file_the_whole_budget_is_used() -> None:
+    batch = make_batch(make_request(args={"text": "word " * 500}))
+    (quote,) = fit_card(batch, now=NOW, limit=4000, size=measure, can_attach=False).calls[0].quotes
+    assert quote.text == "word " * 500
 
 
 @pytest.mark.parametrize("args", [{"x": object()}, {"x": 10**5000}, {"x": {1: 2, "a": 3}}])

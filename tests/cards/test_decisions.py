@@ -99,8 +99,8 @@ def test_an_edit_shows_both_and_what_is_the_same_once() -> None:
     request = make_request(args={"path": "b.txt", "mode": 5, "new": "y"}, edit=edit)
     card = card_of(make_batch(request))
     assert [(q.label, q.text) for q in card.calls[0].quotes] == [
-        ("mode", "5"),
         ("gone (original, removed)", "x"),
+        ("mode", "5"),
         ("new (added)", "y"),
         ("path (original, does not run)", "a.txt"),
         ("path (edited)", "b.txt"),

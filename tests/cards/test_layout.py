@@ -66,7 +66,8 @@ def test_no_two_different_values_look_the_same() -> None:
         ("", "", "empty text"),
         ([1, 2], "[1, 2]", "list of 2"),
         ({"b": 1, "a": "x"}, '{"a": "x", "b": 1}', "object of 2"),
-        ("a\nb\nc\nd", "a\nb\nc\nd", "4 lines, 7 characters"),
+        ("a\nb\nc\nd", "a\nb\nc\nd", "4 lines"),
+        ("x" * 201, "x" * 201, "201 characters"),
     ],
 )
 def test_values_and_their_notes(value: Any, text: str, note: str) -> None:
@@ -93,7 +94,7 @@ def test_names_that_are_not_one_word_are_quoted() -> None:
 
 def test_equal_lines_in_a_list_are_collapsed_with_their_kind() -> None:
     (first, last) = _natural(argument("x", [0] * 400)).quotes
-    assert first.note == "list of 400, lines 1-2 of 402; then 398 more lines equal to the last one left out"
+    assert (first.note, first.after) == ("list of 400, 402 lines", "… 398 more lines like the last one")
     assert last.text == "  0\n]"
 
 

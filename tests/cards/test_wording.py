@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from signoff.approvals.grants import GrantTerms
-from signoff.approvals.model import Batch, Choice, Remember, RequestState
+from signoff.approvals.model import ApprovalRequest, Batch, Choice, Remember, RequestState
 from signoff.cards.actions import Offers
 from signoff.cards.approver_names import may_decide_line, name_approvers
 from signoff.cards.model import Moment, Person, RoleRef
@@ -102,3 +104,40 @@ def test_nothing_is_remembered_that_the_panel_could_not_quote() -> None:
     assert offers.quoted(shown).endswith("Tool's words: few\nTool's preview: would delete 3 rows")
     assert offers.may_remember(shown)
     assert not offers.may_remember(make_request(preview="would delete a row\n" * 300))
+
+
+REMEMBERS = GrantTerms(Remember.SESSION)
+ON_A_FILE = replace(make_request(), call=replace(make_request().call, operands={"a.txt": "digest"}))
+
+
+@pytest.mark.parametrize(
+    ("offers", "request_", "said"),
+    [
+        (Offers(edit=True, grants=REMEMBERS), make_request(), []),
+        (Offers(edit=True), make_request(), ["A decision can't be remembered: the operator does not permit it."]),
+        (
+            Offers(edit=True, grants=REMEMBERS),
+            ON_A_FILE,
+            ["A decision can't be remembered: the call depends on the state of a file, which may change."],
+        ),
+        (
+            Offers(edit=True, grants=REMEMBERS),
+            make_request(preview="row\n" * 900),
+            ["A decision can't be remembered: the call is too long to be shown with what would be remembered."],
+        ),
+        (
+            Offers(edit=True),
+            make_request(args={"text": "x" * 5000}),
+            ["This call can't be edited: the arguments are longer than the 4,000 characters that one field takes."],
+        ),
+        (
+            Offers(edit=True, grants=REMEMBERS),
+            may_have_run(),
+            ["This call can't be edited, and a decision can't be remembered: the call may have run already."],
+        ),
+    ],
+)
+def test_a_panel_gives_one_reason_for_what_is_not_possible(
+    offers: Offers, request_: ApprovalRequest, said: list[str]
+) -> None:
+    assert offers.obstacles(request_) == said

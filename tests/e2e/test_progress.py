@@ -85,7 +85,7 @@ async def test_a_failed_call_says_so_on_its_card(live: CrashingRig) -> None:
     asked = await live.ask('call broken {"value": "x"}; call record {"value": "and this"}')
     card = await live.card(asked.id)
     assert not (await live.people["Ada"].click(card, "Accept all")).failed
-    await shows(live, card, "Failed after", "x does not work", "Done in", "`recorded and this`")
+    await shows(live, card, "Failed", "x does not work", "Done", "`recorded and this`")
 
 
 async def test_the_asker_stops_their_run_and_others_cannot(live: CrashingRig) -> None:
@@ -148,7 +148,7 @@ async def test_a_kill_while_a_call_runs_corrects_the_card_and_leaves_no_status_b
     await live.until(lambda: not live.rows("SELECT 1 FROM turns WHERE status = ?", str(status.id)), "the removal")
     assert await live.people["Max"].see(status) is None
     assert not (await live.people["Ada"].click(second, "Run it again")).failed
-    await shows(live, second, "Done in", "`stuck killed`")
+    await shows(live, second, "Done", "`stuck killed`")
     await live.ended(asked)
     assert len(await by_bot(live, asked)) == 3, "two cards and one reply"
 

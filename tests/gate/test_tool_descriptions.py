@@ -78,7 +78,9 @@ async def test_a_plugins_preview_cannot_hide_an_argument(bench: Bench) -> None:
     assert (request.diff_of, request.diffed) == ("", "")
 
 
-async def test_after_an_edit_both_arguments_are_shown_and_the_diff_is_the_new_one(bench: Bench, tmp_path: Any) -> None:
+async def test_after_an_edit_the_diff_is_the_new_one_and_stands_for_the_new_content(
+    bench: Bench, tmp_path: Any
+) -> None:
     tool = FileTools(tmp_path).writing()
     step = await bench.start([calls(("write_file", {"path": "a.txt", "content": "one\n"})), "done"], [tool])
     await edit(bench, step, {"path": "a.txt", "content": "two\n"})
@@ -86,5 +88,5 @@ async def test_after_an_edit_both_arguments_are_shown_and_the_diff_is_the_new_on
     assert stored is not None
     (request,) = stored.requests
     assert "+two" in request.preview
-    assert request.diffed == ""
+    assert request.diffed == "content"
     assert request.description.order == ("path", "content")

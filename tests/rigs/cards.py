@@ -21,7 +21,7 @@ from signoff.approvals.model import (
 )
 from signoff.cards.approver_names import NAME_BUDGET
 from signoff.cards.build import build_card
-from signoff.cards.contents import ADDED, EDITED, ORIGINAL, REMOVED
+from signoff.cards.edited_values import ADDED, EDITED, ORIGINAL, REMOVED
 from signoff.cards.files import ARGUMENTS
 from signoff.cards.layout import cost
 from signoff.cards.model import Card, CardCall, CardFile, Code, Inline, Line, Moment, Person, Quote, RoleRef, Shape
@@ -78,11 +78,11 @@ def trusted_strings(card: Card) -> Iterator[str]:
     yield card.title
     lines = [*card.about, card.footer, *([card.status] if card.status else [])]
     lines += [call.why for call in card.calls] + [call.outcome for call in card.calls if call.outcome]
-    lines += [fact for call in card.calls for fact in call.facts]
+    lines += [fact for call in card.calls for fact in (*call.facts, call.attached)]
     yield from (inline for line in lines for inline in line if isinstance(inline, str))
     for call in card.calls:
         yield from (*call.warnings, call.says_who)
-        yield from (quote.note for quote in call.quotes)
+        yield from (text for quote in call.quotes for text in (quote.note, quote.after))
     if card.model_text:
         yield card.model_text.note
         yield card.model_text.label
@@ -141,7 +141,7 @@ def measure(card: Card) -> int:
     quotes: list[Quote] = [card.model_text] if card.model_text else []
     size = len(card.title)
     for call in card.calls:
-        lines += [call.why, *([call.outcome] if call.outcome else []), *call.facts]
+        lines += [call.why, *([call.outcome] if call.outcome else []), *call.facts, call.attached]
         quotes += call.quotes
         size += len(call.tool) + len(call.says) + len(call.says_who) + sum(map(len, call.warnings))
     return size + cost(quotes) + sum(_length(inline) for line in lines for inline in line)

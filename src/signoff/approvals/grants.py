@@ -51,7 +51,7 @@ class Grant:
     """Empty: every conversation of the server."""
     tool: str
     args: str
-    """Canonical JSON, for people who list grants. Only the key is compared."""
+    """JSON in the tool's own order, for people who list grants. Only the key is compared."""
     choice: Choice
     """Accept or reject."""
     by: Actor
@@ -92,7 +92,7 @@ def grant(
         server=batch.place.server,
         conversation=_conversation(batch.place, scope),
         tool=request.call.tool,
-        args=canonical(coverage.covered(request.call.args)),
+        args=_listed(request, coverage),
         choice=choice,
         by=by,
         at=now,
@@ -104,6 +104,12 @@ def grant(
 
 def note_of(one: Grant) -> GrantNote:
     return GrantNote(one.id, one.by, one.expires, bool(one.conversation), one.named)
+
+
+def _listed(request: ApprovalRequest, coverage: Coverage) -> str:
+    covered = coverage.covered(request.call.args)
+    names = request.description.ordered(covered)
+    return f"{{{','.join(f'{canonical(name)}:{canonical(covered[name])}' for name in names)}}}"
 
 
 def lifetime(coverage: Coverage, terms: GrantTerms) -> float:

@@ -327,7 +327,7 @@ class ApprovalRequest:
     @property
     def diffed(self) -> str:
         """The argument that the card shows only as a diff; empty if it shows every argument itself."""
-        is_whole = self.preview and self.shown_preview == self.preview and self.edit is None
+        is_whole = self.preview and self.shown_preview == self.preview
         return self.diff_of if is_whole and isinstance(self.call.args.get(self.diff_of), str) else ""
 
     @property

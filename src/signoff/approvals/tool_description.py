@@ -5,7 +5,7 @@ It is for reading only: no digest, rule or grant depends on it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,3 +25,8 @@ class ToolDescription:
     """The names of the arguments, in the order of the tool's schema."""
     defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Argument name -> its default in the tool's schema. Empty for tools of MCP servers."""
+
+    def ordered(self, names: Collection[str]) -> list[str]:
+        """Return the names of arguments in the tool's own order, then the others by name."""
+        known = [name for name in self.order if name in names]
+        return [*known, *sorted(set(names) - set(known))]

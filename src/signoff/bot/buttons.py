@@ -83,14 +83,14 @@ def write_terms(plan: Plan, args: Collection[str]) -> str:
 
 
 def read_terms(terms: str, args: Collection[str]) -> Plan | None:
-    """Read a plan for a call with these arguments; None if it does not fit the call."""
+    """Read a plan for a call with these arguments, in the tool's own order; None if it does not fit the call."""
     choice, span, named = terms.split(".")
     if named == EXACTLY:
         return Plan(Choice(choice), Span(span))
     bits, names = int(named, 16), sorted(args)
     if len(names) > NAMES or bits >> len(names):
         return None
-    named = tuple(name for bit, name in enumerate(names) if bits >> bit & 1)
+    named = tuple(name for name in args if bits >> names.index(name) & 1)
     return Plan.naming(Choice(choice), Span(span), named, args)
 
 

@@ -171,10 +171,10 @@ def _call(call: CardCall) -> str:
     parts = [_tool(call), *_quotes(call.quotes)]
     parts += [f"**Warning:** {quoting.trusted(warning)}" for warning in call.warnings]
     parts += [quoting.line(fact) for fact in call.facts]
+    if call.attached:
+        parts.append(f"-# {quoting.line(call.attached)}")
     if call.why:
         parts.append(f"-# {quoting.line(call.why)}")
-    if call.outcome:
-        parts.append(f"**{quoting.line(call.outcome)}**")
     return "\n".join(parts)
 
 
@@ -183,7 +183,8 @@ def _tool(call: CardCall) -> str:
     says = quoting.escape(call.says)
     if call.says_who:
         says = f"{quoting.trusted(call.says_who)}: {quoting.code(call.says)}"
-    return f"{number}**{quoting.code(call.tool)}**" + (f" · {says}" if says else "")
+    outcome = f" · **{quoting.line(call.outcome)}**" if call.outcome else ""
+    return f"{number}**{quoting.code(call.tool)}**{outcome}" + (f" · {says}" if says else "")
 
 
 def _quotes(quotes: Sequence[Quote]) -> Iterator[str]:
@@ -217,9 +218,11 @@ def _label(quote: Quote) -> str:
 def _block(quote: Quote) -> Iterator[str]:
     text, said = quoting.block(quote.text, "diff" if quote.diff else "")
     label = " ".join(quote.label.split())
-    # An argument's name is one word and reads best as code; our own labels have several words.
-    yield f"**{quoting.escape(label)}**" if " " in label else quoting.code(label)
+    note = f" · {quoting.trusted(quote.note)}" if quote.note else ""
+    if not quote.continued:
+        # An argument's name is one word and reads best as code; our own labels have several words.
+        yield (f"**{quoting.escape(label)}**" if " " in label else quoting.code(label)) + note
     yield text
-    for note in (quote.note, said):
-        if note:
-            yield f"-# {quoting.trusted(note)}"
+    for below in (quote.after, said):
+        if below:
+            yield f"-# {quoting.trusted(below)}"

@@ -37,7 +37,7 @@ from signoff.bot.responses import (
 from signoff.bot.sending import Failure
 from signoff.cards import wording
 from signoff.cards.actions import Offers, optional_calls, remember_actions
-from signoff.cards.forms import form_for
+from signoff.cards.forms import form_of
 from signoff.cards.model import Line, Verb
 
 log = logging.getLogger(__name__)
@@ -186,7 +186,7 @@ class Clicks:
     async def _saved(self, visit: Visit, locator: Locator) -> Outcome:
         """Decide and remember, as the panel said. The revision binds the panel to the arguments that it showed."""
         request = _decidable(await self._look(visit, locator), locator)
-        plan = read_terms(locator.terms, request.call.args)
+        plan = read_terms(locator.terms, request.description.ordered(request.call.args))
         if plan is None or not self._offers.may_remember(request):
             raise Refused(modals.NO_REMEMBER)
         click = Click(
@@ -268,7 +268,7 @@ class Clicks:
         except Exception as error:
             await tell(interaction, refusal(error, visit, locator.target))
             return
-        form = form_for(request.call.args)
+        form = form_of(request)
         if (why := self._offers.why_no_edit(request)) or form is None:
             await tell(interaction, (NO_EDIT.format(why=why),))
         else:

@@ -23,5 +23,5 @@ def link(batch: Batch) -> str:
 
 
 def link_line(batch: Batch) -> str:
-    """Return the line above a copy, as markdown."""
-    return f"-# From <#{batch.place.channel}>: {link(batch)}"
+    """Return the line above a copy, as markdown. Discord shows the address as the name of the conversation."""
+    return f"-# From {link(batch)}"

@@ -29,7 +29,7 @@ from signoff.bot.split import size
 from signoff.cards import wording
 from signoff.cards.actions import Offers
 from signoff.cards.coverage_wording import NAMES, Plan, Span, spans
-from signoff.cards.forms import Form, NotReadable, form_for
+from signoff.cards.forms import Form, NotReadable, form_of
 from signoff.cards.masking import mask_request
 from signoff.cards.model import Line
 from signoff.text.visible import clip
@@ -85,18 +85,19 @@ def remember_form(batch: Batch, request: ApprovalRequest, offers: Offers, page: 
     _add_radio(modal, DECISION, "Decision", {Choice.ACCEPT: "Accept", Choice.REJECT: "Reject"})
     alone = request.quorum <= 1
     shown = mask_request(request, offers.masker) if offers.masker else request
-    names = sorted(request.call.args)
+    names = request.description.ordered(request.call.args)
+    numbers = {name: str(number) for number, name in enumerate(sorted(names))}
     wide = may_widen and alone and offers.grants.widest is Remember.ALWAYS
-    if wide and 0 < len(names) <= NAMES and names == sorted(shown.call.args):
+    if wide and 0 < len(names) <= NAMES and set(names) == set(shown.call.args):
         _add_radio(modal, WHAT, "What is covered", {EXACTLY: "Exactly this call", SOME: "This tool, arguments free"})
         options = [
             discord.CheckboxGroupOption(
                 label=clip(name, MAX_OPTION)[0] or "(no name)",
-                value=str(number),
+                value=numbers[name],
                 description=clip(_one_line(shown.call.args[name]), MAX_OPTION)[0] or None,
                 default=True,
             )
-            for number, name in enumerate(names)
+            for name in names
         ]
         boxes = ui.CheckboxGroup[Any](custom_id=SAME, required=False, min_values=0, options=options)
         label, hint = "Arguments that must be the same", 'For "arguments free": those without a tick are free'
@@ -123,7 +124,7 @@ def _one_line(value: object) -> str:
 
 
 def plan_in(data: object, args: Collection[str]) -> Plan | None:
-    """Read a submitted form of `remember_form`; None if it does not fit the call."""
+    """Read a submitted form of `remember_form`; None if it does not fit the call. `args`: in the tool's own order."""
     chosen = chosen_in(data)
     one = {name: values[0] for name, values in chosen.items() if values}
     choice, span = one.get(DECISION, ""), one.get(SPAN, Span.HERE)
@@ -135,7 +136,7 @@ def plan_in(data: object, args: Collection[str]) -> Plan | None:
     ticked = chosen.get(SAME, [])
     if one[WHAT] != SOME or len(known) > NAMES or not set(ticked) <= set(known):
         return None
-    named = tuple(known[number] for number in known if number in ticked)
+    named = tuple(name for name in args if name in {known[number] for number in ticked})
     return Plan.naming(Choice(choice), Span(span), named, args)
 
 
@@ -255,7 +256,8 @@ class Forms:
             await tell(interaction, wording.already_settled(batch, form.target))
             return
         why = objection(visit.actor, request, batch)
-        plan = plan_in((interaction.data or {}).get("components"), request.call.args)
+        names = request.description.ordered(request.call.args)
+        plan = plan_in((interaction.data or {}).get("components"), names)
         if why is not None:
             await tell(interaction, wording.not_allowed(batch, request.id, why))
         elif not form.digest or request.call.digest[:DIGEST] != form.digest or plan is None:
@@ -281,7 +283,7 @@ class Forms:
         if why := self._offers.why_no_edit(request):
             # A form can be forged, or older than the mask: nobody may edit arguments that the card hides.
             return (NOT_CHANGED.format(why=f"{why}."),)
-        fields = form_for(request.call.args)
+        fields = form_of(request)
         if fields is None:
             return wording.OUTDATED
         try:

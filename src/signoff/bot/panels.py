@@ -84,12 +84,7 @@ def choose(batch: Batch, requests: Sequence[ApprovalRequest], offers: Offers, pa
 
 def more(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> Panel:
     lines = [f"### {quoting.code(clip(request.call.tool, TOOL_BUDGET)[0])}", "More options for this call."]
-    if why := offers.why_no_edit(request):
-        lines.append(f"-# This call can't be edited: {quoting.trusted(why)}.")
-    if not offers.may_remember(request):
-        lines.append(
-            "-# A decision can't be remembered: the operator or this kind of call does not allow it, or it is too long."
-        )
+    lines += [f"-# {quoting.trusted(obstacle)}" for obstacle in offers.obstacles(request)]
     return Panel(["\n".join(lines)], further_actions(batch, request, offers, page))
 
 
@@ -110,7 +105,8 @@ def held_call(batch: Batch, request: ApprovalRequest, offers: Offers, page: int,
 def confirm(batch: Batch, request: ApprovalRequest, plan: Plan, offers: Offers, page: int, now: float) -> Panel:
     """Build the panel that says, in words and as a rule, what would be remembered. Nothing is saved before "Save"."""
     shown = mask_request(request, offers.masker) if offers.masker else request
-    args = plan.coverage.covered(shown.call.args)
+    covered = plan.coverage.covered(shown.call.args)
+    args = {name: covered[name] for name in request.description.ordered(covered)}
     rule, note = quoting.block(rule_text(shown.call.tool, args, plan.choice), "toml")
     lines = [f"### Remember: {quoting.code(clip(request.call.tool, TOOL_BUDGET)[0])}"]
     lines += [quoting.line(line) for line in plan_lines(batch, request, plan, offers.grants, now)]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from signoff.approvals.grants import GrantTerms, may_be_remembered
 from signoff.approvals.model import ApprovalRequest, Batch, Remember, RequestKind, RequestState
-from signoff.cards.forms import form_for
+from signoff.cards.forms import form_of
 from signoff.cards.layout import show
 from signoff.cards.masking import mask_request
 from signoff.cards.model import Action, Style, Verb
@@ -31,6 +31,9 @@ TOO_LONG = "the arguments are longer than the 4,000 characters that one field ta
 NOT_HERE = "arguments cannot be edited here"
 MAY_HAVE_RUN = "the call may have run already"
 NOT_ASKED = "the call needs no approval"
+NOT_PERMITTED = "the operator does not permit it"
+DEPENDS_ON_FILES = "the call depends on the state of a file, which may change"
+TOO_LONG_TO_REMEMBER = "the call is too long to be shown with what would be remembered"
 
 _MAY_HAVE_RUN = (
     (Verb.RAN, "It ran", Style.PLAIN),
@@ -66,16 +69,36 @@ class Offers:
             return NOT_HERE
         if self.masker is not None and self.masker.hides(request.call.args):
             return HIDDEN
-        return "" if form_for(request.call.args) is not None else TOO_LONG
+        return "" if form_of(request) is not None else TOO_LONG
 
     def may_remember(self, request: ApprovalRequest) -> bool:
-        """Whether a decision about this call may be remembered.
+        return not self.why_no_remember(request)
+
+    def why_no_remember(self, request: ApprovalRequest) -> str:
+        """Return why a decision about this call cannot be remembered; empty if it can.
 
         The panel must be able to quote the whole call: it has its own accept button, no matter what the card showed.
         """
-        if self.grants.widest is Remember.NONE or not may_be_remembered(request) or len(request.shown_preview) > QUOTED:
-            return False
-        return len(request.call.tool) <= TOOL_BUDGET and len(self.quoted(request)) <= QUOTED
+        if self.grants.widest is Remember.NONE:
+            return NOT_PERMITTED
+        if not may_be_remembered(request):
+            asks = NOT_ASKED if request.held else DEPENDS_ON_FILES
+            return MAY_HAVE_RUN if request.kind is not RequestKind.CALL else asks
+        is_long = len(request.shown_preview) > QUOTED or len(request.call.tool) > TOOL_BUDGET
+        return TOO_LONG_TO_REMEMBER if is_long or len(self.quoted(request)) > QUOTED else ""
+
+    def obstacles(self, request: ApprovalRequest) -> list[str]:
+        """Say what cannot be done with this call, with one reason for each, the one that helps most.
+
+        If there is a reason in the call itself, the operator's settings are not mentioned.
+        """
+        edit, remember = self.why_no_edit(request), self.why_no_remember(request)
+        if edit and edit == remember:
+            return [f"This call can't be edited, and a decision can't be remembered: {edit}."]
+        if edit and remember == NOT_PERMITTED:
+            remember = ""
+        said = {"This call can't be edited": edit, "A decision can't be remembered": remember}
+        return [f"{what}: {why}." for what, why in said.items() if why]
 
     def quoted(self, request: ApprovalRequest) -> str:
         """Return one text with the masked arguments and the tool's own text about them."""

@@ -14,7 +14,7 @@ from signoff.approvals.model import ApprovalRequest, Batch, RequestKind, Request
 from signoff.cards.actions import Offers, card_actions, held_actions, turning
 from signoff.cards.approver_names import differ_by_call, escalation_line, may_decide, missing_line
 from signoff.cards.budget import BUDGET, Sizes, reserve
-from signoff.cards.contents import PREVIEW, CallContents, Page, read_calls, read_page
+from signoff.cards.contents import CallContents, Page, read_calls, read_page
 from signoff.cards.coverage_wording import grant_line
 from signoff.cards.frame import (
     add_endings,
@@ -25,7 +25,7 @@ from signoff.cards.frame import (
     write_footer,
     write_title,
 )
-from signoff.cards.layout import Quoted, cost, quote_values, share
+from signoff.cards.layout import COLUMNS, Quoted, cost, quote_values, share
 from signoff.cards.masking import mask_batch
 from signoff.cards.model import Card, CardCall, CardFile, Line, Tone
 from signoff.cards.progress import progress_lines, title_with_progress
@@ -43,15 +43,17 @@ def build_card(
     can_attach: bool = True,
     page: int = 0,
     offers: Offers | None = None,
+    columns: int = COLUMNS,
 ) -> Card:
     """Build a page of the card for this batch in its current state.
 
     `budget` counts the characters of the quoted parts of the page, with their labels and notes; `Sizes` bounds the
-    rest. Raises CardFailed if there is no call to show, or if the calls are too long or not JSON.
+    rest. `columns`: characters in a line, for folding. Raises CardFailed if there is no call to show, or if the calls
+    are too long or not JSON.
     """
     offers = offers or Offers()
     batch = _as_shown(batch, offers)
-    return _compose(batch, read_page(batch, page, can_attach, offers), now, budget)
+    return _compose(batch, read_page(batch, page, can_attach, offers, columns), now, budget)
 
 
 def fit_card(
@@ -68,21 +70,23 @@ def fit_card(
     """Build the page with as much quoted text, up to `budget`, as stays within the front end's `limit`.
 
     `size` renders a card and measures it, markup included. The budget is chosen for the open card, with a reserve for
-    the text that decisions add, so the settled card shows the same text and the same files.
+    the text that decisions add. The settled card is folded harder, but it needs no more than the open one.
     """
     offers = offers or Offers()
     batch = _as_shown(batch, offers)
-    generous = read_page(batch, page, can_attach, offers)
-    tight = replace(generous, sizes=replace(generous.sizes, tight=True))
     asked = replace(batch, requests=tuple(_as_asked(r) for r in batch.requests))
+    generous = read_page(asked, page, can_attach, offers)
+    tight = replace(generous, sizes=replace(generous.sizes, tight=True))
+    own = read_page(batch, page, can_attach, offers) if batch.settled else generous
     kept = reserve(len(generous.calls))
     for shape in (generous, tight):
         if shape is generous and size(_compose(asked, shape, batch.opened, 0)) > limit - kept:
             continue
         fitting = _fitting(asked, shape, batch.opened, min(budget, limit), limit - kept, size)
         # The reserve does not count markup. If it is too small, show less text rather than no card.
-        fitting = _fitting(batch, shape, now, fitting, limit, size)
-        card = _compose(batch, shape, now, fitting)
+        settled = replace(own, sizes=shape.sizes)
+        fitting = _fitting(batch, settled, now, fitting, limit, size)
+        card = _compose(batch, settled, now, fitting)
         if size(card) <= limit:
             break
     return card
@@ -206,17 +210,14 @@ def _call(
     why: Line = (reason,)
     if differ_by_call(batch):
         why = (reason, "; may decide: ", *may_decide(request, batch, named_at_most=sizes.approvers, brief=True))
-    quotes = tuple(replace(quote, diff=quote.label == PREVIEW and _is_diff(quote.text)) for quote in parts.quotes)
     number = batch.questions.index(request) + 1 if len(batch.questions) > 1 else 0
     says, says_who = describing_sentence(request.description, sizes.says)
+    attached: Line = (left_out,) if file and page.can_attach else ()
     facts = tuple(_facts(request, batch, sizes))
-    if file and page.can_attach:
-        facts = ((left_out,), *facts)
-    return CardCall(tool, request.id, why, quotes, number, says, says_who, warnings, facts=facts), file
-
-
-def _is_diff(text: str) -> bool:
-    return text.startswith(("--- ", "@@ ")) or "\n@@ " in text
+    call = CardCall(
+        tool, request.id, why, parts.quotes, number, says, says_who, warnings, attached=attached, facts=facts
+    )
+    return call, file
 
 
 def _facts(request: ApprovalRequest, batch: Batch, sizes: Sizes) -> list[Line]:
@@ -234,6 +235,6 @@ def _left_out(file: CardFile | None, parts: Quoted, values: int, sizes: Sizes) -
         only = f": {parts.missing} of {values} values are left out" if parts.missing else ""
         return f"Not all of this call is shown{only}"
     text = file.data.decode("utf-8")
-    counts = f"{text.count(chr(10))} lines, {len(text)} characters, sha256 {file.sha256[: sizes.hash]}"
+    counts = f"{text.count(chr(10))} lines, sha256 {file.sha256[: sizes.hash]}"
     only = f"; {parts.missing} of {values} values only there" if parts.missing else ""
     return f"Whole call: {file.name}, {counts}{only}"

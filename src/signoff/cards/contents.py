@@ -1,8 +1,8 @@
 """The contents of a card's calls before the budget is divided: their values in order, their warnings, their files.
 
-Settling a call changes none of this, so a settled card shows the same as the open one. Calls that are too long to
-review and arguments that are not JSON are refused. This module knows neither how much of a call will be shown nor the
-parts around the calls.
+A settled card has the same contents as the open one, only folded harder. Calls that are too long to review and
+arguments that are not JSON are refused. This module knows neither how much of a call will be shown nor the parts
+around the calls.
 """
 
 from __future__ import annotations
@@ -16,20 +16,18 @@ from functools import cached_property
 from signoff.approvals.model import ApprovalRequest, Batch
 from signoff.cards.actions import PREVIEW, TOOLS_WORDS, Offers
 from signoff.cards.budget import Sizes
+from signoff.cards.edited_values import ADDED, REMOVED, changed_values, note_on_edit, removed_lines
 from signoff.cards.files import request_file
-from signoff.cards.layout import SHORT, Value, argument, strings_in
+from signoff.cards.folding import fold
+from signoff.cards.layout import COLUMNS, SHORT, Value, argument, argument_label, strings_in
 from signoff.cards.masking import warnings_about_masks
 from signoff.cards.model import CardFile, Shape
 from signoff.cards.warnings import CardWarning, argument_place, warnings_in
 from signoff.errors import CardFailed
 from signoff.text.visible import plain
 
-ORIGINAL, EDITED, REMOVED, ADDED = " (original, does not run)", " (edited)", " (original, removed)", " (added)"
-"""Label endings for edited arguments. A name is one word or in quotation marks, so no name can imitate them."""
-
-FOLD = 25
-"""A preview with more lines than this shows its beginning and its end. The rest is in the attached file."""
-AS_DIFF = "shown as the diff below"
+AS_DIFF = " (as a diff)"
+"""Label ending for an argument that is shown only as a diff. A name is one word or in quotation marks."""
 MOST = 500_000
 """The most characters in all calls of a card together. More than this is refused: nobody could review it."""
 
@@ -46,6 +44,11 @@ _OUR_WORDS = re.compile(
 )
 """The card's own words. A sentence or a name that has them could pass for a line of the card."""
 _SENTENCE = re.compile(rf"{_HARMLESS}(?: {_HARMLESS})*")
+_HEADER = re.compile(r"^--- [^\n]*\n\+\+\+ [^\n]*\n(?:@@ -0,0 [^\n]*\n|(?=@@ -))", re.MULTILINE)
+"""The lines of a diff that name its file, which an argument and the line above them name already.
+
+For a new file, also the line that says that the diff begins with its first line.
+"""
 
 
 @dataclass(frozen=True)
@@ -87,11 +90,14 @@ class Page:
     sizes: Sizes
 
 
-def read_page(batch: Batch, number: int, can_attach: bool, offers: Offers) -> Page:
+def read_page(batch: Batch, number: int, can_attach: bool, offers: Offers, columns: int = COLUMNS) -> Page:
     number = min(max(number, 0), batch.pages - 1)
     here = {r.id for r in batch.page(number)}
     masked = offers.masker is not None
     calls = [replace(contents, masked=masked) for contents in read_calls(batch) if contents.request.id in here]
+    values = [contents.values for contents in calls]
+    folded = fold(values, settled=batch.settled, can_attach=can_attach, columns=columns)
+    calls = [replace(contents, values=fitting) for contents, fitting in zip(calls, folded, strict=True)]
     return Page(calls, number, can_attach, offers, Sizes(len(calls)))
 
 
@@ -115,8 +121,25 @@ def _read_call(batch: Batch, request: ApprovalRequest) -> CallContents:
         raise CardFailed(f"The arguments of {tool} cannot be shown: they are not plain JSON.") from error
     shape = Shape.SENTENCE if reads_as_sentence(request.summary) else Shape.BLOCK
     summary = [Value(TOOLS_WORDS, request.summary, shape=shape)] if request.summary else []
-    preview = [Value(PREVIEW, request.shown_preview, lines_at_most=FOLD)] if request.shown_preview else []
-    return CallContents(batch, request, (*summary, *values, *preview))
+    return CallContents(batch, request, (*summary, *values, *_preview(request)))
+
+
+def _preview(request: ApprovalRequest) -> list[Value]:
+    """Return the tool's preview, which takes the place of an argument if it is the diff of that argument."""
+    text, name = request.shown_preview, request.diffed
+    if not text:
+        return []
+    if not name:
+        return [Value(PREVIEW, text, diff=_is_diff(text))]
+    label, cut = argument_label(name)
+    before = request.edit.original.get(name) if request.edit else None
+    edited = isinstance(before, str) and before != request.call.args[name]
+    remark = note_on_edit(before, request.call.args[name]) if isinstance(before, str) and edited else ""
+    return [Value(label + AS_DIFF, _HEADER.sub("", text, count=1), label_cut=cut, remark=remark, diff=True)]
+
+
+def _is_diff(text: str) -> bool:
+    return text.startswith(("--- ", "@@ ")) or "\n@@ " in text
 
 
 def _arguments(request: ApprovalRequest) -> list[Value]:
@@ -124,29 +147,38 @@ def _arguments(request: ApprovalRequest) -> list[Value]:
 
     Short and long ones are each in the order of the tool's schema, then by name, so the order in the store does not
     matter. Those with their default value come after the other short ones. The original value of an edited argument
-    comes right before its new value; an argument that the edit did not change appears once.
+    comes right before its new value; an argument that the edit did not change appears once. One that is shown as a
+    diff appears only there, but for the lines that an edit took out.
     """
     now = request.call.args
     before = request.edit.original if request.edit else now
-    known = [name for name in request.description.order if name in now or name in before]
     groups: list[list[Value]] = []
-    for name in [*known, *sorted({*now, *before} - {*known})]:
+    for name in request.description.ordered({*now, *before}):
+        is_diffed = bool(request.diffed) and name == request.diffed
         if name in now and name in before and _written(now[name]) == _written(before[name]):
-            groups.append([_unchanged(request, name)])
-            continue
-        old = [_labelled(argument(name, before[name]), ORIGINAL if name in now else REMOVED)] if name in before else []
-        new = [_labelled(argument(name, now[name]), EDITED if name in before else ADDED)] if name in now else []
-        groups.append([*old, *new])
-    groups.sort(key=lambda group: max(map(_rank, group)))
+            groups.append([] if is_diffed else [_unchanged(request, name)])
+        elif name not in now:
+            groups.append([_short(argument(name, before[name]), REMOVED)])
+        elif name not in before:
+            groups.append([] if is_diffed else [_short(argument(name, now[name]), ADDED)])
+        elif is_diffed:
+            groups.append([_short(*value) for value in removed_lines(name, before[name], now[name])])
+        else:
+            groups.append([_short(*value) for value in changed_values(name, before[name], now[name])])
+    groups = sorted(filter(None, groups), key=lambda group: max(map(_rank, group)))
     return [value for group in groups for value in group]
 
 
 def _unchanged(request: ApprovalRequest, name: str) -> Value:
     value, defaults = argument(name, request.call.args[name]), request.description.defaults
-    if request.diffed and name == request.diffed:
-        return Value(value.label, "", shape=Shape.INLINE, remark=AS_DIFF)
     is_default = name in defaults and _written(defaults[name]) == _written(request.call.args[name])
     return inline(value, Shape.DEFAULT if is_default else Shape.INLINE) or value
+
+
+def _short(value: Value, ending: str) -> Value:
+    """Return the value on one line if possible, with this ending of its label."""
+    value = value if value.diff else inline(value) or value
+    return replace(value, label=value.label + ending)
 
 
 def _rank(value: Value) -> int:
@@ -157,10 +189,6 @@ def _rank(value: Value) -> int:
 
 def _written(value: object) -> str:
     return json.dumps(value, sort_keys=True)
-
-
-def _labelled(value: Value, ending: str) -> Value:
-    return replace(value, label=value.label + ending)
 
 
 def inline(value: Value, shape: Shape = Shape.INLINE) -> Value | None:

@@ -83,7 +83,7 @@ def plan_lines(batch: Batch, request: ApprovalRequest, plan: Plan, terms: GrantT
     where = "In this conversation" if plan.span is Span.HERE else "In every conversation of this server"
     if batch.place.is_direct:
         where = "In this direct conversation"
-    covered = covered_words(plan.named, request.call.args)
+    covered = covered_words(plan.named, request.description.ordered(request.call.args))
     return [
         (f"Later calls of this tool are {done} without asking {covered}{same}", *asked),
         (f"{where}, at most {terms.uses} times; it ends ", Moment(now + lifetime(plan.coverage, terms))),
@@ -92,10 +92,10 @@ def plan_lines(batch: Batch, request: ApprovalRequest, plan: Plan, terms: GrantT
 
 
 def covered_words(named: Sequence[str] | None, args: Collection[str] = ()) -> str:
-    """Say which calls are covered: "if ..." """
+    """Say which calls are covered: "if ...". `args`: all arguments, in the tool's own order."""
     if named is None:
         return "if they have exactly these arguments"
-    free = sorted(set(args) - set(named))
+    free = [name for name in args if name not in named]
     rest = f" ({', '.join(plain(name, _NAME_BUDGET) for name in free)})" if free else ""
     if not named:
         return f"whatever their arguments are{rest}"

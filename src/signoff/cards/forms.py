@@ -1,18 +1,20 @@
 """Turn arguments into a form, and the submitted form back into arguments.
 
-Few and simple arguments get one field each; otherwise one field holds their JSON. A text field would change hidden
-characters, or blanks at either end of a value. Such values go into the JSON, where hidden characters are escapes. Pure
-functions: this module knows limits, but no modals.
+Few and simple arguments get one field each, in the tool's own order; otherwise one field holds their JSON. A text
+field would change hidden characters, or blanks at either end of a value. Such values go into the JSON, where hidden
+characters are escapes. Line breaks at the end of a text, which most files have, are left out of the field and put
+back. Pure functions: this module knows limits, but no modals.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
-from signoff.approvals.model import JsonObject
+from signoff.approvals.model import ApprovalRequest, JsonObject
 from signoff.text.visible import is_hidden
 
 FIELDS = 5
@@ -20,6 +22,11 @@ FIELD_BUDGET = 4000
 LABEL_BUDGET = 45
 WHOLE = "arguments"
 """The one field that holds the JSON of all arguments."""
+_ONE_WORD = re.compile(r"\S{0,30}")
+_PROSE = re.compile(
+    r"(?i)content|text|body|message|comment|description|note|reason|summary|prompt|script|code|query|sql"
+)
+"""Names of arguments that may have several lines, even if this value has only one word."""
 
 
 class NotReadable(Exception):
@@ -29,11 +36,12 @@ class NotReadable(Exception):
 @dataclass(frozen=True, slots=True)
 class Field:
     key: str
-    """Our own text, without the argument's name: the field's position identifies the argument."""
+    """Our own text, without the argument's name: the name's position in the alphabet identifies the argument."""
     label: str
     text: str
     hint: str = ""
     long: bool = False
+    """Whether the field has several lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +62,28 @@ class Form:
         }
 
 
-def form_for(args: JsonObject) -> Form | None:
-    """Build the form for these arguments; None if they are too long for any form."""
-    names = tuple(sorted(args))
+def form_of(request: ApprovalRequest) -> Form | None:
+    """Build the form for the arguments of a call; None if they are too long for any form."""
+    return form_for(request.call.args, request.description.ordered(request.call.args), request.diffed)
+
+
+def form_for(args: JsonObject, order: Sequence[str] = (), file: str = "") -> Form | None:
+    """Build the form for these arguments; None if they are too long for any form.
+
+    `order`: all names in the tool's own order, or none for alphabetical order. `file`: the argument that is a file's
+    content.
+    """
+    names = tuple(order) or tuple(sorted(args))
     if 0 < len(names) <= FIELDS and all(_simple(name, args[name]) for name in names):
-        fields = [_field(f"{WHOLE}-{number}", name, args[name]) for number, name in enumerate(names)]
+        keys = {name: f"{WHOLE}-{number}" for number, name in enumerate(sorted(names))}
+        fields = [_field(keys[name], name, args[name], is_prose=bool(file) and name == file) for name in names]
         return Form(tuple(fields), names)
     try:
         text = _json_text(args)
+        # Check the length before sorting, which is slow for long arguments.
+        if order and len(text) <= FIELD_BUDGET:
+            values = json.loads(text)
+            text = json.dumps({name: values[name] for name in names}, ensure_ascii=False, indent=2)
     except (TypeError, ValueError, RecursionError):
         return None
     # Check the length before escaping, which is slow and only makes the text longer.
@@ -75,10 +97,18 @@ def written(args: JsonObject) -> str:
     return _escaped(_json_text(args))
 
 
-def _field(key: str, name: str, value: Any) -> Field:
+def _field(key: str, name: str, value: Any, *, is_prose: bool) -> Field:
     if isinstance(value, str):
-        return Field(key, name, value, long="\n" in value or len(value) > 60)
+        text = value.rstrip("\n")
+        is_long = is_prose or not _ONE_WORD.fullmatch(value) or bool(_PROSE.search(name))
+        return Field(key, name, text, _kept(len(value) - len(text)), is_long)
     return Field(key, name, json.dumps(value), "true or false" if isinstance(value, bool) else "A number")
+
+
+def _kept(breaks: int) -> str:
+    if not breaks:
+        return ""
+    return "The line break at its end is kept" if breaks == 1 else f"The {breaks} line breaks at its end are kept"
 
 
 def _simple(name: str, value: Any) -> bool:
@@ -92,7 +122,9 @@ def _simple(name: str, value: Any) -> bool:
     ):
         return False
     if isinstance(value, str):
-        return value == value.strip() and _fits(value, FIELD_BUDGET) and not any(map(_odd, set(value)))
+        text = value.rstrip("\n")
+        is_plain = text == text.strip() and bool(text or not value)
+        return is_plain and _fits(value, FIELD_BUDGET) and not any(map(_odd, set(value)))
     return isinstance(value, int | float) and len(str(value)) <= 100
 
 
@@ -102,7 +134,8 @@ def _odd(char: str) -> bool:
 
 def _value(typed: str, before: Any, label: str) -> Any:
     if isinstance(before, str):
-        return typed.replace("\r\n", "\n")
+        text, breaks = typed.replace("\r\n", "\n"), len(before) - len(before.rstrip("\n"))
+        return text.rstrip("\n") + "\n" * breaks if breaks else text
     wanted = "true or false" if isinstance(before, bool) else "a number"
     try:
         value = _parsed(typed)

@@ -25,6 +25,8 @@ from signoff.text.visible import clip, plain
 
 TITLE = "Tool Approval Required"
 MODEL_TEXT = "Model's words"
+MODEL_LINES = 10
+"""The most lines of the model's text, as a phone shows them."""
 BY_SERVER = "its MCP server says"
 _EXPIRED = {RequestKind.CALL: "rejected", RequestKind.MAY_HAVE_RUN: "skipped"}
 _APPROVES = {RequestKind.CALL: "Accept", RequestKind.MAY_HAVE_RUN: "Run it again"}
@@ -90,7 +92,7 @@ def _until(batch: Batch, now: float) -> Line:
 def quote_model_text(batch: Batch, page: Page, budget: int) -> tuple[Quote | None, bool]:
     if not batch.model_text:
         return None, True
-    value = Value(MODEL_TEXT, batch.model_text)
+    value = Value(MODEL_TEXT, batch.model_text, shown_lines=MODEL_LINES, has_end=False)
     text, whole = beginning(value, budget)
     notes = ["not checked"]
     if not whole:
@@ -129,7 +131,7 @@ def _given_reason(request: ApprovalRequest) -> str:
 
 
 def _reason(label: str, note: str, budget: int) -> Quote:
-    text, whole = beginning(Value(label, note), budget)
+    text, whole = beginning(Value(label, note, has_end=False), budget)
     shape = Shape.REMARK if whole and reads_as_sentence(note) else Shape.BLOCK
     return Quote(label, text, "" if whole else f"{len(note)} characters in all", shape=shape)
 

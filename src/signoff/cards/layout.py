@@ -1,8 +1,9 @@
 """Lay out values as quotes: the label, the exact text, and the part of the text that fits.
 
-Every remark about a text, such as its length or that lines are left out, is in the quote's note. It is never in the
-quoted text, where the text itself could forge it. A cut text becomes two quotes, its beginning and its end, each with
-a note that says which part of the whole it is. This module knows JSON and sizes, but neither batches nor any medium.
+Every remark about a text, such as its length or that lines are left out, is beside or below the quoted text. It is
+never in the quoted text, where the text itself could forge it. A cut text becomes two quotes, its beginning and its
+end, with a line between them that says how much is left out. `folding` says how many lines a value may have. This
+module knows JSON and sizes, but neither batches nor any medium.
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ NOTE_BUDGET = 104
 SHORT = 200
 """A value on one line with at most this many characters is shown without counts, and before longer values."""
 LINES = 40
-"""A value with more lines than this is not shown in full, however short the lines are."""
+"""A value with more lines than this is not shown in full, however short the lines are, unless `folding` says less."""
+COLUMNS = 34
+"""Characters in a line of a block on a phone. A longer line takes several."""
+SHOWN_LINES = 16
+"""The most lines of a value that is cut because its characters do not fit."""
 MOST = 100_000
 """No medium shows this many characters of one value, so a longer value is always cut."""
 RUN = 10
@@ -60,22 +65,23 @@ class Value:
     shape: Shape = Shape.BLOCK
     """The shape of the quote if the whole value fits. A cut value is always a block."""
     remark: str = ""
-    """A note that takes the place of the usual one."""
+    """A part of the note that comes first."""
     lines_at_most: int = LINES
-    """A value with more lines than this is cut: its beginning and its end are shown."""
-
-    @property
-    def prefix(self) -> str:
-        return f"{self.kind}, " if self.kind else ""
-
-    @property
-    def count(self) -> str:
-        return "1 line" if len(self.lines) == 1 else f"{len(self.lines)} lines"
+    """A value with more lines than this is cut: its beginning and its end are shown. 0: it is left out."""
+    shown_lines: int = SHOWN_LINES
+    """The number of lines that are shown of a cut value."""
+    columns: int = COLUMNS
+    """Characters in a line, as `lines_at_most` counts lines."""
+    has_end: bool = True
+    """Whether the end of a cut value is shown, too."""
+    diff: bool = False
 
     @property
     def wants(self) -> int:
-        """The budget that `natural` needs."""
-        return cost(self.natural.quotes) if self.natural else MOST
+        """The budget that the value needs: whole, or as much of it as is ever shown."""
+        if not self.lines_at_most:
+            return 0
+        return cost(self.natural.quotes) if self.natural else 2 * (len(self.label) + NOTE_BUDGET) + CUT_MOST
 
     @cached_property
     def lines(self) -> list[str]:
@@ -94,40 +100,61 @@ class Value:
         return sorted(sorted(runs, key=lambda run: run[0] - run[1])[:RUNS])
 
     @cached_property
+    def pieces(self) -> list[tuple[int, int, int]]:
+        """(first line, end, end of what is left out after it) of each piece that is shown if long runs are collapsed.
+
+        The first line of a run is shown, so that the reader sees the repeated line.
+        """
+        pieces: list[tuple[int, int, int]] = []
+        start, total = 0, len(self.lines)
+        for first, end in [*self.runs, (total, total)]:
+            stop = min(first + 1, total)
+            pieces += [(start, stop, end)] if start < stop else []
+            start = end
+        return pieces
+
+    @cached_property
+    def height(self) -> int:
+        """The number of lines on a phone, with long runs collapsed."""
+        return sum(self.rows(line) for start, stop, _ in self.pieces for line in self.lines[start:stop])
+
+    def rows(self, line: str) -> int:
+        return max(1, -(-len(line) // self.columns))
+
+    @cached_property
     def natural(self) -> Quoted | None:
         """The value as shown if the budget suffices, with long runs collapsed; None if it is too long for any."""
+        if self.height > self.lines_at_most or len(self.text) > MOST:
+            return None
         if not self.runs:
-            if len(self.lines) > self.lines_at_most or len(self.text) > MOST:
-                return None
-            quote = Quote(self.label, show(self.text), self.remark or self._about(), shape=self.shape)
+            quote = Quote(self.label, show(self.text), self._about(), self.diff, self.shape)
             return Quoted((quote,), cut=int(self.label_cut))
         quotes: list[Quote] = []
-        start, kept, total = 0, 0, len(self.lines)
-        for first, end in [*self.runs, (total, total)]:
-            # The first line of a run stays, so that the reader sees the repeated line.
-            stop = min(first + 1, total)
-            text = "\n".join(self.lines[start:stop])
-            kept += max(0, stop - start)
-            if kept > self.lines_at_most or len(text) > MOST:
-                return None
-            if start < stop:
-                note = f"{self.prefix}lines {start + 1}-{stop} of {total}"
-                if end > stop:
-                    what = "lines equal to the last one" if self.lines[first].strip(_BLANK) else "blank lines"
-                    note += f"; then {end - stop} more {what} left out"
-                quotes.append(Quote(self.label, show(text), note))
-            start = end
+        for start, stop, end in self.pieces:
+            what = "lines like the last one" if self.lines[stop - 1].strip(_BLANK) else "blank lines"
+            after = f"… {end - stop} more {what}" if end > stop else ""
+            text, note = show("\n".join(self.lines[start:stop])), "" if quotes else self.counts
+            quotes.append(Quote(self.label, text, note, self.diff, after=after, continued=bool(quotes)))
         return Quoted(tuple(quotes), cut=1)
 
+    @property
+    def counts(self) -> str:
+        """The note on a value of which something is left out."""
+        return ", ".join(filter(None, [self.remark, self.kind, self.size]))
+
+    @property
+    def size(self) -> str:
+        return f"{len(self.lines)} lines" if len(self.lines) > 3 else f"{len(self.text)} characters"
+
     def _about(self) -> str:
-        if not self.text and not self.kind:
+        if not self.text and not self.kind and not self.remark:
             return "empty text"
         if self.shape is not Shape.BLOCK:
             # A number is shown as it is, so only a text that reads like one needs a note.
-            return "text" if not self.kind and _reads_as_json(self.text) else ""
-        parts = [self.kind or ("text" if _reads_as_json(self.text[:SHORT]) else "")]
-        if len(self.lines) > 3 or len(self.text) > SHORT:
-            parts.append(f"{self.count}, {len(self.text)} characters")
+            return self.remark or ("text" if not self.kind and _reads_as_json(self.text) else "")
+        parts = [self.remark, self.kind or ("text" if _reads_as_json(self.text[:SHORT]) else "")]
+        if not self.diff and (len(self.lines) > 3 or len(self.text) > SHORT):
+            parts.append(self.size)
         return ", ".join(filter(None, parts))
 
 
@@ -163,7 +190,7 @@ def strings_in(value: Any) -> Iterator[str]:
 
 
 def cost(quotes: Sequence[Quote]) -> int:
-    return sum(len(q.label) + len(q.text) + len(q.note) for q in quotes)
+    return sum(len(q.label) + len(q.text) + len(q.note) + len(q.after) for q in quotes)
 
 
 def show(text: str) -> str:
@@ -195,8 +222,6 @@ def _reads_as_json(text: str) -> bool:
     return True
 
 
-HEAD_LINES, TAIL_LINES = 17, 8
-"""The most lines in the beginning and in the end of a cut text."""
 CUT_MOST = 1000
 """The most characters of a cut text that are shown. The whole text is in a file, so more of it would only be tall."""
 _LEAST = 16
@@ -208,7 +233,7 @@ def quote_values(values: Sequence[Value], budget: int) -> Quoted:
     left = budget
     for value in values:
         least = min(value.wants, 2 * (len(value.label) + NOTE_BUDGET + _LEAST))
-        if least <= left:
+        if least <= left and value.lines_at_most:
             shown.append((value, least))
             left -= least
     quotes: list[Quote] = []
@@ -223,16 +248,32 @@ def quote_values(values: Sequence[Value], budget: int) -> Quoted:
 
 
 def cut(value: Value, budget: int) -> Quoted:
-    """Quote the beginning and the end separately. Each note says which part of the whole the quote is."""
-    half = min(CUT_MOST, budget - 2 * (len(value.label) + NOTE_BUDGET)) // 2
-    text, total = value.text, len(value.text)
+    """Quote the beginning and the end, and say between them how much is left out."""
+    most = min(CUT_MOST, budget - 2 * (len(value.label) + NOTE_BUDGET))
+    half = most // 2 if value.has_end else most
+    text = value.text
     head_stop, (tail_start, end) = _edges(value)
     head = longest_head(text[:head_stop], half, show)
-    tail = longest_tail(text[max(head, tail_start) : end], half, show)
-    begins = f"{value.prefix}characters 1-{head} of {total}, {value.count} in all"
-    ends = f"characters {end - tail + 1}-{end} of {total}; the others are not shown here"
-    first, last = Quote(value.label, show(text[:head]), begins), Quote(value.label, show(text[end - tail : end]), ends)
-    return Quoted((first, last), cut=1)
+    tail = longest_tail(text[max(head, tail_start) : end], half, show) if value.has_end else 0
+    after = [_left_out(text, head, end - tail), _left_out(text, end, len(text))] if tail else []
+    between, behind = after or [_left_out(text, head, len(text)), ""]
+    first = Quote(value.label, show(text[:head]), value.counts, value.diff, after=between)
+    last = Quote(value.label, show(text[end - tail : end]), "", value.diff, after=behind, continued=True)
+    return Quoted((first, last) if tail else (first,), cut=1)
+
+
+def _left_out(text: str, start: int, stop: int) -> str:
+    """Say how much of the text is left out between two positions, in lines if it begins and ends with a line."""
+    if start >= stop:
+        return ""
+    body = text[start:stop]
+    begins = not start or body.startswith("\n") or text[start - 1] == "\n"
+    ends = stop == len(text) or body.endswith("\n") or text[stop] == "\n"
+    if not begins or not ends:
+        return f"… {len(body)} more character{'s' if len(body) > 1 else ''}"
+    body = body.removeprefix("\n") if start else body
+    lines = (body.removesuffix("\n") if stop < len(text) else body).count("\n") + 1
+    return f"… {lines} more line{'s' if lines > 1 else ''}"
 
 
 def beginning(value: Value, budget: int) -> tuple[str, bool]:
@@ -257,11 +298,25 @@ def _edges(value: Value) -> tuple[int, tuple[int, int]]:
     Neither contains a long run of equal lines.
     """
     lines, runs = value.lines, value.runs
-    head = min([HEAD_LINES, *(first + 1 for first, _ in runs)])
+    for_end = value.shown_lines // 3 if value.has_end else 0
+    head = min([len(lines), *(first + 1 for first, _ in runs)])
     stop = runs[-1][0] + 1 if runs and runs[-1][1] == len(lines) else len(lines)
-    start = max([stop - TAIL_LINES, *(end for _, end in runs if end < stop), 0])
+    start = max([0, *(end for _, end in runs if end < stop)])
 
     def ends(count: int) -> int:
         return len("\n".join(lines[:count]))
 
-    return ends(head), (min(ends(start) + 1, ends(stop)) if start else 0, ends(stop))
+    end = ends(stop)
+    begin = end - _reach(value, lines[start:stop][::-1], for_end)
+    return _reach(value, lines[:head], value.shown_lines - for_end), (begin, end)
+
+
+def _reach(value: Value, lines: Sequence[str], rows: int) -> int:
+    """Return how many characters of these lines take at most `rows` lines on a phone. Only the first may be cut."""
+    reached = 0
+    for number, line in enumerate(lines):
+        rows -= value.rows(line)
+        if rows < 0:
+            return reached - 1 if number else min(len(line), max(0, rows + value.rows(line)) * value.columns)
+        reached += len(line) + 1
+    return reached - 1

@@ -63,10 +63,14 @@ class Quote:
     """Our own trusted text, or an argument's name with hidden characters made visible, cut if it is long."""
     text: str
     note: str = ""
-    """Trusted text about the quoted text, such as how much of it is shown and where the rest is."""
+    """Trusted text about the quoted text, such as its length. A medium shows it beside the label."""
     diff: bool = False
     """The text is a diff, which a medium may colour."""
     shape: Shape = Shape.BLOCK
+    after: str = ""
+    """Trusted text about what is left out after the quoted text. A medium shows it below the text."""
+    continued: bool = False
+    """It continues the quote before it, so a medium does not repeat the label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,9 @@ class CardCall:
     warnings: tuple[str, ...] = ()
     """Trusted text about hidden characters, look-alike letters and so on."""
     outcome: Line | None = None
-    """How this call was settled, if the card's status does not say it."""
+    """How this call was settled, if the card's status does not say it. A medium shows it beside the tool."""
+    attached: Line = ()
+    """Trusted: which file holds the whole call, if the card does not show all of it."""
     facts: tuple[Line, ...] = ()
     """Trusted: the rule's message, who has accepted, who edited, whose vote is void, which approver is missing."""
     actions: tuple[Action, ...] = ()

@@ -15,6 +15,8 @@ RESULT = 100
 """Characters of a result on a card."""
 PROGRESS_BUDGET = RESULT + 40
 """The most characters of a call's progress, with its result."""
+NOTICEABLE = 0.1
+"""Seconds. The card does not say how long a quicker call took."""
 _TITLES = {
     RunState.RUNNING: "running",
     RunState.MAY_HAVE_RUN: "may have run",
@@ -103,5 +105,6 @@ def _progress(run: CallRun) -> Line:
 
 
 def _ended(what: str, how: str, run: CallRun) -> Line:
-    took = f" {how} {duration(run.ended - run.started)}" if run.started and run.ended else ""
+    seconds = run.ended - run.started if run.started and run.ended else 0.0
+    took = f" {how} {duration(seconds)}" if seconds >= NOTICEABLE else ""
     return (f"{what}{took}: ", Code(clip(run.line, RESULT)[0])) if run.line else (f"{what}{took}",)

@@ -29,7 +29,7 @@ from signoff.cards.wording import explain_refusal
 from signoff.errors import CardFailed, SignoffError
 from signoff.terminal.console import Device, Withdrawn
 from signoff.terminal.dialogue import Chosen, HeldCall, Subject, choose
-from signoff.terminal.front_end import CARD_SPACE, TerminalFrontEnd, card_id
+from signoff.terminal.front_end import CARD_SPACE, COLUMNS, TerminalFrontEnd, card_id
 from signoff.terminal.render import covered_lines, draw_card, left, write
 from signoff.text.visible import one_line
 
@@ -85,7 +85,8 @@ class CardSession:
             log.exception("card of %s not marked as final", batch.id)
 
     def _card(self, batch: Batch, page: int) -> Card:
-        card = build_card(batch, now=self.now(), budget=CARD_SPACE, page=page, offers=self.offers)
+        now = self.now()
+        card = build_card(batch, now=now, budget=CARD_SPACE, page=page, offers=self.offers, columns=COLUMNS)
         notes = {r.id: self._hindrance(r, batch) for r in batch.open_questions}
         calls = (replace(c, facts=(*c.facts, (note,))) if (note := notes.get(c.request)) else c for c in card.calls)
         return replace(card, calls=tuple(calls))

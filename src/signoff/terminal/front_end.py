@@ -31,6 +31,8 @@ PERSON = "terminal"
 MOST_ENDED = 1000
 CARD_SPACE = 8000
 """Characters of quoted text on a card. A terminal could scroll further, but people should not have to scroll."""
+COLUMNS = 80
+"""Characters in a line of a card, for folding it."""
 
 
 class TerminalFrontEnd:

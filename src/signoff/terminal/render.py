@@ -75,7 +75,8 @@ def draw_quote(quote: Quote) -> Group:
 
 
 def _call(call: CardCall, now: float) -> Iterator[RenderableType]:
-    yield Text.assemble((f"{call.number}. " if call.number else "", "bold"), (call.tool, "bold"))
+    outcome = Text.assemble(" · ", write(call.outcome, now, "bold")) if call.outcome else Text()
+    yield Text.assemble((f"{call.number}. " if call.number else "", "bold"), (call.tool, "bold"), outcome)
     if call.says:
         if call.says_who:
             yield Text(f"{call.says_who}:", "dim")
@@ -83,9 +84,9 @@ def _call(call: CardCall, now: float) -> Iterator[RenderableType]:
     yield from _quotes(call.quotes)
     yield from (Text.assemble(("Warning: ", "bold yellow"), warning) for warning in call.warnings)
     yield from (write(fact, now) for fact in call.facts)
+    if call.attached:
+        yield write(call.attached, now, "dim")
     yield write(call.why, now, "dim")
-    if call.outcome:
-        yield write(call.outcome, now, "bold")
 
 
 def _quotes(quotes: Sequence[Quote]) -> Iterator[RenderableType]:
@@ -98,8 +99,11 @@ def _quotes(quotes: Sequence[Quote]) -> Iterator[RenderableType]:
             yield table
         else:
             for quote in group:
-                yield _label(quote)
+                if not quote.continued:
+                    yield _label(quote)
                 yield _text(quote)
+                if quote.after:
+                    yield Text(quote.after, "dim")
 
 
 def _label(quote: Quote, before: str = "") -> Text:

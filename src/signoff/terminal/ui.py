@@ -31,7 +31,7 @@ from signoff.cards.model import Card, Verb
 from signoff.terminal.console import JSON, NEW_ARGUMENTS, Ended, Screen
 from signoff.terminal.dialogue import Ask, Chosen, Dialogue, Rewrite, Show, Step, Subject, View, choose
 from signoff.terminal.editing import Draft, editor_command, on_one_line
-from signoff.terminal.front_end import CARD_SPACE, person_at_terminal
+from signoff.terminal.front_end import CARD_SPACE, COLUMNS, person_at_terminal
 from signoff.terminal.render import covered_call, draw_card
 from signoff.terminal.sanitize import Block
 from signoff.text.secrets.masker import Masker
@@ -75,7 +75,8 @@ class TerminalUI:
         shown = replace(request, state=RequestState.PENDING, settlement=None, quorum=1, four_eyes=False, held=False)
         while True:
             batch = _batch(shown)
-            card = replace(build_card(batch, now=time.time(), budget=CARD_SPACE, offers=self._offers), about=())
+            now, offers = time.time(), self._offers
+            card = replace(build_card(batch, now=now, budget=CARD_SPACE, offers=offers, columns=COLUMNS), about=())
             self._screen.show(draw_card(card, time.time()))
             chosen = self._perform(choose(self._subject(batch, card, seen)))
             if chosen.args is None:
