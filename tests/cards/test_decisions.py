@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from signoff.approvals.grants import GrantTerms
-from signoff.approvals.model import Actor, ApprovalRequest, Choice, Edit, Remember, RequestState, Settlement, Vote
+from signoff.approvals.model import (
+    Actor,
+    ApprovalRequest,
+    CallRun,
+    Choice,
+    Edit,
+    GrantNote,
+    Remember,
+    RequestState,
+    RunState,
+    Settlement,
+    Vote,
+)
+from signoff.approvals.tool_description import ToolDescription
+from signoff.bot.card_view import render
 from signoff.cards.actions import Offers, further_actions
 from signoff.cards.approver_names import name_approvers
 from signoff.cards.build import fit_card
@@ -204,3 +219,30 @@ def test_calls_that_are_settled_have_their_outcome_and_no_buttons() -> None:
     assert [a.label for a in card.calls[1].actions] == ["Accept", "Reject"]
     assert [a.label for a in card.actions] == ["Accept all", "Reject all", "More…"]
     assert make_request().state is RequestState.PENDING
+
+
+def remembered(number: int, choice: Choice = Choice.REJECT, **changes: Any) -> ApprovalRequest:
+    """A call whose decision is remembered if one of its three arguments is the same."""
+    request = make_request(number, {"mode": "b", "path": "a", "zeta": 1}, **changes)
+    note = GrantNote("deadbeef", ADMIN, NOW + 1e6, here=False, named=("path",))
+    end = Settlement(choice, ADMIN, NOW + 5, "no " * 100, Remember.ALWAYS, grant=note)
+    return replace(request, state=choice.state, settlement=end)
+
+
+async def test_four_remembered_decisions_fit_on_a_card_with_many_words() -> None:
+    people = [Actor(f"{10**17 + n}", "N" * 60, "1") for n in range(4)]
+    votes = tuple(Vote(one, NOW) for one in people[:3])
+    edit = Edit({"path": "b"}, "00" * 32, ADMIN, NOW, (people[3],))
+    run = CallRun(RunState.DONE, NOW, NOW + 50, "r" * 200)
+    many = {"why": "w" * 500, "message": "m" * 400, "quorum": 3, "votes": votes, "void": votes[:1], "edit": edit}
+    batch = make_batch(*(remembered(number, **many, run=run) for number in range(1, 5)))
+    lines = [as_text(fact) for call in render(batch, NOW + 10).card.calls for fact in call.facts]
+    assert lines.count("Remembered, until <Moment > · grant deadbeef") == 4
+
+
+def test_a_remembered_decision_names_arguments_in_the_tools_own_order() -> None:
+    order = ToolDescription(order=("path", "zeta", "mode"))
+    (call,) = card_of(make_batch(remembered(1, Choice.ACCEPT, description=order))).calls
+    covered = "if they have the same path; all other arguments (zeta, mode) are free"
+    said = f"Remembered by <Person 200>: later calls are accepted {covered}, in this server, until "
+    assert any(as_text(fact).startswith(said) for fact in call.facts)

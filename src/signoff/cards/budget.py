@@ -78,6 +78,11 @@ class Sizes:
         return REASON_BUDGET // max(1, self.calls)
 
     @property
+    def covered(self) -> int:
+        """Characters for what a remembered decision covers."""
+        return 0 if self.tight else 120
+
+    @property
     def hash(self) -> int:
         return 12 if self.tight else 16
 

@@ -226,7 +226,8 @@ def _facts(request: ApprovalRequest, batch: Batch, sizes: Sizes) -> list[Line]:
         facts.append((clip(f"Note: {request.message}", sizes.message)[0],))
     # The outcome of an approved call names the voters.
     votes = (votes_line(request), void_line(request)) if request.state is not RequestState.APPROVED else ()
-    about = (missing_line(request), escalation_line(request, batch), *edit_lines(request), *votes, grant_line(request))
+    granted = grant_line(request, sizes.covered)
+    about = (missing_line(request), escalation_line(request, batch), *edit_lines(request), *votes, granted)
     return [*facts, *(line for line in (hints_line(request.description), *about, *progress_lines(request)) if line)]
 
 

@@ -24,7 +24,6 @@ from signoff.text.visible import clip, plain
 NAMES = 10
 """The most arguments that a form can offer to choose from."""
 _NAME_BUDGET = 40
-_COVERED_BUDGET = 120
 _GLOB = re.compile(r"[*?\[]")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -103,8 +102,11 @@ def covered_words(named: Sequence[str] | None, args: Collection[str] = ()) -> st
     return f"if they have the same {names}; all other arguments{rest} are free"
 
 
-def grant_line(request: ApprovalRequest) -> Line:
-    """Say on a settled card that the decision is remembered, or that a remembered one settled the call; else empty."""
+def grant_line(request: ApprovalRequest, budget: int) -> Line:
+    """Say on a settled card that the decision is remembered, or that a remembered one settled the call; else empty.
+
+    `budget`: characters for what is covered. 0: there is space for the shortest line only.
+    """
     end = request.settlement
     if end is None or end.grant is None:
         return ()
@@ -112,8 +114,10 @@ def grant_line(request: ApprovalRequest) -> Line:
     ends: Line = (", until ", Moment(note.until), f" · grant {plain(note.grant, _NAME_BUDGET)}")
     if end.by is None:
         return ("By a remembered decision of ", person(note.by), *ends)
+    if not budget:
+        return ("Remembered", *ends)
     done = "accepted" if end.choice is Choice.ACCEPT else "rejected"
-    covered, _ = clip(covered_words(note.named, request.call.args), _COVERED_BUDGET)
+    covered, _ = clip(covered_words(note.named, request.description.ordered(request.call.args)), budget)
     where = "in this conversation" if note.here else "in this server"
     return ("Remembered by ", person(note.by), f": later calls are {done} {covered}, {where}", *ends)
 
