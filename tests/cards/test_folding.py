@@ -137,3 +137,17 @@ def test_a_folded_page_is_never_tall(heights: list[list[int]], settled: bool) ->
     limit = max(FOLD, 8 * len(calls))
     assert sum(wholes) <= limit + LEAST * len(wholes)
     assert sum(cuts) <= FOLDED * len(calls) + LEAST * len(cuts)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("\n" * 15 + "rm -rf /", "*(a blank line)*\n-# … 14 more blank lines\n```\nrm -rf /\n```"),
+        ("\n" * 15 + numbered(60), "*(a blank line)*\n-# … 72 more lines\n```\nline 59"),
+        ("same\n" * 15, "```\nsame\n```\n-# … 14 more lines like the last one\n*(a blank line)*"),
+    ],
+)
+async def test_a_blank_line_of_a_folded_text_is_not_called_empty(text: str, said: str) -> None:
+    drawn = "\n".join(texts(render(call_with(text=text), NOW)))
+    assert said in drawn
+    assert "(empty)" not in drawn

@@ -48,6 +48,13 @@ def test_a_card_has_its_parts_in_order() -> None:
     assert at == sorted(at)
 
 
+def test_a_blank_line_of_a_folded_text_is_not_called_empty() -> None:
+    request = make_request(make_call("send", {"text": "\n" * 15 + "rm -rf /"}))
+    text = drawn(draw_card(build_card(make_batch(request), now=NOW), NOW), 100)
+    assert text.index("(a blank line)") < text.index("… 14 more blank lines") < text.index("rm -rf /")
+    assert "(empty)" not in text
+
+
 def test_an_ending_is_one_line_or_one_for_each_call() -> None:
     batch = make_batch()
     expired = replace(batch.requests[0], state=RequestState.EXPIRED, settlement=Settlement(None, None, NOW))

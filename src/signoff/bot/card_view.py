@@ -222,7 +222,7 @@ def _block(quote: Quote) -> Iterator[str]:
     if not quote.continued:
         # An argument's name is one word and reads best as code; our own labels have several words.
         yield (f"**{quoting.escape(label)}**" if " " in label else quoting.code(label)) + note
-    yield text
+    yield quoting.BLANK_LINE if quote.is_blank_line else text
     for below in (quote.after, said):
         if below:
             yield f"-# {quoting.trusted(below)}"

@@ -18,6 +18,7 @@ import re
 from signoff.cards.model import Code, Inline, Line, Moment, Person, RoleRef
 
 FENCE = "```"
+BLANK_LINE = "*(a blank line)*"
 BACKTICK = r"\u{0060}"
 BACKTICK_NOTE = rf"{BACKTICK} stands for a backtick."
 

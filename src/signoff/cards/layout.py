@@ -271,7 +271,7 @@ def _left_out(text: str, start: int, stop: int) -> str:
     ends = stop == len(text) or body.endswith("\n") or text[stop] == "\n"
     if not begins or not ends:
         return f"… {len(body)} more character{'s' if len(body) > 1 else ''}"
-    body = body.removeprefix("\n") if start else body
+    body = body.removeprefix("\n")
     lines = (body.removesuffix("\n") if stop < len(text) else body).count("\n") + 1
     return f"… {lines} more line{'s' if lines > 1 else ''}"
 

@@ -72,6 +72,11 @@ class Quote:
     continued: bool = False
     """It continues the quote before it, so a medium does not repeat the label."""
 
+    @property
+    def is_blank_line(self) -> bool:
+        """Whether it is a blank line of a longer text. A medium must not say that the text is empty."""
+        return not self.text and (bool(self.after) or self.continued)
+
 
 @dataclass(frozen=True, slots=True)
 class CardCall:

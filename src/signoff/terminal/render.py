@@ -114,6 +114,8 @@ def _label(quote: Quote, before: str = "") -> Text:
 def _text(quote: Quote) -> RenderableType:
     if quote.text:
         return Block(quote.text, quote.diff)
+    if quote.is_blank_line:
+        return Text("(a blank line)", "italic")
     return Text("" if quote.note and quote.shape is Shape.INLINE else "(empty)", "italic")
 
 
