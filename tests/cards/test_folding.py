@@ -151,3 +151,21 @@ async def test_a_blank_line_of_a_folded_text_is_not_called_empty(text: str, said
     drawn = "\n".join(texts(render(call_with(text=text), NOW)))
     assert said in drawn
     assert "(empty)" not in drawn
+
+
+WORDS = "I write the file now, because you asked me to do so. " * 9
+
+
+def test_a_call_beside_long_words_of_the_model_can_be_accepted_without_a_file() -> None:
+    """The model's words are cut on a phone, and nobody may accept a call beside a cut text if no file has the rest."""
+    batch = make_batch(make_request(args={"path": "a.txt"}), model_text=WORDS)
+    assert len(card_of(batch).files) == 1
+    card = card_of(batch, can_attach=False)
+    assert card.model_text
+    assert card.model_text.text == WORDS
+    assert [action.label for action in card.actions][:2] == ["Accept", "Reject"]
+
+
+def test_a_wide_medium_shows_words_of_the_model_that_a_phone_folds() -> None:
+    batch = make_batch(make_request(args={"path": "a.txt"}), model_text=WORDS)
+    assert build_card(batch, now=NOW, columns=80).files == ()

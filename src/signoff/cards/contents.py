@@ -88,6 +88,8 @@ class Page:
     can_attach: bool
     offers: Offers
     sizes: Sizes
+    columns: int = COLUMNS
+    """Characters in a line, for folding."""
 
 
 def read_page(batch: Batch, number: int, can_attach: bool, offers: Offers, columns: int = COLUMNS) -> Page:
@@ -98,7 +100,7 @@ def read_page(batch: Batch, number: int, can_attach: bool, offers: Offers, colum
     values = [contents.values for contents in calls]
     folded = fold(values, settled=batch.settled, can_attach=can_attach, columns=columns)
     calls = [replace(contents, values=fitting) for contents, fitting in zip(calls, folded, strict=True)]
-    return Page(calls, number, can_attach, offers, Sizes(len(calls)))
+    return Page(calls, number, can_attach, offers, Sizes(len(calls)), columns)
 
 
 def read_calls(batch: Batch) -> list[CallContents]:

@@ -15,7 +15,7 @@ from signoff.cards.approver_names import may_decide_line, person
 from signoff.cards.budget import DIGEST_BUDGET, ID_BUDGET, OUTCOME_BUDGET
 from signoff.cards.contents import Page, reads_as_sentence
 from signoff.cards.files import file_name
-from signoff.cards.layout import Value, beginning
+from signoff.cards.layout import LINES, MOST, Value, beginning
 from signoff.cards.masking import note_on_masks
 from signoff.cards.model import CardCall, Line, Moment, Quote, Shape
 from signoff.cards.progress import held_progress
@@ -26,7 +26,7 @@ from signoff.text.visible import clip, plain
 TITLE = "Tool Approval Required"
 MODEL_TEXT = "Model's words"
 MODEL_LINES = 10
-"""The most lines of the model's text, as a phone shows them."""
+"""The most lines of the model's text, as a phone shows them, if the rest can be in a file."""
 BY_SERVER = "its MCP server says"
 _EXPIRED = {RequestKind.CALL: "rejected", RequestKind.MAY_HAVE_RUN: "skipped"}
 _APPROVES = {RequestKind.CALL: "Accept", RequestKind.MAY_HAVE_RUN: "Run it again"}
@@ -92,7 +92,10 @@ def _until(batch: Batch, now: float) -> Line:
 def quote_model_text(batch: Batch, page: Page, budget: int) -> tuple[Quote | None, bool]:
     if not batch.model_text:
         return None, True
-    value = Value(MODEL_TEXT, batch.model_text, shown_lines=MODEL_LINES, has_end=False)
+    value = Value(MODEL_TEXT, batch.model_text, shown_lines=MODEL_LINES, columns=page.columns, has_end=False)
+    if not page.can_attach:
+        # A call cannot be accepted beside a cut text, so this text is not folded for its height.
+        value = replace(value, shown_lines=LINES, columns=MOST)
     text, whole = beginning(value, budget)
     notes = ["not checked"]
     if not whole:
