@@ -64,6 +64,14 @@ def test_decisions_of_people_and_modes_are_not_named() -> None:
 
 
 @pytest.mark.parametrize("markup", [True, False])
+@pytest.mark.parametrize("state", [RequestState.APPROVED, RequestState.REJECTED])
+def test_a_line_with_many_long_names_is_told_apart_from_the_reply(markup: bool, state: RequestState) -> None:
+    requests = [by_grant(letter * 40, run=None, state=state) for letter in "abcdefghijkl"]
+    (line,) = grant_lines([batch_of(*requests)], markup=markup)
+    assert apart(with_lines("the reply", [line], markup=markup))[0] == "the reply"
+
+
+@pytest.mark.parametrize("markup", [True, False])
 def test_the_lines_are_told_apart_from_the_reply(markup: bool) -> None:
     givers = [Actor(str(n), f"{n}@everyone **x**\n" * 9, SERVER) for n in range(GIVERS + 2)]
     requests = [by_grant(f"{tool} `@everyone` <@1>" * 9, by) for by in givers for tool in "abcdefg"]

@@ -28,7 +28,9 @@ NAMED = 4
 """The most calls that a line names."""
 GIVERS = 3
 """The most people whose remembered decisions a reply names."""
-_BY_GRANT = re.compile(rf"{BY_GRANT}\S{{1,{TOOL}}}: [^<>\n]{{1,{NAMED * (TOOL + 12)}}}\.")
+_LISTED = NAMED * len(f"`{'x' * TOOL}` rejected, ") + len(" and 1000 more")
+"""The most characters of the calls that a line names."""
+_BY_GRANT = re.compile(rf"{BY_GRANT}\S{{1,{TOOL}}}: [^<>\n]{{1,{_LISTED}}}\.")
 _RAN = frozenset({RunState.DONE, RunState.FAILED, RunState.MAY_HAVE_RUN})
 
 
