@@ -55,6 +55,12 @@ async def test_an_edit_that_only_takes_lines_out_says_so() -> None:
     assert "**content (original lines, do not run)** `two`" in text
 
 
+@pytest.mark.parametrize(("count", "said"), [(1, "a line break"), (2, "2 line breaks")])
+async def test_blank_lines_that_the_edit_took_out_are_not_called_empty(count: int, said: str) -> None:
+    text = drawn(write("one\n" + "\n" * count + "two\n", "one\ntwo\n"))
+    assert f"**content (original lines, do not run)**\n*({said} and nothing else)*" in text
+
+
 def test_many_lines_that_do_not_run_are_folded_and_in_the_file() -> None:
     before = "".join(f"old {n}\n" for n in range(60))
     request = write(before, "new\n")

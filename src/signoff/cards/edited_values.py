@@ -41,7 +41,10 @@ def removed_lines(name: str, before: Any, now: str) -> list[tuple[Value, str]]:
     removed = [line for sign, line in compare(old, _LINE.findall(now)) if sign == "-"]
     label, cut = argument_label(name)
     ending = ORIGINAL if len(removed) == len(old) else ORIGINAL_LINES
-    return [(Value(label, "".join(removed).removesuffix("\n"), label_cut=cut), ending)] if removed else []
+    text = "".join(removed)
+    # Blank lines keep their breaks: there is nothing else to show.
+    text = text.removesuffix("\n") if text.strip("\n") else text
+    return [(Value(label, text, label_cut=cut), ending)] if removed else []
 
 
 def note_on_edit(before: str, now: str) -> str:
