@@ -107,7 +107,7 @@ def test_nothing_is_remembered_that_the_panel_could_not_quote() -> None:
 
 
 REMEMBERS = GrantTerms(Remember.SESSION)
-ON_A_FILE = replace(make_request(), call=replace(make_request().call, operands={"a.txt": "digest"}))
+ON_A_TABLE = replace(make_request(), call=replace(make_request().call, operands={"table users": "digest"}))
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,8 @@ ON_A_FILE = replace(make_request(), call=replace(make_request().call, operands={
         (Offers(edit=True), make_request(), ["A decision can't be remembered: the operator does not permit it."]),
         (
             Offers(edit=True, grants=REMEMBERS),
-            ON_A_FILE,
-            ["A decision can't be remembered: the call depends on the state of a file, which may change."],
+            ON_A_TABLE,
+            ["A decision can't be remembered: the call depends on something that may change, such as a file."],
         ),
         (
             Offers(edit=True, grants=REMEMBERS),

@@ -32,7 +32,7 @@ NOT_HERE = "arguments cannot be edited here"
 MAY_HAVE_RUN = "the call may have run already"
 NOT_ASKED = "the call needs no approval"
 NOT_PERMITTED = "the operator does not permit it"
-DEPENDS_ON_FILES = "the call depends on the state of a file, which may change"
+DEPENDS_ON_STATE = "the call depends on something that may change, such as a file"
 TOO_LONG_TO_REMEMBER = "the call is too long to be shown with what would be remembered"
 
 _MAY_HAVE_RUN = (
@@ -82,7 +82,7 @@ class Offers:
         if self.grants.widest is Remember.NONE:
             return NOT_PERMITTED
         if not may_be_remembered(request):
-            asks = NOT_ASKED if request.held else DEPENDS_ON_FILES
+            asks = NOT_ASKED if request.held else DEPENDS_ON_STATE
             return MAY_HAVE_RUN if request.kind is not RequestKind.CALL else asks
         is_long = len(request.shown_preview) > QUOTED or len(request.call.tool) > TOOL_BUDGET
         return TOO_LONG_TO_REMEMBER if is_long or len(self.quoted(request)) > QUOTED else ""
