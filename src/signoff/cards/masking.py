@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from signoff.approvals.model import ApprovalRequest, Batch, JsonObject
 from signoff.cards.layout import strings_in
+from signoff.cards.masked_diffs import mask_diff
 from signoff.cards.warnings import CardWarning, argument_place
 from signoff.text.secrets.masker import Masker, count_masks
 
@@ -62,7 +63,7 @@ def mask_request(request: ApprovalRequest, masker: Masker) -> ApprovalRequest:
     Otherwise the digests stay as the record has them, so that people can compare the two.
     """
     call, settlement, edit = request.call, request.settlement, request.edit
-    summary, preview = masker.mask_untrusted(request.summary), masker.mask_untrusted(request.shown_preview)
+    summary, preview = masker.mask_untrusted(request.summary), _mask_preview(request, masker)
     call = replace(call, args=masker.mask_args(call.args))
     edit = replace(edit, original=masker.mask_args(edit.original)) if edit else None
     if (call, edit, summary, preview) != (request.call, request.edit, request.summary, request.shown_preview):
@@ -82,3 +83,9 @@ def mask_request(request: ApprovalRequest, masker: Masker) -> ApprovalRequest:
         settlement=replace(settlement, note=masker.mask_text(settlement.note)) if settlement else None,
         edit=edit,
     )
+
+
+def _mask_preview(request: ApprovalRequest, masker: Masker) -> str:
+    if not request.diffed:
+        return masker.mask_untrusted(request.shown_preview)
+    return mask_diff(request.shown_preview, str(request.call.args[request.diffed]), masker.mask_untrusted)

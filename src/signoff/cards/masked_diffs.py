@@ -1,0 +1,51 @@
+"""Mask the diff of a write as both whole files would be masked.
+
+A diff shows a few lines of a file, with a sign before each. A key is known by its first line, which the diff may leave
+out, and by the lines below it, which the signs break up. So the diff alone is not enough. The old file is made again
+from the new content and the diff; both files are masked, and each line of the diff is taken from them. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+_HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
+_Place = tuple[int | None, int | None]
+"""The number of a line in the old and in the new file; None if it is not there."""
+
+
+def mask_diff(diff: str, new: str, mask: Callable[[str], str]) -> str:
+    """Return the masked diff. `new`: the content after the change. `mask` keeps the number of lines of a text."""
+    lines, after = diff.split("\n"), new.split("\n")
+    before, places = _read(lines, after)
+    if any(at is not None and lines[number][1:] != "".join(after[at : at + 1]) for number, (_, at) in places.items()):
+        return mask(diff)  # it is not the diff of this content
+    old, now = mask("\n".join(before)).split("\n"), mask(new).split("\n")
+
+    def show(number: int, line: str) -> str:
+        if number not in places:
+            return line if _HUNK.fullmatch(line) else mask(line)
+        was, at = places[number]
+        is_masked_there = was is not None and old[was] != before[was]
+        return line[:1] + (old[was] if was is not None and (is_masked_there or at is None) else now[at or 0])
+
+    return "\n".join(show(number, line) for number, line in enumerate(lines))
+
+
+def _read(lines: list[str], after: list[str]) -> tuple[list[str], dict[int, _Place]]:
+    """Return the lines of the old file, and a dict of line of the diff -> its place in both files."""
+    before: list[str] = []
+    places: dict[int, _Place] = {}
+    done, in_hunk = 0, False
+    for number, line in enumerate(lines):
+        if hunk := _HUNK.fullmatch(line):
+            # An empty range is named by the line before it.
+            start = int(hunk[1]) - (hunk[2] != "0")
+            before += after[done:start]
+            done, in_hunk = start, True
+        elif in_hunk and (sign := line[:1]) in ("-", "+", " "):
+            places[number] = None if sign == "+" else len(before), None if sign == "-" else done
+            before += [] if sign == "+" else [line[1:]]
+            done += sign != "-"
+    return [*before, *after[done:]], places
