@@ -37,7 +37,7 @@ def drawn(request: ApprovalRequest) -> str:
 
 async def test_an_edited_write_shows_the_diff_and_the_lines_that_do_not_run() -> None:
     text = drawn(write("one\ntwo\nthree\n", "one\nTWO\nthree\nfour\n"))
-    assert "**path** `a.txt` · **content (original lines, do not run)** `two`" in text
+    assert "**path** `a.txt` · **content (lines that the edit replaced)** `two`" in text
     assert "**content (as a diff)** · lines 2, 4 by the edit\n```diff\nNew file a.txt.\n+one\n+TWO" in text
     for line in ("one", "two", "TWO", "three", "four"):
         assert text.count(line) == 1, line
@@ -52,7 +52,7 @@ async def test_a_write_that_was_replaced_whole_shows_the_whole_original() -> Non
 async def test_an_edit_that_only_takes_lines_out_says_so() -> None:
     text = drawn(write("one\ntwo\n", "one\n"))
     assert "**content (as a diff)** · lines were removed by the edit" in text
-    assert "**content (original lines, do not run)** `two`" in text
+    assert "**content (lines that the edit replaced)** `two`" in text
 
 
 def test_many_lines_that_do_not_run_are_folded_and_in_the_file() -> None:
