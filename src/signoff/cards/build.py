@@ -27,7 +27,7 @@ from signoff.cards.frame import (
 )
 from signoff.cards.layout import COLUMNS, Quoted, cost, quote_values, share
 from signoff.cards.masking import mask_batch
-from signoff.cards.model import Card, CardCall, CardFile, Line, Tone
+from signoff.cards.model import Card, CardCall, CardFile, Line
 from signoff.cards.progress import progress_lines, title_with_progress
 from signoff.cards.warnings import fit_warnings
 from signoff.cards.wording import HELD_LEAD, HELD_TITLE, edit_lines, outcomes_differ, status, void_line, votes_line
@@ -176,7 +176,7 @@ def _compose(batch: Batch, page: Page, now: float, budget: int) -> Card:
     actions, own = (
         ([], {}) if batch.settled or now >= batch.deadline else card_actions(batch, page.number, page.offers, shown)
     )
-    ended = add_endings(batch, page, calls, apart=tone is Tone.OPEN or outcomes_differ(batch))
+    ended = add_endings(batch, page, calls, apart=not batch.settled or outcomes_differ(batch))
     return Card(
         title=write_title(batch),
         tone=tone,
