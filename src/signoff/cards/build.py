@@ -226,8 +226,11 @@ def _facts(request: ApprovalRequest, batch: Batch, sizes: Sizes) -> list[Line]:
         facts.append((clip(f"Note: {request.message}", sizes.message)[0],))
     # The outcome of an approved call names the voters.
     votes = (votes_line(request), void_line(request)) if request.state is not RequestState.APPROVED else ()
-    about = (missing_line(request), escalation_line(request, batch), *edit_lines(request), *votes, grant_line(request))
-    return [*facts, *(line for line in (hints_line(request.description), *about, *progress_lines(request)) if line)]
+    about = (missing_line(request), escalation_line(request, batch), *edit_lines(request), *votes)
+    end = request.settlement
+    remembered = [grant_line(request, end, end.grant)] if end and end.grant else []
+    lines = (hints_line(request.description), *about, *remembered, *progress_lines(request))
+    return [*facts, *(line for line in lines if line)]
 
 
 def _left_out(file: CardFile | None, parts: Quoted, values: int, sizes: Sizes) -> str:
