@@ -126,3 +126,17 @@ async def test_a_panel_is_opened_also_if_the_person_is_looked_up_slowly(
     panel = await ada.wait_for_change(inbox, lambda m: any("reason" in b.label for b in m.buttons), timeout=5)
     refused = await ada.click(panel, "Reject with a reason…")
     assert "I am slow right now" in refused.text, "a form cannot be opened after asking for more time"
+
+
+async def test_an_inbox_is_still_followed_after_a_press_in_another_private_message(
+    rig: Rig, ada: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch, inbox = await listed(rig, ada, monkeypatch)
+    monkeypatch.undo()
+    card = await ada.wait_for_message(batch.place.channel, lambda m: str(m.id) == batch.card_message)
+    panel = await ada.click(card, "More…")
+    assert panel.reply is not None
+    assert (await ada.click(panel.reply, "Reject with a reason…")).modal is not None
+    await ada.click(card, "Reject")
+    drawn = await ada.wait_for_change(inbox, lambda m: "Just now: `delete_file` was rejected" in m.text, timeout=5)
+    assert "No open card waits for your decision" in drawn.text

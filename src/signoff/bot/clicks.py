@@ -23,6 +23,7 @@ from signoff.bot import modals, panels
 from signoff.bot.buttons import Locator, parse, parse_form, read_terms
 from signoff.bot.card_view import render_off_loop
 from signoff.bot.inbox import Inbox
+from signoff.bot.inbox_view import page_of
 from signoff.bot.responses import (
     PATIENCE,
     Drawing,
@@ -76,7 +77,7 @@ class Clicks:
         try:
             visitor = await self._at_home(interaction, locator)
             if isinstance(visitor, Visit):
-                if visitor.private:
+                if page_of(interaction.message) is not None:
                     self.inbox.opened.forget(visitor.actor.id)
                 await self._press(interaction, visitor, locator)
             else:
