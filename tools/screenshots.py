@@ -83,7 +83,7 @@ async def photograph_panels(scene: Studio, browser: Browser, target: Path, names
     """Photograph what only Ada sees: panels, forms and her inbox."""
     for look, options in LOOKS.items():
         for name in names:
-            card = await STATES["diff"](scene)
+            card = await STATES["open" if "Remember…" in PANELS.get(name, ()) else "diff"](scene)
             async with _opened(scene, browser, options) as page:
                 await _go(page, card)
                 for label in PANELS.get(name, ()):
@@ -91,8 +91,7 @@ async def photograph_panels(scene: Studio, browser: Browser, target: Path, names
                     await place.get_by_role("button", name=label).last.click()
                     await _at_rest(page)
                 if name == "inbox":
-                    await page.locator("#text").fill("/signoff inbox")
-                    await page.locator("#text").press("Enter")
+                    await (await scene.sandbox.person("Ada")).run(card.channel_id, "signoff inbox")
                     await page.locator(".message.private").wait_for()
                 await asyncio.sleep(1)
                 await _at_rest(page)

@@ -15,6 +15,9 @@ from discord_sandbox.seed import Plan
 from discord_sandbox.server import NotLoopback, SandboxServer
 from discord_sandbox.web import BadGuide, Guide
 
+PARENT_SECONDS = 0.5
+"""Seconds between two looks whether the parent has ended."""
+
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m discord_sandbox", description="A Discord on loopback.")
@@ -31,6 +34,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--members", action="store_true", help="grant the Server Members intent")
     parser.add_argument("--guide", type=Path, help="a JSON file with suggestions for the page")
     parser.add_argument("--restarts", action="store_true", help="show a button that asks for a restart of the bot")
+    parser.add_argument("--with-parent", action="store_true", help="end when the process that started it has ended")
     return parser.parse_args(arguments)
 
 
@@ -50,10 +54,15 @@ async def run(options: argparse.Namespace) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         with suppress(NotImplementedError):  # Windows: Ctrl-C ends asyncio.run instead
             loop.add_signal_handler(number, server.stopped.set)
+    parent = os.getppid()
     async with server:
         print(server.ready_line)
         print(f"page  {server.page_url}\ntoken {server.token}", flush=True)
-        await server.stopped.wait()
+        # A process whose parent has ended gets another parent.
+        while not options.with_parent or os.getppid() == parent:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(server.stopped.wait(), PARENT_SECONDS if options.with_parent else None)
+                return
 
 
 def main() -> None:

@@ -153,6 +153,6 @@ async def test_a_large_card_is_opened_in_a_thread(
     request = make_request({"text": "word " * 20_000}, approvers=("manage_server",))
     batch = make_batch(await rig.place(), await rig.asker(), request, card_message="6")
     visit = Visit(await person_of(rig, "Ada"), batch.place.channel, None, private=True)
-    await inbox.show_card(cast("Any", SimpleNamespace(message=None)), visit, batch, 0)
+    await inbox.show_card(cast("Any", SimpleNamespace(message=None, extras={})), visit, batch, 0)
     assert len(shown) == 1
     assert threads == ["signoff-large"]

@@ -11,7 +11,7 @@ import pytest
 from signoff.approvals.model import DIRECT, Actor, Batch, Place, RequestKind, Vote
 from signoff.bot import inbox_view
 from signoff.bot.card_view import Rendered, render
-from signoff.bot.inbox_view import NOT_WHOLE, ON_PAGE, Found, InboxView
+from signoff.bot.inbox_view import NOT_WHOLE, ON_PAGE, SENTENCE, Found, InboxView
 from signoff.cards.actions import Offers
 from signoff.text.secrets.masker import Masker
 from tests.rigs.bot_fakes import make_batch, make_request
@@ -72,6 +72,19 @@ def test_a_call_that_is_not_shown_whole_can_be_rejected_or_opened_but_not_accept
     assert labels[:2] == ["Reject", "Open…"]
     assert "**path** `a.txt`" in text
     assert NOT_WHOLE in text
+
+
+@pytest.mark.parametrize("value", [" ", "   ", " a", "a ", "a  b"])
+def test_blanks_that_one_line_would_hide_are_shown_in_a_block(value: str) -> None:
+    text, labels = drawn(batch_of(make_request({"text": value})))
+    assert f"`text`\n```\n{value}\n```" in text
+    assert labels[:3] == ["Accept", "Reject", "Open…"]
+
+
+def test_a_diff_of_one_line_is_shown() -> None:
+    text, labels = drawn(batch_of(make_request({"path": "a"}, preview="--- drop the table users")))
+    assert "```diff\n--- drop the table users\n```" in text
+    assert labels[:3] == ["Accept", "Reject", "Open…"]
 
 
 def test_the_tail_of_a_folded_value_is_said_to_be_missing() -> None:
@@ -151,6 +164,16 @@ def test_the_longest_entries_stay_within_one_message() -> None:
         text, labels = drawn(*(batch_of(one, one, model_text=odd) for _ in range(40)))
         assert labels.count("Open…") == ON_PAGE
         assert "page 1 of 8" in text
+
+
+def test_a_sentence_above_full_entries_stays_within_one_message() -> None:
+    for length in range(540, 580):  # at one of these lengths, an entry is as long as an entry may be
+        batches = [batch_of(make_request({"text": "x" * length}))] * ON_PAGE
+        found = Found([*batches, *[batch_of()] * 490], complete=False)
+        view = InboxView(found, time.time(), Offers(), 0, ("s" * SENTENCE,))
+        texts = [content for item in view.walk_children() if (content := getattr(item, "content", None))]
+        assert texts[0].startswith("s" * SENTENCE)
+        assert sum(map(len, texts)) <= 4000
 
 
 def test_a_large_card_is_listed_without_being_laid_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,12 @@ def test_an_open_card_offers_accept_and_reject_for_the_batch() -> None:
     assert as_text(card.footer) == "Request 0101010101010101 · digest 010101010101"
 
 
+def test_an_open_card_about_a_call_that_may_have_run_stands_out() -> None:
+    batch = make_batch(make_request(1), may_have_run(2))
+    assert card_of(batch).tone is Tone.IN_DOUBT
+    assert card_of(settle(batch, Choice.REJECT)).tone is not Tone.IN_DOUBT
+
+
 def test_after_the_deadline_nothing_is_offered() -> None:
     card = card_of(make_batch(), now=NOW + 290)
     assert card.actions == ()
@@ -114,7 +120,7 @@ def test_mixed_outcomes_are_told_call_by_call() -> None:
 def test_a_partly_settled_card_stays_open_and_says_what_is_settled() -> None:
     done = settle(make_batch(may_have_run(1)), Choice.SKIP).requests
     card = card_of(make_batch(*done, may_have_run(2)))
-    assert (card.tone, card.status) == (Tone.OPEN, None)
+    assert (card.tone, card.status) == (Tone.IN_DOUBT, None)
     assert [as_text(c.outcome) for c in card.calls] == ["SKIPPED by <Person 200>", ""]
     assert card.actions == card.calls[0].actions == ()
     assert {a.target for a in card.buttons} == {"02" * 8}

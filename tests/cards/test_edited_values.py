@@ -37,7 +37,7 @@ def drawn(request: ApprovalRequest) -> str:
 
 async def test_an_edited_write_shows_the_diff_and_the_lines_that_do_not_run() -> None:
     text = drawn(write("one\ntwo\nthree\n", "one\nTWO\nthree\nfour\n"))
-    assert "**path** `a.txt` · **content (original lines, do not run)** `two`" in text
+    assert "**path** `a.txt` · **content (lines that the edit replaced)** `two`" in text
     assert "**content (as a diff)** · lines 2, 4 by the edit\n```diff\nNew file a.txt.\n+one\n+TWO" in text
     for line in ("one", "two", "TWO", "three", "four"):
         assert text.count(line) == 1, line
@@ -52,13 +52,13 @@ async def test_a_write_that_was_replaced_whole_shows_the_whole_original() -> Non
 async def test_an_edit_that_only_takes_lines_out_says_so() -> None:
     text = drawn(write("one\ntwo\n", "one\n"))
     assert "**content (as a diff)** · lines were removed by the edit" in text
-    assert "**content (original lines, do not run)** `two`" in text
+    assert "**content (lines that the edit replaced)** `two`" in text
 
 
 @pytest.mark.parametrize(("count", "said"), [(1, "a line break"), (2, "2 line breaks")])
 async def test_blank_lines_that_the_edit_took_out_are_not_called_empty(count: int, said: str) -> None:
     text = drawn(write("one\n" + "\n" * count + "two\n", "one\ntwo\n"))
-    assert f"**content (original lines, do not run)**\n*({said} and nothing else)*" in text
+    assert f"**content (lines that the edit replaced)**\n*({said} and nothing else)*" in text
 
 
 def test_many_lines_that_do_not_run_are_folded_and_in_the_file() -> None:

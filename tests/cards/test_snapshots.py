@@ -187,7 +187,7 @@ write_file
   remark Reason given: not on a Friday
   Why: write_file asks before every call
 
-Asked by @ada · may decide: Manage Server
+Asked by @ada
 Request 0101010101010101 · digest 010101010101
 """)
 
@@ -208,6 +208,6 @@ write_file
   Why: write_file asks before every call
   -> RUN AGAIN approved by @grace
 
-Asked by @ada · may decide: Manage Server
+Asked by @ada
 Request 0101010101010101, 0202020202020202 · digest 010101010101, 020202020202
 """)

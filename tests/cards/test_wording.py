@@ -75,11 +75,12 @@ def test_the_wrong_person_is_told_who_may_decide() -> None:
 
 
 def test_the_card_says_who_may_decide() -> None:
-    assert may_decide_line(batch_for()) == ("nobody may decide this: it will expire",)
-    assert may_decide_line(settle(batch_for(), Choice.REJECT, by=None)) == ("nobody may decide this",)
-    assert may_decide_line(batch_for("asker")) == ("may decide: ", Person("100", "ada"))
+    assert may_decide_line(batch_for()) == (" · nobody may decide this: it will expire",)
+    assert may_decide_line(settle(batch_for(), Choice.REJECT, by=None)) == (" · nobody may decide this",)
+    assert may_decide_line(batch_for("asker")) == (" · may decide: ", Person("100", "ada"))
     differing = make_batch(make_request(1), make_request(2, approvers=()))
-    assert may_decide_line(differing) == ("who may decide differs by call",)
+    assert may_decide_line(settle(batch_for("asker"), Choice.REJECT)) == (), "it was decided"
+    assert may_decide_line(differing) == (" · who may decide differs by call",)
 
 
 def test_unknown_requests_get_words() -> None:

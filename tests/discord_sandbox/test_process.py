@@ -1,7 +1,10 @@
 """The sandbox as a process: one line of output, one world kept in a file, loopback only."""
 
 import asyncio
+import os
 import signal
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import aiohttp
@@ -11,6 +14,19 @@ from discord_sandbox import SandboxClient, SandboxError, SandboxServer
 from discord_sandbox.__main__ import parse
 from discord_sandbox.process import sandbox_process
 from discord_sandbox.server import NotLoopback
+
+PARENT = """
+import os, signal, subprocess, sys, time
+from pathlib import Path
+
+state = Path("world.json")
+subprocess.Popen([sys.executable, "-m", "discord_sandbox", "--port", "0", "--with-parent", "--state", state])
+while not state.exists():
+    time.sleep(0.02)
+time.sleep(0.2)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+"""A program that starts a sandbox and is killed when that one serves."""
 
 
 @pytest.mark.slow
@@ -35,6 +51,23 @@ async def test_process_keeps_its_world_between_runs(tmp_path: Path) -> None:
         url = server.api_url + "/users/@me"
         async with aiohttp.ClientSession(headers=headers) as session, session.get(url) as response:
             assert response.status == 200
+
+
+@pytest.mark.slow
+async def test_a_process_ends_with_a_parent_that_is_killed_if_it_is_told_to(tmp_path: Path) -> None:
+    parent = tmp_path / "parent.py"
+    parent.write_text(PARENT, encoding="utf-8")
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, parent, cwd=tmp_path, stdout=asyncio.subprocess.PIPE, start_new_session=True
+    )
+    try:
+        # Both write to the same pipe, so its end is the end of both.
+        said, _ = await asyncio.wait_for(process.communicate(), 60)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    assert said.startswith(b"sandbox ready ")
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.4", "example.org"])

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 
 from discord_sandbox import SandboxClient, SandboxServer
@@ -96,6 +97,22 @@ async def test_the_advice_follows_what_happened(
     await place.send(f"by <@{max_.id}>, lost")
     await place.send("REJECTED")
     assert then() == "Start again.", "the last one in the list that is found"
+
+
+async def test_a_page_that_was_disconnected_learns_what_was_done_meanwhile() -> None:
+    async with (
+        SandboxServer(guide=Guide(steps=(STEP,))) as server,
+        SandboxClient(server.control_url, server.key) as sandbox,
+        aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True), headers={"Origin": server.url}) as browser,
+    ):
+        async with browser.get(server.page_url) as answer:
+            assert answer.status == 200
+        head = server.sandbox.log.head
+        asked = await (await sandbox.person("Max")).say("general", "do it")
+        async with browser.ws_connect(f"{server.url}/page/people/Max/stream?after={head}") as socket:
+            frame = await socket.receive_json(timeout=10)
+    (event,) = [event for event in frame["events"] if event["type"] == "tour"]
+    assert event["tour"]["runs"]["a"]["message"] == str(asked.id)
 
 
 @pytest.mark.parametrize(

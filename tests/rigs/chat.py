@@ -11,6 +11,7 @@ import fcntl
 import os
 import pty
 import re
+import select
 import signal
 import struct
 import subprocess
@@ -29,6 +30,8 @@ ROOT = Path(__file__).parents[2]
 MAIN = ROOT / "main.py"
 PLUGIN = ROOT / "tests" / "rigs" / "recording_tools.py"
 PATIENCE = 60.0
+DRAIN = 0.1
+"""Seconds without output after which an ended process has said everything."""
 WIDTH, HEIGHT = 100, 30
 DECIDE = " left> "
 PROMPT = "you> "
@@ -52,7 +55,8 @@ class Chat:
         """The readable output since the last line was typed."""
         return _STYLE.sub("", self.raw)[self._mark :]
 
-    def take_in(self) -> None:
+    def take_in(self) -> bool:
+        """Read the output that is there. Returns False at its end."""
         try:
             data = os.read(self.output, 65536)
         except OSError:
@@ -61,6 +65,7 @@ class Chat:
             asyncio.get_running_loop().remove_reader(self.output)
         self._bytes += data
         self.raw = self._bytes.decode("utf-8", "replace")
+        return bool(data)
 
     async def sees(self, *words: str) -> str:
         """Wait until all of these words are in the output; return the output."""
@@ -136,6 +141,9 @@ class Chat:
     async def ends(self) -> int:
         await self.until(lambda: self.process.poll() is not None, "the end of the process")
         assert self.process.returncode is not None
+        # The last words may still be on their way through the terminal.
+        while select.select([self.output], [], [], DRAIN)[0] and self.take_in():
+            pass
         return self.process.returncode
 
     async def kill(self, number: signal.Signals = signal.SIGKILL) -> int:

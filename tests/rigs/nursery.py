@@ -180,7 +180,10 @@ class Nursery:
         socket.send_fds(connection, [json.dumps(case).encode() + b"\n"], list(descriptors))
         number = b""
         while not number.endswith(b"\n"):
-            number += connection.recv(1)
+            told = connection.recv(1)
+            if not told:
+                raise ConnectionError("the nursery has ended")
+            number += told
         connection.setblocking(False)
         return Child(int(number), connection)
 

@@ -29,12 +29,15 @@ ROOT = Path(__file__).parents[2]
 DESCRIPTORS = 3
 
 
-def receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
+def receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
+    """Read one start. Return None if the process that asks was killed before it had asked."""
     data, descriptors, _, _ = socket.recv_fds(connection, 1 << 20, DESCRIPTORS)
     while not data.endswith(b"\n"):
         more = connection.recv(1 << 20)
         if not more:
-            raise ConnectionError("a start was asked for in half a line")
+            for descriptor in descriptors:
+                os.close(descriptor)
+            return None
         data += more
     return json.loads(data), descriptors
 
@@ -63,7 +66,11 @@ def serve(folder: Path) -> dict[str, Any] | None:
             if door not in ready:
                 continue
             connection, _ = door.accept()
-            case, descriptors = receive(connection)
+            start = receive(connection)
+            if start is None:
+                connection.close()
+                continue
+            case, descriptors = start
             child = os.fork()
             if not child:
                 signal.set_wakeup_fd(-1)
@@ -77,7 +84,8 @@ def serve(folder: Path) -> dict[str, Any] | None:
             for descriptor in descriptors:
                 os.close(descriptor)
             children[child] = connection
-            connection.sendall(f"{child}\n".encode())
+            with suppress(OSError):  # a killed process does not read who its child is
+                connection.sendall(f"{child}\n".encode())
 
 
 def reap(children: dict[int, socket.socket]) -> None:

@@ -84,6 +84,22 @@ def test_the_lines_are_told_apart_from_the_reply(markup: bool) -> None:
     assert "@everyone" not in below.replace("\\u{0040}everyone", "")
 
 
+@pytest.mark.parametrize("markup", [True, False])
+def test_the_longest_line_is_told_apart_too(markup: bool) -> None:
+    ada = Actor("9", "Ada of the Very Long Family Name, the Second", SERVER)
+    ends = [by_grant(f"{n:040}", ada, None, RequestState.REJECTED) for n in range(1000)]
+    lines = grant_lines([batch_of(*ends)], markup=markup)
+    assert lines[0].endswith(" and 996 more.")
+    text = with_lines("the reply", lines, markup=markup)
+    assert apart(text) == ("the reply", text.removeprefix("the reply\n"))
+
+
+def test_a_name_of_several_words_is_written_as_people_write_it() -> None:
+    lines = grant_lines([batch_of(by_grant("record", Actor("9", "Ada Lovelace", SERVER)))], markup=False)
+    assert lines == ["By a remembered decision of Ada Lovelace: record ran."]
+    assert apart(with_lines("the reply", lines, markup=False)) == ("the reply", lines[0])
+
+
 def test_a_reply_cannot_make_the_lines_long() -> None:
     text = "begin\n" + "\n".join(["By a remembered decision of <@9>: " + "x" * 5000 + "."] * 3)
     assert apart(text) == (text, "")

@@ -110,7 +110,7 @@ async def serve(
 async def _write(
     sandbox: Sandbox, user: User, after: int, socket: web.WebSocketResponse, tour: Callable[[], Json] | None
 ) -> None:
-    told = tour() if tour else {}
+    told: Json | None = None  # a page that was disconnected does not know how far the steps are now
     while not socket.closed:
         entries = await sandbox.log.wait(after, None, QUIET_SECONDS)
         if entries:

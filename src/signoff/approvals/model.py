@@ -383,6 +383,12 @@ class Batch:
     copies: tuple[CardCopy, ...] = ()
 
     @property
+    def messages(self) -> tuple[CardCopy, ...]:
+        """Every message that shows the card, the one in the conversation first."""
+        own = () if self.card_message is None else (CardCopy(self.place.channel, self.card_message),)
+        return (*own, *self.copies)
+
+    @property
     def pending(self) -> tuple[ApprovalRequest, ...]:
         return tuple(r for r in self.requests if r.state is RequestState.PENDING)
 

@@ -32,6 +32,7 @@ MAX_FILES = 10
 
 _COLOURS = {
     Tone.OPEN: 0x5865F2,
+    Tone.IN_DOUBT: 0xF0B232,
     Tone.APPROVED: 0x248046,
     Tone.REJECTED: 0xDA373C,
     Tone.EXPIRED: 0x80848E,

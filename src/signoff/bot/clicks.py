@@ -23,11 +23,13 @@ from signoff.bot import modals, panels
 from signoff.bot.buttons import Locator, parse, parse_form, read_terms
 from signoff.bot.card_view import render_off_loop
 from signoff.bot.inbox import Inbox
+from signoff.bot.inbox_view import page_of
 from signoff.bot.responses import (
     PATIENCE,
     Drawing,
     Refresh,
     Responses,
+    Slow,
     Visit,
     open_form,
     refusal,
@@ -44,6 +46,8 @@ log = logging.getLogger(__name__)
 
 NO_EDIT = "This call can't be edited: {why}."
 CLOSED: Line = ("Nothing was decided.",)
+_FORMS = (Verb.EDIT, Verb.REASON, Verb.REMEMBER)
+"""The buttons that lead to a form, which must be the first response."""
 
 
 class Clicks:
@@ -71,9 +75,9 @@ class Clicks:
 
     async def click(self, interaction: discord.Interaction[Any], locator: Locator) -> None:
         try:
-            visitor = await self.inbox.at_home(visit(interaction), locator.target)
+            visitor = await self._at_home(interaction, locator)
             if isinstance(visitor, Visit):
-                if visitor.private:
+                if page_of(interaction.message) is not None:
                     self.inbox.opened.forget(visitor.actor.id)
                 await self._press(interaction, visitor, locator)
             else:
@@ -82,6 +86,16 @@ class Clicks:
             log.warning("a click by %s on %s got no answer: %s", interaction.user, locator.target, error)
         except Exception:
             log.exception("a click on %s failed", locator.target)
+
+    async def _at_home(self, interaction: discord.Interaction[Any], locator: Locator) -> Visit | Line:
+        """Return who pressed, as they are in the card's server, or what to tell them."""
+        looking = self.inbox.at_home(visit(interaction), locator.target)
+        if locator.verb not in _FORMS:
+            return await self.responses.in_time(interaction, looking)
+        try:
+            return await self.responses.at_once(interaction, looking)
+        except Slow:
+            return wording.SLOW
 
     async def unclaimed(self, interaction: discord.Interaction[Any]) -> None:
         """Handle submitted forms, and presses of buttons that are no longer on their message, because old or forged."""
@@ -99,14 +113,14 @@ class Clicks:
         only if the card still offers exactly that.
         """
         refused: Line | None = wording.UNKNOWN_REQUEST
-        visitor = visit(interaction)
-        if locator is not None:
-            visitor = await self.inbox.at_home(visitor, locator.target)
+        visitor = await self._at_home(interaction, locator) if locator is not None else None
         if locator is not None and isinstance(visitor, Visit):
-            refused = await self._not_offered(visitor, locator)
+            refused = await self.responses.in_time(interaction, self._not_offered(visitor, locator))
             if refused is None:
                 await self.click(interaction, locator)
                 return
+        elif isinstance(visitor, tuple):
+            refused = visitor
         try:
             await self.inbox.respond(interaction, refused or wording.UNKNOWN_REQUEST)
         except Failure as error:
@@ -216,7 +230,7 @@ class Clicks:
     async def _open(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
         """Open a panel or the form for a reason. Only approvers get one, so that nobody fills it in for nothing."""
         try:
-            batch = await self.responses.at_once(self._look(visit, locator))
+            batch = await self.responses.at_once(interaction, self._look(visit, locator))
             if locator.verb is Verb.MORE and locator.target == batch.id:
                 await self._choose(interaction, visit, batch, locator)
                 return
@@ -264,7 +278,7 @@ class Clicks:
             return
         asked = self._editor.request(locator.target, visit.actor, visit.channel, visit.card)
         try:
-            request = await self.responses.at_once(asked)
+            request = await self.responses.at_once(interaction, asked)
         except Exception as error:
             await tell(interaction, refusal(error, visit, locator.target))
             return

@@ -22,7 +22,6 @@ from signoff.bot import earlier_posts, panels, quoting, sending
 from signoff.bot import status as statuses
 from signoff.bot.card_view import Rendered, render_off_loop
 from signoff.bot.deletions import DeletedChannels
-from signoff.bot.linked_cards import shown_in
 from signoff.bot.origins import UNTITLED, origin, title
 from signoff.bot.people import mentions, pings
 from signoff.bot.refusals import Braked, Weight, refusals_of
@@ -151,7 +150,7 @@ class DiscordFrontEnd:
         passing: NotDelivered | None = None
         own: Undeliverable | None = None
         refused: dict[CardCopy, Undeliverable] = {}
-        for at in shown_in(batch):
+        for at in batch.messages:
             try:
                 if at.message != drawn:
                     await self._change(batch, at, lambda at=at: self._draw(batch, at, page))

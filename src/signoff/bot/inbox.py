@@ -18,13 +18,14 @@ from signoff.approvals.approvers import may_decide, objection
 from signoff.approvals.desk import Desk
 from signoff.approvals.model import Actor, Batch
 from signoff.approvals.notify import copy_channels
-from signoff.bot import people
+from signoff.bot import people, quoting
 from signoff.bot.buttons import rows
 from signoff.bot.card_view import MAX_COMPONENTS, render_off_loop
-from signoff.bot.inbox_view import TOOL, Found, InboxView, back, page_of
+from signoff.bot.inbox_view import SENTENCE, TOOL, Found, InboxView, back, page_of
 from signoff.bot.open_inboxes import OpenInboxes
 from signoff.bot.responses import PATIENCE, End, Visit, in_time, redraw, show_privately, tell
 from signoff.bot.sending import Failure
+from signoff.bot.split import size
 from signoff.cards import wording
 from signoff.cards.actions import Offers
 from signoff.cards.model import Code, Line
@@ -53,13 +54,13 @@ class Inbox:
         """
         if not isinstance(visit, Visit) or not visit.private:
             return visit
-        batch = await self._desk.find(target)
-        if batch is None:
-            return visit
-        near = visit.channel in (batch.place.channel, *copy_channels(batch))
-        if near and visit.actor.server == batch.place.server:
-            return visit  # an approvals channel may be in another server than the card
         try:
+            batch = await self._desk.find(target)
+            if batch is None:
+                return visit
+            near = visit.channel in (batch.place.channel, *copy_channels(batch))
+            if near and visit.actor.server == batch.place.server:
+                return visit  # an approvals channel may be in another server than the card
             actor = await self._person(batch.place.server, visit.actor)
         except Exception as error:
             log.warning("could not look up %s for a private press: %s", visit.actor.id, error)
@@ -101,9 +102,11 @@ class Inbox:
         """Say why a press did not count: above the inbox that was pressed, drawn anew, or in a message of its own."""
         page, actor = page_of(interaction.message), people.clicker(interaction)
         if page is not None and actor is not None:
+            fits = size(quoting.line(said)) <= SENTENCE
             try:
-                await self.turn(interaction, actor, page, said)
-                return
+                await self.turn(interaction, actor, page, said if fits else ())
+                if fits:
+                    return
             except Exception as error:
                 log.warning("the inbox of %s could not be drawn again: %s", actor.id, error)
         await tell(interaction, said)

@@ -7,6 +7,7 @@ rejected here, and "Open…" leads to the whole card. Pure: this module reads no
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,8 +37,8 @@ LAST_PAGE = 99
 """The last page that a button's id can name."""
 ENTRY = 700
 """Characters of one entry. A message takes 4,000, and the lines above the entries need some of them."""
-SENTENCE = 400
-"""Characters for the sentence above the list."""
+SENTENCE = 340
+"""Characters for the sentence above the list. A longer one is not shown there."""
 VALUE = 80
 """Characters of a value on one line. A longer one gets a block or, if the entry is too long then, is folded."""
 FOLDED = 60
@@ -59,6 +60,8 @@ TOO_LONG = "too long for this list"
 _DECIDING = (Verb.ACCEPT, Verb.REJECT, Verb.RAN, Verb.RERUN, Verb.SKIP)
 _RUNNING = (Verb.ACCEPT, Verb.RERUN)
 """The buttons that run a call. They are offered only below a call that is shown whole."""
+_BLANKS = re.compile("^ | $|  ")
+"""Blanks that cannot be counted in a value on one line."""
 _ENDS = {RequestKind.CALL: "rejected", RequestKind.MAY_HAVE_RUN: "skipped"}
 
 
@@ -197,13 +200,13 @@ def _whole(card: Card) -> list[str] | None:
         return None
     lines: list[str] = []
     for call in card.calls:
-        long = [quote for quote in call.quotes if not _is_short(quote)]
+        long = [quote for quote in call.quotes if not _fits_one_line(quote)]
         lines.append(" · ".join([_tool(call), *(_value(quote) for quote in call.quotes if quote not in long)]))
         lines += [part for quote in long for part in _block(quote)]
         lines += [f"**Warning:** {quoting.trusted(warning)}" for warning in call.warnings]
         lines += _remarks(card, call)
     if card.model_text:
-        lines += [_value(card.model_text)] if _is_short(card.model_text) else _block(card.model_text)
+        lines += [_value(card.model_text)] if _fits_one_line(card.model_text) else _block(card.model_text)
     return [*lines, *map(quoting.line, card.about[:-1])]
 
 
@@ -256,11 +259,17 @@ def _is_short(quote: Quote) -> bool:
     return "\n" not in quote.text and len(quote.text) <= VALUE
 
 
+def _fits_one_line(quote: Quote) -> bool:
+    """Whether `_value` shows the whole value exactly."""
+    return _is_short(quote) and not quote.diff and not _BLANKS.search(quote.text)
+
+
 def _value(quote: Quote) -> str:
     """Write a value on one line: whole if it is short, else its beginning."""
     text, note = quote.text, quote.note
     if quote.diff:
-        text, note = "", f"a diff of {len(text.splitlines())} lines"
+        lines = len(text.splitlines())
+        text, note = "", f"a diff of {lines} line{'s' if lines > 1 else ''}"
     elif not _is_short(quote):
         first = text.split("\n", 1)[0]
         text, note = first[: longest_head(first, FOLDED, quoting.code)] + "…", "only its beginning"

@@ -1,17 +1,8 @@
-"""The messages that show one card: the card in its conversation, and its copies in approvals channels.
-
-Every change of a card goes to all of them. Pure: this module knows where a card is shown and sends nothing.
-"""
+"""The way from a copy of a card to the card in its conversation. Pure: this module sends nothing."""
 
 from __future__ import annotations
 
-from signoff.approvals.model import Batch, CardCopy
-
-
-def shown_in(batch: Batch) -> tuple[CardCopy, ...]:
-    """Return the messages that show this card, the card in the conversation first."""
-    own = () if batch.card_message is None else (CardCopy(batch.place.channel, batch.card_message),)
-    return (*own, *batch.copies)
+from signoff.approvals.model import Batch
 
 
 def link(batch: Batch) -> str:

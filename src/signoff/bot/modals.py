@@ -216,7 +216,8 @@ class Forms:
 
     async def submit(self, interaction: discord.Interaction[Any], form: FormLocator) -> None:
         try:
-            visitor = await self._inbox.at_home(visit(interaction), form.target)
+            looking = self._inbox.at_home(visit(interaction), form.target)
+            visitor = await self._responses.in_time(interaction, looking)
             if isinstance(visitor, Visit):
                 await self._submit(interaction, visitor, form)
             else:

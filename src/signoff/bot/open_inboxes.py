@@ -58,7 +58,7 @@ class OpenInboxes:
             del self._opened[next(iter(self._opened))]
 
     def forget(self, person: str) -> None:
-        """Change nothing more for this person: they pressed something, and its response takes the list's place."""
+        """Change nothing more for this person: they pressed the list, and the response takes its place."""
         self._opened.pop(person, None)
 
     def settled(self, event: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
@@ -32,6 +33,8 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 PATIENCE = 2.0
 """Seconds to wait for the desk before asking Discord for more time. Discord's limit is three seconds."""
+BEGAN = "signoff:began"
+"""The key in an interaction's extras with the time of its arrival: several slow steps share the same patience."""
 BOTS: Line = ("Bots cannot decide.",)
 REFUSED_SPACE = 800
 """Characters for the reason of a refusal."""
@@ -103,11 +106,20 @@ async def tell(interaction: discord.Interaction[Any], said: Line) -> None:
     await whisper(interaction, quoting.line(said))
 
 
+def time_left(interaction: discord.Interaction[Any], patience: float) -> float:
+    """Return the seconds that are left of this patience. They are counted from the first call for an interaction."""
+    now = time.monotonic()
+    return max(interaction.extras.setdefault(BEGAN, now) + patience - now, 0.0)
+
+
 async def in_time(interaction: discord.Interaction[Any], work: Awaitable[T], patience: float) -> T:
-    """Ask Discord for more time if the work takes longer. The work is never cancelled: it may be half done."""
+    """Ask Discord for more time if the work takes longer. The work is never cancelled: it may be half done.
+
+    The patience is counted from the first step of this interaction.
+    """
     working = asyncio.ensure_future(work)
-    done, _ = await asyncio.wait({working}, timeout=patience)
-    if not done:
+    done, _ = await asyncio.wait({working}, timeout=time_left(interaction, patience))
+    if not done and not interaction.response.is_done():
         try:
             # For a command the response is a new private message; after a press nothing is seen until the card changes.
             await while_open(interaction.client, interaction.response.defer(ephemeral=True))
@@ -167,10 +179,15 @@ class Responses:
     async def in_time(self, interaction: discord.Interaction[Any], work: Coroutine[Any, Any, T]) -> T:
         return await in_time(interaction, work, self.patience)
 
-    async def at_once(self, work: Coroutine[Any, Any, T]) -> T:
-        """Await work that leads to a form, which must be the first response. Raises Slow if it takes too long."""
+    async def at_once(self, interaction: discord.Interaction[Any], work: Coroutine[Any, Any, T]) -> T:
+        """Await work that leads to a form, which must be the first response. Raises Slow if it takes too long.
+
+        If an earlier step has asked for more time, there is more time: what follows is no form then.
+        """
+        if interaction.response.is_done():
+            return await work
         try:
-            return await asyncio.wait_for(work, self.patience)
+            return await asyncio.wait_for(work, time_left(interaction, self.patience))
         except TimeoutError as error:
             raise Slow from error
 

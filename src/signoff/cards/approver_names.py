@@ -51,13 +51,16 @@ def name_approvers(
 
 
 def may_decide_line(batch: Batch) -> Line:
-    """Name the approvers of the whole card, or say that they differ by call. It is a part of a line."""
+    """Name the approvers of the whole card, or say that they differ by call. It is the end of a line.
+
+    Once all calls are settled, it is empty unless nobody could decide: then it says why the card was not accepted.
+    """
     if differ_by_call(batch):
-        return ("who may decide differs by call",)
+        return () if batch.settled else (" · who may decide differs by call",)
     who = may_decide(batch.questions[0], batch, brief=True)
-    if who != NOBODY:
-        return ("may decide: ", *who)
-    return ("nobody may decide this" if batch.settled else "nobody may decide this: it will expire",)
+    if who == NOBODY:
+        return (" · nobody may decide this" if batch.settled else " · nobody may decide this: it will expire",)
+    return () if batch.settled else (" · may decide: ", *who)
 
 
 def differ_by_call(batch: Batch) -> bool:

@@ -27,7 +27,7 @@ from signoff.cards.frame import (
 )
 from signoff.cards.layout import COLUMNS, Quoted, cost, quote_values, share
 from signoff.cards.masking import mask_batch
-from signoff.cards.model import Card, CardCall, CardFile, Line, Tone
+from signoff.cards.model import Card, CardCall, CardFile, Line
 from signoff.cards.progress import progress_lines, title_with_progress
 from signoff.cards.warnings import fit_warnings
 from signoff.cards.wording import HELD_LEAD, HELD_TITLE, edit_lines, outcomes_differ, status, void_line, votes_line
@@ -176,7 +176,7 @@ def _compose(batch: Batch, page: Page, now: float, budget: int) -> Card:
     actions, own = (
         ([], {}) if batch.settled or now >= batch.deadline else card_actions(batch, page.number, page.offers, shown)
     )
-    ended = add_endings(batch, page, calls, apart=tone is Tone.OPEN or outcomes_differ(batch))
+    ended = add_endings(batch, page, calls, apart=not batch.settled or outcomes_differ(batch))
     return Card(
         title=write_title(batch),
         tone=tone,
@@ -226,9 +226,11 @@ def _facts(request: ApprovalRequest, batch: Batch, sizes: Sizes) -> list[Line]:
         facts.append((clip(f"Note: {request.message}", sizes.message)[0],))
     # The outcome of an approved call names the voters.
     votes = (votes_line(request), void_line(request)) if request.state is not RequestState.APPROVED else ()
-    granted = grant_line(request, sizes.covered)
-    about = (missing_line(request), escalation_line(request, batch), *edit_lines(request), *votes, granted)
-    return [*facts, *(line for line in (hints_line(request.description), *about, *progress_lines(request)) if line)]
+    about = (missing_line(request), escalation_line(request, batch), *edit_lines(request), *votes)
+    end = request.settlement
+    remembered = [grant_line(request, end, end.grant, sizes.covered)] if end and end.grant else []
+    lines = (hints_line(request.description), *about, *remembered, *progress_lines(request))
+    return [*facts, *(line for line in lines if line)]
 
 
 def _left_out(file: CardFile | None, parts: Quoted, values: int, sizes: Sizes) -> str:

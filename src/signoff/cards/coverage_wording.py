@@ -15,7 +15,7 @@ from enum import StrEnum
 from signoff.approvals.coverage import Coverage
 from signoff.approvals.digest import canonical
 from signoff.approvals.grants import DAY, GrantTerms, depends_on_asker, lifetime
-from signoff.approvals.model import ApprovalRequest, Batch, Choice, JsonObject, Remember
+from signoff.approvals.model import ApprovalRequest, Batch, Choice, GrantNote, JsonObject, Remember, Settlement
 from signoff.cards.approver_names import person
 from signoff.cards.layout import show
 from signoff.cards.model import Line, Moment
@@ -102,15 +102,11 @@ def covered_words(named: Sequence[str] | None, args: Collection[str] = ()) -> st
     return f"if they have the same {names}; all other arguments{rest} are free"
 
 
-def grant_line(request: ApprovalRequest, budget: int) -> Line:
-    """Say on a settled card that the decision is remembered, or that a remembered one settled the call; else empty.
+def grant_line(request: ApprovalRequest, end: Settlement, note: GrantNote, budget: int) -> Line:
+    """Say on a settled card that the decision is remembered, or that a remembered one settled the call.
 
     `budget`: characters for what is covered. 0: there is space for the shortest line only.
     """
-    end = request.settlement
-    if end is None or end.grant is None:
-        return ()
-    note = end.grant
     ends: Line = (", until ", Moment(note.until), f" · grant {plain(note.grant, _NAME_BUDGET)}")
     if end.by is None:
         return ("By a remembered decision of ", person(note.by), *ends)

@@ -11,7 +11,7 @@ from signoff.cards.line_changes import compare, name_new_lines
 
 ORIGINAL, EDITED, REMOVED, ADDED = " (original, does not run)", " (edited)", " (original, removed)", " (added)"
 """Label endings for edited arguments. A name is one word or in quotation marks, so no name can imitate them."""
-ORIGINAL_LINES = " (original lines, do not run)"
+ORIGINAL_LINES = " (lines that the edit replaced)"
 """Label ending for the lines of the model that the edit took out, if the diff of the write shows all others."""
 AS_CHANGES = " (edited: - is the original, + runs)"
 """Label ending for a text of several lines with both versions."""

@@ -75,7 +75,7 @@ def write_about(batch: Batch, page: Page, now: float, *, all_shown: bool) -> lis
     if batch.pages > 1:
         first = batch.questions.index(batch.page(page.number)[0]) + 1
         about.append((f"Calls {first} to {first + len(page.calls) - 1} of {len(batch.questions)}",))
-    return [*about, ("Asked by ", person(batch.asker), " · ", *may_decide_line(batch), *_until(batch, now))]
+    return [*about, ("Asked by ", person(batch.asker), *may_decide_line(batch), *_until(batch, now))]
 
 
 def _until(batch: Batch, now: float) -> Line:

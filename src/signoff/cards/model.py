@@ -116,6 +116,8 @@ class CardFile:
 
 class Tone(StrEnum):
     OPEN = "open"
+    IN_DOUBT = "in doubt"
+    """Open, and a call of it may have run already."""
     APPROVED = "approved"
     REJECTED = "rejected"
     EXPIRED = "expired"

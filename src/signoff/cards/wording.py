@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from signoff.approvals.errors import AlreadySettled, AlreadyVoted, NotAllowed, Outdated, Refused, UnknownRequest
 from signoff.approvals.grants import GrantTerms, depends_on_asker
-from signoff.approvals.model import ApprovalRequest, Batch, Choice, Remember, RequestState
+from signoff.approvals.model import ApprovalRequest, Batch, Choice, Remember, RequestKind, RequestState
 from signoff.cards.approver_names import CONDITIONS, NAME_BUDGET, NOBODY, may_decide, people, person
 from signoff.cards.model import Line, Moment, Tone
 from signoff.text.visible import plain, visible
@@ -105,7 +105,8 @@ def outcome(request: ApprovalRequest, *, cancel_budget: int = CANCEL_BUDGET) -> 
 def status(batch: Batch) -> tuple[Tone, Line | None]:
     """Return the card's tone and its title once it is settled: one outcome for all calls, or how many ended how."""
     if not batch.settled:
-        return Tone.OPEN, None
+        in_doubt = any(r.kind is RequestKind.MAY_HAVE_RUN for r in batch.open_questions)
+        return Tone.IN_DOUBT if in_doubt else Tone.OPEN, None
     questions = batch.questions
     if not questions:
         return Tone.CANCELLED, ("CANCELLED",)

@@ -137,7 +137,8 @@ async def _serve(folder: Path, program: list[str], config: Config) -> None:
     suggestions = folder / "guide.json"
     shown = own_guide(config) if own_rules else guide(HURRY_SECONDS)
     suggestions.write_text(json.dumps(shown, indent=2), encoding="utf-8")
-    options = ["--or-any", "--restarts", "--guide", str(suggestions), *NAMES]
+    # Otherwise, the Discord of a killed sandbox would go on to save its world over that of the next one.
+    options = ["--or-any", "--restarts", "--with-parent", "--guide", str(suggestions), *NAMES]
     with _deaf_to_interrupts():
         starting = sandbox_process(*options, state=folder / "world.json", port=PORT, token=bot_token(folder))
         world = await starting.__aenter__()

@@ -26,6 +26,7 @@ from signoff.text.visible import one_line
 
 COLOURS = {
     Tone.OPEN: "blue",
+    Tone.IN_DOUBT: "yellow",
     Tone.APPROVED: "green",
     Tone.REJECTED: "red",
     Tone.EXPIRED: "bright_black",

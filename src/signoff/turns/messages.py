@@ -28,9 +28,9 @@ NAMED = 4
 """The most calls that a line names."""
 GIVERS = 3
 """The most people whose remembered decisions a reply names."""
-_LISTED = NAMED * len(f"`{'x' * TOOL}` rejected, ") + len(" and 1000 more")
-"""The most characters of the calls that a line names."""
-_BY_GRANT = re.compile(rf"{BY_GRANT}\S{{1,{TOOL}}}: [^<>\n]{{1,{_LISTED}}}\.")
+_CALLS = NAMED * (TOOL + len("`` rejected, ")) + len(" and 9999 more")
+"""The most characters for the calls in a line."""
+_BY_GRANT = re.compile(rf"{BY_GRANT}(?:<@\d{{1,20}}>|[^<>\n]{{1,{TOOL}}}): [^<>\n]{{1,{_CALLS}}}\.")
 _RAN = frozenset({RunState.DONE, RunState.FAILED, RunState.MAY_HAVE_RUN})
 
 
@@ -70,7 +70,7 @@ def _listed(calls: Sequence[str]) -> str:
 
 
 def _giver(person: Actor, markup: bool) -> str:
-    return f"<@{person.id}>" if markup and person.id.isdecimal() else plain(person.name, TOOL)
+    return f"<@{person.id}>" if markup and person.id.isdecimal() else plain(person.name, TOOL, prose=True)
 
 
 def apart(text: str) -> tuple[str, str]:

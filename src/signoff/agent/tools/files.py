@@ -54,7 +54,7 @@ class FileTools:
         return f"{path}: only the first {shown} of {size} bytes ({_count(lines)}); {size - shown} are missing.\n{text}"
 
     def write_file(self, ctx: RunContext[object], path: str, content: str) -> str:
-        """Write a whole text file in this server's workspace, replacing old content. A person must accept it first.
+        """Write a whole text file in this server's workspace. A person must accept it first.
 
         Args:
             path: The file's path inside the workspace, for example notes/today.txt. Folders are made as needed.
