@@ -227,8 +227,7 @@ def _folded(card: Card) -> list[str]:
 
 def _remarks(card: Card, call: CardCall) -> list[str]:
     """Return what the card says about a call besides its values. A file that only the card has is not named."""
-    facts = [fact for fact in call.facts if not (card.files and str(fact[0]).startswith("Whole call: "))]
-    lines = [quoting.line(fact) for fact in facts]
+    lines = [quoting.line(fact) for fact in call.facts]
     lines += [f"-# {quoting.line(call.why)}"] if card.headline else []
     return [*lines, *([f"**{quoting.line(call.outcome)}**"] if call.outcome else [])]
 
