@@ -147,6 +147,18 @@ async def test_a_step_that_went_otherwise_gets_no_tick(page: Page) -> None:
     await expect(chip(page, "Approve a call").locator(".icon")).to_have_count(0)
 
 
+async def test_a_button_stays_the_same_while_messages_arrive(page: Page) -> None:
+    """If a button is replaced between the press and the release of the mouse, the browser sends no click."""
+    await page.get_by_role("button", name="general", exact=True).click()
+    await write(page, "one message")
+    await expect(page.get_by_text("one message", exact=True)).to_be_visible()
+    button = await chip(page, "Approve a call").element_handle()
+    await write(page, "and another")
+    await expect(page.get_by_text("and another", exact=True)).to_be_visible()
+    assert button is not None
+    assert await button.evaluate("button => button.isConnected")
+
+
 async def test_what_the_model_does_not_understand_gets_examples_to_click(page: Page) -> None:
     await page.get_by_role("button", name="ops", exact=True).click()
     await write(page, "@Signoff please write me a poem about logs")

@@ -27,6 +27,13 @@ export function fill(element, children) {
   return element;
 }
 
+/** Like `fill`, but leaves equal content as it is: a button that is replaced while it is pressed gets no click. */
+export function refill(element, children) {
+  const fresh = fill(element.cloneNode(false), children);
+  if (!fresh.isEqualNode(element)) element.replaceChildren(...fresh.childNodes);
+  return element;
+}
+
 /** HTML that the server rendered: whitelisted there, and the only HTML that ever gets in here. */
 export function rendered(html, props = {}) {
   const element = h("div", { ...props, class: `text ${props.class || ""}`.trim() });

@@ -2,7 +2,7 @@
 
 import { openDirect } from "./api.js";
 import { sendText } from "./composer.js";
-import { fill, find, h, icon, rendered } from "./dom.js";
+import { find, h, icon, refill, rendered } from "./dom.js";
 import { attempt } from "./message.js";
 import { app, emit, knowDirect, on, place, self } from "./state.js";
 
@@ -31,13 +31,13 @@ export function drawWelcome() {
   const here = place(app.here);
   const welcome = find("welcome");
   if (!here) {
-    fill(welcome, [h("h2", {}, "Nothing to see here"), h("p", {}, `${self().name} is in no server with a channel.`)]);
+    refill(welcome, [h("h2", {}, "Nothing to see here"), h("p", {}, `${self().name} is in no server with a channel.`)]);
     return;
   }
   welcome.classList.toggle("in-thread", here.kind === "thread");
   const name = here.kind === "channel" ? `#${here.name}` : here.name;
   const empty = app.messages.size === 0;
-  fill(welcome, [
+  refill(welcome, [
     h(
       "div",
       { class: "welcome-mark", "aria-hidden": "true" },
@@ -152,7 +152,7 @@ export function drawHint() {
   );
   const run = presentRun();
   const next = run?.done ? steps().find((step) => !isDone(step)) : null;
-  fill(hint, [
+  refill(hint, [
     current &&
       (waiting
         ? h("p", {}, `Sent as soon as ${app.world.bot.name} is online…`)

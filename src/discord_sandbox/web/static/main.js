@@ -17,6 +17,7 @@ import { drawTyping } from "./typing.js";
 import { adoptUnread, pingsInAll, readHere } from "./unread.js";
 
 const RECOVERED_SECONDS = 8;
+const RECOVERED = "The sandbox was restarted. This is its present state.";
 const awaited = new Set(); // own messages whose thread is followed when the bot opens it
 
 function address() {
@@ -137,8 +138,8 @@ async function recover() {
   const { version } = app.world;
   await become(app.me).catch(() => become("Ada"));
   if (app.world.version !== version) return location.reload();
-  notice("The sandbox was restarted. This is its present state.");
-  setTimeout(() => notice(""), RECOVERED_SECONDS * 1000);
+  notice(RECOVERED);
+  setTimeout(() => find("offline").textContent === RECOVERED && notice(""), RECOVERED_SECONDS * 1000);
   return null;
 }
 
