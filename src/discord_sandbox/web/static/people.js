@@ -1,6 +1,6 @@
 // The right side: who is in this server, and the switch to act as somebody else.
 
-import { avatar, fill, find, h } from "./dom.js";
+import { avatar, find, h, refill } from "./dom.js";
 import { app, emit, person, place } from "./state.js";
 
 const panel = find("people");
@@ -17,7 +17,7 @@ export function drawPeople() {
   const guild = here && here.guild;
   const members = guild ? guild.members : [];
   const bots = members.filter((one) => person(one.id).bot && (one.online || one.id === app.world.bot.id));
-  fill(panel, [
+  refill(panel, [
     h(
       "section",
       {},
@@ -42,6 +42,7 @@ function actor(one) {
       class: `member ${mine ? "here" : ""}`,
       role: "radio",
       "aria-checked": String(mine),
+      data: { person: one.id },
       onclick: () => emit("act-as", one.id),
     },
     avatar(one.id, one.name, false),
