@@ -194,7 +194,10 @@ on("stream:state", ({ state }) => {
   if (!enterThread()) emit("names");
 });
 on("stream:reset", recover);
-on("connected", (up) => notice(up ? "" : "The sandbox does not respond. Trying again…"));
+on("connected", (up) => {
+  if (!up) notice("The sandbox does not respond. Trying again…");
+  else if (find("offline").textContent !== RECOVERED) notice(""); // that one stays for some seconds
+});
 on("locked", () =>
   notice("The sandbox was started anew. Open the page with the address that it printed in the terminal."),
 );
