@@ -110,16 +110,16 @@ class Studio:
     async def decide(self, card: SeenMessage, label: str, who: str = "Ada") -> Outcome:
         return await (await self.sandbox.person(who)).click(card, label)
 
-    async def more(self, card: SeenMessage, label: str, field: str, value: str, who: str = "Ada") -> None:
-        """Press a button of the panel behind More…, and fill in the field whose id contains `field`."""
-        panel = (await self.decide(card, "More…", who)).reply
+    async def more(self, card: SeenMessage, label: str, fits: Callable[[str, str], bool], value: str) -> None:
+        """Press a button of the panel behind More… as Olga, and fill in the field whose id and value fit."""
+        panel = (await self.decide(card, "More…", "Olga")).reply
         assert panel is not None
-        form = await self.decide(panel, label, who)
+        form = await self.decide(panel, label, "Olga")
         assert form.modal is not None
         parts = [part for part in walk(form.modal["components"]) if "custom_id" in part]
         values = {part["custom_id"]: part.get("value", "") for part in parts}
-        values |= {name: value for name in values if field in name}
-        await (await self.sandbox.person(who)).submit(form, values)
+        values |= {name: value for name, before in values.items() if fits(name, before)}
+        await (await self.sandbox.person("Olga")).submit(form, values)
 
     async def changed(self, card: SeenMessage, *words: str, open_: bool = False) -> SeenMessage:
         """Wait until the card says all of this, and has buttons only if it is still open."""
@@ -195,7 +195,8 @@ async def _failed(scene: Studio) -> SeenMessage:
 
 async def _rejected(scene: Studio) -> SeenMessage:
     card = await scene.ask('call deploy {"service": "billing", "version": "2.4.0"}')
-    await scene.more(card, "Reject with a reason…", "reason", "Not on a Friday. Ask again on Monday.")
+    reason = "Not on a Friday. Ask again on Monday."
+    await scene.more(card, "Reject with a reason…", lambda name, _: name == "reason", reason)
     return await scene.changed(card, "REJECTED", "Monday")
 
 
@@ -243,14 +244,7 @@ async def _diff_done(scene: Studio) -> SeenMessage:
 async def _edited(scene: Studio) -> SeenMessage:
     card = await scene.write_file("server.py", [*SERVER, *HEALTH])
     edited = _text([*SERVER, *HEALTH[:-1], '    return {"status": "ok", "version": "2.4.1"}'])
-    panel = (await scene.decide(card, "More…", "Olga")).reply
-    assert panel is not None
-    form = await scene.decide(panel, "Edit…", "Olga")
-    assert form.modal is not None
-    parts = [part for part in walk(form.modal["components"]) if "custom_id" in part]
-    values = {part["custom_id"]: part.get("value", "") for part in parts}
-    values |= {name: edited for name, value in values.items() if "healthz" in value}
-    await (await scene.sandbox.person("Olga")).submit(form, values)
+    await scene.more(card, "Edit…", lambda _, before: "healthz" in before, edited)
     return await scene.changed(card, "Edited by", open_=True)
 
 
