@@ -88,7 +88,9 @@ async def build_mask(config: Config, store: Store) -> Mask:
 
 def queue_limits(config: Config) -> QueueLimits:
     limits = config.limits
-    return QueueLimits(limits.turns_per_person, limits.queue_per_person, limits.queue_per_conversation)
+    return QueueLimits(
+        limits.turns_per_person, limits.queue_per_person, limits.queue_per_conversation, limits.rejected_cards
+    )
 
 
 def leave_for_certain(grace: float, code: int = 0) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pydantic_ai import Agent
 from pydantic_ai.models import Model
+from pydantic_ai.models.fallback import FallbackModel
 
 from signoff.agent.models import choose_model
 from signoff.errors import SettingsError
@@ -105,3 +106,14 @@ def test_whatever_a_client_library_raises_is_one_line(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("signoff.agent.models.infer_model", explode)
     assert refusal("google-cloud:x").startswith('model "google-cloud:x" cannot be used: no credentials anywhere; ')
+
+
+async def test_several_names_are_models_that_stand_in_for_each_other() -> None:
+    model = choose_model("demo, demo")
+    assert isinstance(model, FallbackModel)
+    assert [one.model_name for one in model.models] == ["demo", "demo"]
+
+
+def test_each_of_several_names_is_checked() -> None:
+    assert refusal("demo, dmeo") == 'there is no model "dmeo"; write demo'
+    assert refusal("demo,") == refusal("")

@@ -6,10 +6,13 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis.strategies import text
 
 from discord_sandbox import Person
 from signoff.approvals.model import CallRun, RunState
-from signoff.bot.status import stopped_by
+from signoff.bot.split import LIMIT, sendable, size
+from signoff.bot.status import stopped_by, text_of
 from signoff.errors import NotDelivered
 from signoff.turns.model import Turn, TurnState
 from signoff.turns.progress import RunStatus
@@ -35,6 +38,25 @@ async def test_it_names_tools_has_a_stop_button_and_pings_nobody(rig: Rig, max_:
     assert [(b.label, b.custom_id) for b in message.buttons] == [("Stop", f"signoff-stop:{turn.id}")]
     assert stopped_by(f"signoff-stop:{turn.id}") == turn.id
     assert await rig.sandbox.pings() == []
+
+
+async def test_it_shows_a_reply_that_the_model_is_writing_and_pings_nobody(rig: Rig, max_: Person) -> None:
+    turn = await shown(rig, max_)
+    await rig.front_end.show_status(turn, replace(STATUS, text="**Once** <@1> @everyone"))
+    ((_, text),) = await said(max_)
+    assert text == "**Once** <@1> @everyone\n-# Writing: 23 characters so far"
+    assert await rig.sandbox.pings() == []
+
+
+@given(text(alphabet="ab \n`#é😀\x00\ud800", max_size=3 * LIMIT))
+def test_any_reply_that_is_being_written_fits_and_ends_with_our_line(written: str) -> None:
+    shown = text_of(replace(STATUS, text=written))
+    assert 0 < size(shown) <= LIMIT
+    assert shown.count("```") % 2 == 0
+    if sendable(written).strip():
+        assert shown.endswith(f"\n-# Writing: {len(written):,} characters so far")
+    else:
+        assert shown.startswith("Working.")
 
 
 async def test_it_is_posted_once_and_edited_after_that(rig: Rig, max_: Person) -> None:

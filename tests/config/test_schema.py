@@ -111,6 +111,8 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         queue_per_person = 3
         queue_per_conversation = 4
         model_requests_per_turn = 5
+        model_retries = 9
+        rejected_cards = 7
         tools_per_person = 6
         tool_seconds = 0.5
         shutdown_grace = "2s"
@@ -149,6 +151,8 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         "queue_per_person": 3,
         "queue_per_conversation": 4,
         "model_requests_per_turn": 5,
+        "model_retries": 9,
+        "rejected_cards": 7,
         "tools_per_person": 6,
         "tool_seconds": 0.5,
         "shutdown_grace": 2.0,

@@ -63,7 +63,7 @@ class Stage:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
-    limits = f"[limits]\nmodel_requests_per_turn = {REQUESTS_PER_TURN}\n"
+    limits = f"[limits]\nmodel_requests_per_turn = {REQUESTS_PER_TURN}\nmodel_retries = 0\n"
     async with openai_server() as provider, rig(tmp_path_factory.mktemp("openai"), limits, start=False) as running:
         running.environment |= {
             "SIGNOFF_MODEL": f"openai-chat:{MODEL}",

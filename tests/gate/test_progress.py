@@ -27,9 +27,13 @@ class Reports(Progress):
     """Records the reports of a run in order."""
 
     lines: list[str] = field(default_factory=list)
+    written: str = ""
 
     def thinking(self) -> None:
         self.lines.append("thinking")
+
+    def writing(self, words: str) -> None:
+        self.written += words
 
     def started(self, key: CallKey, tool: str) -> None:
         self.lines.append(f"started {tool}")
@@ -51,6 +55,7 @@ async def test_a_run_reports_what_it_does_and_a_stored_result_is_no_new_call(ben
     await bench.start([response, "done"], [bench.box.tool("free"), broken])
     assert sorted(reports.lines[1:-1]) == ["ended call_0", "failed call_1", "started broken", "started free"]
     assert (reports.lines[0], reports.lines[-1]) == ("thinking", "thinking")
+    assert reports.written == "done "
 
 
 async def test_a_call_of_a_resumed_run_is_reported_once(bench: Bench) -> None:

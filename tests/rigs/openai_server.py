@@ -38,6 +38,8 @@ class Say:
 
     words: str = ""
     calls: tuple[Call, ...] = ()
+    seconds: float = 0.0
+    """How long a streamed response takes."""
 
 
 @dataclass(frozen=True)
@@ -115,9 +117,12 @@ class OpenAIServer:
             return web.json_response(_whole(body, answer))
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
-        for chunk in _chunks(body, answer):
+        chunks = list(_chunks(body, answer))
+        begun = asyncio.get_running_loop().time()
+        for number, chunk in enumerate(chunks, 1):
             await response.write(f"data: {json.dumps(chunk)}\n\n".encode())
-            await asyncio.sleep(0)
+            ahead = answer.seconds * number / len(chunks) - (asyncio.get_running_loop().time() - begun)
+            await asyncio.sleep(ahead if ahead > 0.02 else 0)
         await response.write(b"data: [DONE]\n\n")
         return response
 

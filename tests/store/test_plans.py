@@ -44,6 +44,7 @@ WORKS = {
     "set_card_final": lambda tx: tx.set_card_final("b1"),
     "due": lambda tx: tx.due(1e9),
     # A turn has few batches; here, all old ones are of turn t1.
+    "batches_of": lambda tx: tx.batches_of("waiting"),
     "settled_by_grants": lambda tx: tx.settled_by_grants("waiting"),
     "next_deadline": lambda tx: tx.next_deadline(),
     "request_for": lambda tx: tx.request_for(KEY),

@@ -103,6 +103,46 @@ async def test_a_call_that_was_withdrawn_did_not_run(office: Office) -> None:
     await office.until(lambda: office.front.replies)
 
 
+async def test_it_shows_the_reply_while_the_model_writes(office: Office) -> None:
+    turn, going = await working(office)
+    progress = office.runner.progress[turn.id]
+    for words in ("Once ", "upon ", "a time"):
+        progress.writing(words)
+    await office.until(lambda: office.front.statuses[-1].text == "Once upon a time")
+    going.set()
+    await office.until(lambda: office.front.replied_in == ["status 1"])
+
+
+async def test_words_before_a_call_or_of_an_earlier_response_are_not_the_reply(office: Office) -> None:
+    turn, going = await working(office)
+    progress = office.runner.progress[turn.id]
+    progress.writing("I will look.")
+    progress.started(KEY, "read_file")
+    await office.until(lambda: office.front.statuses[-1].running)
+    assert office.front.statuses[-1].text == ""
+    progress.ended(KEY)
+    progress.writing("Hm. ")
+    progress.thinking()
+    progress.writing("Now")
+    await office.until(lambda: office.front.statuses[-1].text == "Now")
+    going.set()
+    await office.until(lambda: office.front.replies)
+
+
+async def test_a_run_that_writes_gets_one_sooner_than_a_run_that_thinks(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(status_module, "THINKS", 60.0)
+    turn, going = in_thread(1), asyncio.Event()
+    office.runner.script(turn, going)
+    await office.take(turn)
+    await office.until(lambda: turn.id in office.runner.progress)
+    office.runner.progress[turn.id].writing("A long story")
+    await office.until(lambda: [status.text for status in office.front.statuses] == ["A long story"])
+    going.set()
+    await office.until(lambda: office.front.replies)
+
+
 async def test_edits_are_spaced_and_the_latest_wins(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(status_module, "EVERY", 0.2)
     turn, going = await working(office)

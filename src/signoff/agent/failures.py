@@ -1,4 +1,4 @@
-"""One line for the asker when a run fails: what happened, what was kept, what to do next.
+"""One line for the asker when a run fails: what happened, what was kept, what to do next. Says what to try again.
 
 Everybody in the channel sees it, so a provider's error text stays in the log: it may hold keys or pages of markup.
 """
@@ -7,11 +7,44 @@ from __future__ import annotations
 
 import logging
 
-from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UnexpectedModelBehavior, UsageLimitExceeded, UserError
+from pydantic_ai.exceptions import (
+    FallbackExceptionGroup,
+    ModelAPIError,
+    ModelConnectionError,
+    ModelHTTPError,
+    ModelQuotaExceededError,
+    ModelRateLimitError,
+    ModelServerError,
+    ModelUnavailableError,
+    UnexpectedModelBehavior,
+    UsageLimitExceeded,
+    UserError,
+)
 
 from signoff.approvals.containment import described
 
 log = logging.getLogger(__name__)
+
+RETRY_DELAYS = (2.0, 5.0, 15.0, 30.0, 60.0)
+"""Seconds before each further attempt if the model's provider fails for a moment and does not say how long to wait."""
+LONGEST_DELAY = 60.0
+"""The most seconds that a provider may make us wait. If it wants more, the run fails and the asker is told."""
+_PASSING = (ModelRateLimitError, ModelUnavailableError, ModelServerError, ModelConnectionError)
+
+
+def retry_delay(error: Exception, attempt: int) -> float | None:
+    """Return the seconds after which the same model request may succeed; None if it would fail again.
+
+    `attempt` counts the failures so far, from 0.
+    """
+    if isinstance(error, FallbackExceptionGroup):
+        delays = [retry_delay(one, attempt) for one in error.exceptions]
+        return min((delay for delay in delays if delay is not None), default=None)
+    if not isinstance(error, _PASSING) or isinstance(error, ModelQuotaExceededError):
+        return None
+    if error.retry_after is not None:
+        return error.retry_after if error.retry_after <= LONGEST_DELAY else None
+    return RETRY_DELAYS[min(attempt, len(RETRY_DELAYS) - 1)]
 
 
 def explain(error: Exception, *, model_requests: int) -> str:
@@ -35,6 +68,11 @@ def explain(error: Exception, *, model_requests: int) -> str:
         case ModelAPIError():
             return (
                 "The model could not answer: its provider was not reached or broke off. "
+                "Nothing further was run. Ask again in a while."
+            )
+        case FallbackExceptionGroup():
+            return (
+                f"None of the {len(error.exceptions)} models could answer: their providers failed. "
                 "Nothing further was run. Ask again in a while."
             )
         case UnexpectedModelBehavior():

@@ -1,4 +1,4 @@
-"""Turns a model's name into a PydanticAI model, or into an error that says what to write instead.
+"""Turns a model's name, or several, into a PydanticAI model, or into an error that says what to write instead.
 
 Makes no request, so a wrong key or a model that the provider does not have is noticed only at the first request.
 """
@@ -10,6 +10,7 @@ import re
 
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model, known_model_names, parse_model_id
+from pydantic_ai.models.fallback import FallbackModel
 
 from signoff.agent.demo.model import demo_model
 from signoff.errors import SettingsError
@@ -18,9 +19,16 @@ from signoff.settings import DEMO_MODEL
 _EXAMPLE = "anthropic:claude-sonnet-4-5"
 
 
-def choose_model(name: str) -> Model:
-    """Return the model for `demo` or for any name that PydanticAI supports. Raises SettingsError."""
-    name = name.strip()
+def choose_model(names: str) -> Model:
+    """Return the model for `demo` or for any name that PydanticAI supports. Raises SettingsError.
+
+    If there are several names, separated by commas, each further model is asked if those before it fail.
+    """
+    first, *others = [_one_model(name.strip()) for name in names.split(",")]
+    return FallbackModel(first, *others) if others else first
+
+
+def _one_model(name: str) -> Model:
     if name == DEMO_MODEL:
         return demo_model()
     if name.endswith(":"):

@@ -7,9 +7,11 @@ returns the results of calls that were decided or have run. Knows nothing of Dis
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Never
 
 from pydantic_ai import AgentRunResult, AgentRunResultEvent, DeferredToolRequests
 from pydantic_ai.agent import AbstractAgent
@@ -17,7 +19,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.usage import RunUsage, UsageLimits
 
 from signoff.agent.batches import build_batch
-from signoff.agent.failures import explain
+from signoff.agent.failures import explain, retry_delay
 from signoff.agent.history import (
     Saver,
     close_open_calls,
@@ -39,17 +41,21 @@ from signoff.gate.gate import Gate
 from signoff.gate.journal import Journal
 from signoff.gate.observed_book import ObservedBook
 from signoff.gate.tool_slots import ToolSlots
-from signoff.gate.transcript import said, text_of
+from signoff.gate.transcript import said, text_of, words_in
 from signoff.turns.activity import Activity, ModelUsed
 from signoff.turns.model import Finished, Step, Turn, Waiting
 from signoff.turns.ports import Progress, TurnStore, TurnTx
 from signoff.turns.progress import Unseen
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     calls_per_response: int = 10
     model_requests: int = 25
+    model_retries: int = 3
+    """How often a step is tried again if the model's provider fails for a moment."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,19 @@ class AgentRunner:
         self.slots.resume(server)
 
     async def advance(self, turn: Turn, progress: Progress | None = None) -> Step:
+        for attempt in range(self.limits.model_retries + 1):
+            try:
+                return await self._advance(turn, progress or Unseen())
+            except Exception as error:
+                delay = retry_delay(error, attempt) if attempt < self.limits.model_retries else None
+                if delay is None:
+                    return await self._failed(turn, error)
+                log.warning("the model failed turn %s, which goes on in %g seconds: %s", turn.id, delay, error)
+            await asyncio.sleep(delay)
+            turn = await self.store.run(lambda tx, turn=turn: tx.turn(turn.id)) or turn
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _advance(self, turn: Turn, progress: Progress) -> Step:
         history = await self._history(turn.place.conversation)
         if not turn.prompted and open_calls(history):
             await self._close(turn, "Not run: the turn was stopped.")
@@ -92,20 +111,21 @@ class AgentRunner:
             self.hold,
             self.limits.calls_per_response,
             responses=responses_in(history),
-            progress=progress or Unseen(),
+            progress=progress,
         )
         prompt = None if turn.prompted else prompt_of(turn, await self.store.run(lambda tx: tx.files_of(turn.id)))
-        try:
-            with contained():
-                result = await self._run(turn, prompt, history, gate, saver)
-        except SignoffError:
-            raise
-        except Exception as error:
-            await self._close(turn, "Not run: the turn ended with an error.")
-            raise TurnFailed(explain(error, model_requests=self.limits.model_requests)) from error
+        with contained():
+            result = await self._run(turn, prompt, history, gate, saver)
         if isinstance(result.output, DeferredToolRequests):
             return Waiting(self._batch(result, gate, turn))
         return Finished(str(result.output), saver.unsaved())
+
+    async def _failed(self, turn: Turn, error: Exception) -> Never:
+        """End the turn with a line for the asker, unless the error has one already or the store failed."""
+        if isinstance(error, SignoffError):
+            raise error
+        await self._close(turn, "Not run: the turn ended with an error.")
+        raise TurnFailed(explain(error, model_requests=self.limits.model_requests)) from error
 
     async def _run(
         self, turn: Turn, prompt: Prompt | None, history: list[ModelMessage], gate: Gate, saver: Saver
@@ -127,6 +147,8 @@ class AgentRunner:
                 async for event in events:
                     if isinstance(event, AgentRunResultEvent):
                         return event.result
+                    if words := words_in(event):
+                        gate.progress.writing(words)
         finally:
             self.activity.tell(ModelUsed(turn, usage.requests, usage.input_tokens, usage.output_tokens))
         raise TurnFailed("The run ended without a result. Nothing further was run.")

@@ -17,13 +17,16 @@ from signoff.bot import quoting, sending
 from signoff.bot.buttons import CLAIMED
 from signoff.bot.refusals import Weight, refusals_of
 from signoff.bot.sending import ARCHIVED, NOBODY, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Failure, nonce
-from signoff.cards.progress import status_line
+from signoff.bot.split import LIMIT, Framed, sendable, split
+from signoff.cards.progress import status_line, writing_line
 from signoff.turns.model import Turn
 from signoff.turns.progress import RunStatus
 
 log = logging.getLogger(__name__)
 
 STOP = "Stop"
+WRITING = 100
+"""The most characters below a reply that is not finished, which say so."""
 STOP_ID = re.compile(r"signoff-stop:(?P<turn>[0-9]{1,20}-[0-9]{1,20})\Z")
 
 
@@ -50,6 +53,11 @@ def stopped_by(custom_id: object) -> str | None:
 
 
 def text_of(status: RunStatus) -> str:
+    """Return the beginning of the reply if the model is writing it, else what the run is doing."""
+    # Only the beginning is read: the message can show no more, and this runs again every second or two.
+    if parts := split(sendable(status.text[:LIMIT]), LIMIT - WRITING):
+        below = f"-# {quoting.line(writing_line(len(status.text)))}"
+        return Framed(parts[0], below=below).around(parts[0])
     return quoting.line(status_line(status.ran, status.failed, status.running, status.since))
 
 

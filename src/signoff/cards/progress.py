@@ -80,6 +80,11 @@ def status_line(ran: Sequence[str], failed: Sequence[str], running: Sequence[tup
     return (*parts, f"Running {names}, started ", Moment(min(started for _, started in running)))
 
 
+def writing_line(characters: int) -> Line:
+    """Say that the model is writing its reply, and how much it has written."""
+    return (f"Writing: {characters:,} characters so far",)
+
+
 def _tools(tools: Sequence[str]) -> str:
     """List tools by name, each once, with how often it was called."""
     counts: dict[str, int] = {}

@@ -219,6 +219,10 @@ class LimitsConfig(_Section):
     queue_per_person: Count = Field(default=5, description=COUNT_HINT)
     queue_per_conversation: Count = Field(default=5, description=COUNT_HINT)
     model_requests_per_turn: Count = Field(default=25, description=COUNT_HINT)
+    model_retries: int = Field(default=3, ge=0, le=10, description="a whole number up to 10; 0 tries only once")
+    """How often a request is repeated if the model's provider fails for a moment."""
+    rejected_cards: Count = Field(default=3, description=COUNT_HINT)
+    """A turn ends after so many cards in a row of which nothing was accepted."""
     tools_per_person: Count = Field(default=10, description=COUNT_HINT)
     """How many tools of one person run at once. The person's further calls wait, other people's do not."""
     tool_seconds: Duration = Field(default=120.0, description=DURATION_HINT)

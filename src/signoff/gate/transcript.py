@@ -9,8 +9,11 @@ from pydantic_ai import RunContext
 from pydantic_ai.messages import (
     ModelMessage,
     ModelResponse,
+    PartDeltaEvent,
+    PartStartEvent,
     TextContent,
     TextPart,
+    TextPartDelta,
     ToolReturnPart,
     UserPromptPart,
 )
@@ -25,6 +28,15 @@ def response_of(ctx: RunContext[Any]) -> ModelResponse:
 
 def text_of(response: ModelResponse) -> str:
     return "".join(part.content for part in response.parts if isinstance(part, TextPart)).strip()
+
+
+def words_in(event: object) -> str:
+    """Return what the model has just written, if this event of the run's stream is about that."""
+    match event:
+        case PartStartEvent(part=TextPart(content=words)) | PartDeltaEvent(delta=TextPartDelta(content_delta=words)):
+            return words
+        case _:
+            return ""
 
 
 def _prompt(part: UserPromptPart) -> str:

@@ -201,6 +201,9 @@ class RequestRows:
         batches = [*self._batches(CARD_MISSING, order="opened"), *self._batches(CARD_STALE, order="opened")]
         return sorted(batches, key=lambda batch: batch.opened)
 
+    def batches_of(self, turn_id: str) -> Sequence[Batch]:
+        return self._batches("turn = ?", turn_id)
+
     def settled_by_grants(self, turn_id: str) -> Sequence[Batch]:
         return self._batches(BY_GRANTS, turn_id)
 

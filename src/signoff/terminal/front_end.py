@@ -80,6 +80,8 @@ class TerminalFrontEnd:
 
     async def show_status(self, turn: Turn, status: RunStatus) -> str:
         """Print what the run is doing. Each change is a new line, since a printed line stays."""
+        if status.text:
+            return PERSON  # the reply is printed when it is whole
         line = status_line(status.ran, status.failed, status.running, status.since)
         self._screen.show(write(line, self._now(), "dim"))
         return PERSON

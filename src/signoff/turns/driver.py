@@ -211,10 +211,14 @@ class Driver:
             return tx.turn(turn.id)
 
         if ended := await self.store.run(work):
-            self.activity.tell(TurnEnded(ended, state, self.clock.now() - turn.created, error))
-            self._changes.ring(turn.id)
-            await self._reply(ended, text)
-            await self._start_queued()
+            await self._announce(ended, error)
+
+    async def _announce(self, ended: Turn, error: Exception | None = None) -> None:
+        """Tell of the end of a turn, which the store has already, and start the next ones."""
+        self.activity.tell(TurnEnded(ended, ended.state, self.clock.now() - ended.created, error))
+        self._changes.ring(ended.id)
+        await self._reply(ended, ended.reply or "")
+        await self._start_queued()
 
     async def _reply(self, turn: Turn, text: str) -> None:
         """Post the end of a turn, in place of its status message."""
@@ -234,10 +238,17 @@ class Driver:
             batch = tx.batch(turn.batch) if turn and turn.batch else None
             if turn is None or batch is None or not batch.settled or tx.pause_of(turn.place.server):
                 return None  # it waits for another decision, or for `resume`
+            if self.limits.must_end(tx, batch) and tx.move(turn_id, TurnState.WAITING, TurnState.STOPPED):
+                tx.finish(turn_id, messages.rejected(self.limits.rejected_cards), self.clock.now())
+                return tx.turn(turn_id)
             return tx.turn(turn_id) if tx.move(turn_id, TurnState.WAITING, TurnState.RUNNING) else None
 
-        if not self._stopping and (turn := await self.store.run(claim)):
+        if self._stopping or (turn := await self.store.run(claim)) is None:
+            return
+        if turn.state is TurnState.RUNNING:
             self._step(turn)
+        else:
+            await self._announce(turn)
 
     # For `pausing` and `administration`
 

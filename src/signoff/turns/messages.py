@@ -15,6 +15,14 @@ STORE_FAILS = (
 )
 
 
+def rejected(cards: int) -> str:
+    """Tell the asker that the run has ended because nobody accepted anything."""
+    return (
+        f"I stopped: nothing was accepted on {cards} cards in a row. None of those calls was run. "
+        "Mention me again and say what to do instead."
+    )
+
+
 SILENT = "Done. The model gave no reply text."
 _MODES = {
     "auto_approve": "Mode auto_approve: calls that ask run without a person.",

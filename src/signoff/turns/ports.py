@@ -73,6 +73,10 @@ class TurnTx(DeskTx, Protocol):
         """Return open batches without a card, and settled ones whose card does not show that yet."""
         ...
 
+    def batches_of(self, turn_id: str) -> Sequence[Batch]:
+        """Return all batches of a turn, oldest first."""
+        ...
+
     def settled_by_grants(self, turn_id: str) -> Sequence[Batch]:
         """Return the batches of a turn that got no card, because remembered decisions settled them."""
         ...
@@ -141,6 +145,10 @@ class Progress(Protocol):
 
     def thinking(self) -> None:
         """The model is asked."""
+        ...
+
+    def writing(self, words: str) -> None:
+        """The model's response goes on with these words."""
         ...
 
     def started(self, key: CallKey, tool: str) -> None: ...

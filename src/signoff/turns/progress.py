@@ -1,4 +1,4 @@
-"""What a run is doing, for the people who watch it: which tools ran, which are running, whether the model is asked.
+"""What a run is doing, for the people who watch it: its tools, whether the model is asked, and the reply so far.
 
 The gate reports here while it works. Nothing here awaits, so a report never delays the run; `status` and `delivery`
 read it later, at their own pace. It is kept in memory only: after a restart the run reports again.
@@ -27,10 +27,13 @@ class RunStatus:
     failed: tuple[str, ...] = ()
     running: tuple[tuple[str, float], ...] = ()
     """Each running tool and when it started, oldest first."""
+    text: str = ""
+    """The model's response so far, as long as it may still become the reply."""
 
     @property
-    def has_tools(self) -> bool:
-        return bool(self.ran or self.failed or self.running)
+    def has_news(self) -> bool:
+        """Whether there is more to show than that the model is asked."""
+        return bool(self.ran or self.failed or self.running or self.text)
 
 
 @dataclass
@@ -66,19 +69,29 @@ class RunProgress:
     _failed: list[str] = field(default_factory=list[str])
     _running: dict[CallKey, tuple[str, float]] = field(default_factory=dict[CallKey, tuple[str, float]])
     """Key of each running call -> (its tool, when it started)."""
+    _text: list[str] = field(default_factory=list[str])
+    """The pieces of the model's response so far."""
 
     def __post_init__(self) -> None:
         self._since = self.clock.now()
 
     def status(self) -> RunStatus:
-        return RunStatus(self._since, tuple(self._ran), tuple(self._failed), tuple(self._running.values()))
+        self._text = ["".join(self._text)]
+        text = self._text[0]
+        return RunStatus(self._since, tuple(self._ran), tuple(self._failed), tuple(self._running.values()), text)
 
     def thinking(self) -> None:
         self._since = self.clock.now()
+        self._text = []
+        self.changes.ring(self.turn_id)
+
+    def writing(self, words: str) -> None:
+        self._text.append(words)
         self.changes.ring(self.turn_id)
 
     def started(self, key: CallKey, tool: str) -> None:
         self._running[key] = tool, self.clock.now()
+        self._text = []  # a response that calls tools is not the reply
         self.changes.ring(self.turn_id)
 
     def ended(self, key: CallKey, *, failed: bool = False) -> None:
@@ -95,6 +108,8 @@ class Unseen:
     """Takes the reports of a run that nobody watches."""
 
     def thinking(self) -> None: ...
+
+    def writing(self, words: str) -> None: ...
 
     def started(self, key: CallKey, tool: str) -> None: ...
 

@@ -1,4 +1,4 @@
-"""Queue limits: whether a mention starts, is queued or is refused, the notice to the asker, and which turn is next.
+"""Limits on turns: whether a mention starts, is queued or is refused, which turn is next, and when a turn must end.
 
 Counts rows inside the caller's transaction. Knows no tasks: the driver runs the turns that are claimed here.
 """
@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from signoff.approvals.model import Batch, RequestState
 from signoff.turns.model import Admission, Turn, TurnState
 from signoff.turns.ports import TurnTx
 
@@ -18,6 +19,8 @@ class QueueLimits:
     per_person: int = 3
     queued_per_person: int = 5
     queued_per_conversation: int = 5
+    rejected_cards: int = 3
+    """A turn ends after so many cards in a row of which nothing was accepted."""
 
     def admit(self, tx: TurnTx, turn: Turn) -> Admission:
         """Store the turn, unless it is known already or the queue is full."""
@@ -54,3 +57,17 @@ class QueueLimits:
                 return tx.turn(turn.id) if tx.move(turn.id, TurnState.QUEUED, TurnState.RUNNING) else None
             skip.add(turn.id)
         return None
+
+    def must_end(self, tx: TurnTx, batch: Batch) -> bool:
+        """Whether people have accepted nothing for so long that the model must not ask again.
+
+        Only cards count that people could see. A batch that a mode or a remembered decision settled has none.
+        """
+        if _accepted(batch):
+            return False
+        seen = [one for one in tx.batches_of(batch.turn) if one.card_message]
+        return len(seen) >= self.rejected_cards and not any(map(_accepted, seen[-self.rejected_cards :]))
+
+
+def _accepted(batch: Batch) -> bool:
+    return any(request.state is RequestState.APPROVED for request in batch.requests)

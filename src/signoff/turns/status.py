@@ -1,5 +1,7 @@
 """The status message of a run: posted if a step takes long, edited as the run goes on, replaced by the reply.
 
+A long reply is shown in it while the model writes.
+
 One task per running turn sends it, so the run itself waits for nothing. The store knows the message's id, so that the
 next start of the program finds the message again. This module decides nothing about turns.
 """
@@ -107,7 +109,7 @@ class StatusMessages:
         loop = asyncio.get_running_loop()
         end = loop.time() + THINKS
         await asyncio.sleep(APPEARS)
-        while not watch.progress.status().has_tools:
+        while not watch.progress.status().has_news:
             changed = self.changes.next(watch.turn.id)
             try:
                 await asyncio.wait_for(changed.wait(), max(end - loop.time(), 0.0))
