@@ -112,6 +112,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         queue_per_conversation = 4
         model_requests_per_turn = 5
         model_retries = 9
+        history_tokens = 5000
         rejected_cards = 7
         tools_per_person = 6
         tool_seconds = 0.5
@@ -152,6 +153,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         "queue_per_conversation": 4,
         "model_requests_per_turn": 5,
         "model_retries": 9,
+        "history_tokens": 5000,
         "rejected_cards": 7,
         "tools_per_person": 6,
         "tool_seconds": 0.5,

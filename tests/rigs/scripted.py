@@ -39,21 +39,21 @@ class Script:
         assert isinstance(last, ModelRequest)
         return {p.tool_call_id: p.model_response_str() for p in last.parts if isinstance(p, ToolReturnPart)}
 
+    async def stream(self, messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
+        response = self.next(messages)
+        for index, part in enumerate(response.parts):
+            if isinstance(part, TextPart):
+                for word in part.content.split(" "):
+                    yield word + " "
+            elif isinstance(part, ToolCallPart):
+                args = part.args if isinstance(part.args, str) else json.dumps(part.args)
+                yield {index: DeltaToolCall(name=part.tool_name, json_args=args, tool_call_id=part.tool_call_id)}
+
     def model(self) -> FunctionModel:
         def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
             return self.next(messages)
 
-        async def stream(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
-            response = self.next(messages)
-            for index, part in enumerate(response.parts):
-                if isinstance(part, TextPart):
-                    for word in part.content.split(" "):
-                        yield word + " "
-                elif isinstance(part, ToolCallPart):
-                    args = part.args if isinstance(part.args, str) else json.dumps(part.args)
-                    yield {index: DeltaToolCall(name=part.tool_name, json_args=args, tool_call_id=part.tool_call_id)}
-
-        return FunctionModel(answer, stream_function=stream)
+        return FunctionModel(answer, stream_function=self.stream)
 
 
 @dataclass

@@ -16,7 +16,7 @@ from signoff.approvals.server_rules import ServerRule
 from signoff.store.migrate import migrate, shipped
 from signoff.store.sqlite import SqliteDatabase, open_sqlite
 from signoff.store.store import Tx
-from signoff.turns.model import CallRecord, CallState, HistoryEntry, Notice, TurnFile, TurnState
+from signoff.turns.model import CallRecord, CallState, HistoryEntry, Notice, Summary, TurnFile, TurnState
 from tests.rigs.store_samples import a_batch, a_place, a_request, a_turn, settled
 
 A_FILE = TurnFile("notes.txt", 3, "text/plain", b"abc")
@@ -46,6 +46,8 @@ WORKS = {
     # A turn has few batches; here, all old ones are of turn t1.
     "batches_of": lambda tx: tx.batches_of("waiting"),
     "settled_by_grants": lambda tx: tx.settled_by_grants("waiting"),
+    "summary": lambda tx: tx.summary("c1"),
+    "save_summary": lambda tx: tx.save_summary("c1", Summary(1, "short")),
     "next_deadline": lambda tx: tx.next_deadline(),
     "request_for": lambda tx: tx.request_for(KEY),
     "open_of": lambda tx: tx.open_of("s1"),

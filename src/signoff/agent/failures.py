@@ -11,6 +11,7 @@ from pydantic_ai.exceptions import (
     FallbackExceptionGroup,
     ModelAPIError,
     ModelConnectionError,
+    ModelContextWindowExceededError,
     ModelHTTPError,
     ModelQuotaExceededError,
     ModelRateLimitError,
@@ -54,6 +55,11 @@ def explain(error: Exception, *, model_requests: int) -> str:
             return (
                 f"I stopped: the model kept going for {model_requests} requests without an answer. "
                 "Everything done so far is kept; ask again with a smaller task."
+            )
+        case ModelContextWindowExceededError():
+            return (
+                "This conversation is too long for the model. Nothing further was run. "
+                "Start a new thread, and say there what is needed from this one."
             )
         case ModelHTTPError(status_code=401 | 403 as status):
             return (

@@ -72,6 +72,33 @@ class Saver(AbstractCapability[Any]):
         tx.set_prompted(self.turn.id)
 
 
+@dataclass(frozen=True)
+class Conversation:
+    """A conversation as it is stored."""
+
+    entries: Sequence[HistoryEntry]
+    messages: list[ModelMessage]
+    beginning: Sequence[ModelMessage] = ()
+    """What a run reads instead of the first messages, if there is a summary of them."""
+    summarised: int = 0
+    """How many messages the summary stands for."""
+
+    @property
+    def shown(self) -> list[ModelMessage]:
+        """The messages as a run reads them."""
+        return [*self.beginning, *self.messages[self.summarised :]] if self.summarised else self.messages
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens a run reads, without the summary."""
+        return sum(tokens_of(entry) for entry in self.entries[self.summarised :])
+
+
+def tokens_of(entry: HistoryEntry) -> int:
+    """Estimate the tokens of a stored message: most providers count about one for four bytes."""
+    return len(entry.body) // 4
+
+
 def load_messages(entries: Sequence[HistoryEntry]) -> list[ModelMessage]:
     return [message for entry in entries for message in ModelMessagesTypeAdapter.validate_json(entry.body)]
 

@@ -11,16 +11,20 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Never
 
 from pydantic_ai import AgentRunResult, AgentRunResultEvent, DeferredToolRequests
 from pydantic_ai.agent import AbstractAgent
+from pydantic_ai.exceptions import ModelContextWindowExceededError
 from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.usage import RunUsage, UsageLimits
 
 from signoff.agent.batches import build_batch
+from signoff.agent.compaction import beginning_of, cut_of, summarise
 from signoff.agent.failures import explain, retry_delay
 from signoff.agent.history import (
+    Conversation,
     Saver,
     close_open_calls,
     entry_of,
@@ -30,7 +34,7 @@ from signoff.agent.history import (
     responses_in,
 )
 from signoff.agent.prompt import NOTE, Prompt, has_enclosures, images_in, prompt_of, with_images
-from signoff.approvals.containment import contained
+from signoff.approvals.containment import contained, described
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, JsonObject, Place, Ruling, Terms
 from signoff.approvals.policy import Policy
 from signoff.approvals.ports import Clock, Revised
@@ -56,6 +60,8 @@ class Limits:
     model_requests: int = 25
     model_retries: int = 3
     """How often a step is tried again if the model's provider fails for a moment."""
+    history_tokens: int = 100_000
+    """About how many tokens of a conversation the model gets. A summary takes the place of the older ones."""
 
 
 @dataclass(frozen=True)
@@ -83,24 +89,36 @@ class AgentRunner:
         self.slots.resume(server)
 
     async def advance(self, turn: Turn, progress: Progress | None = None) -> Step:
-        for attempt in range(self.limits.model_retries + 1):
+        for attempt in count():
             try:
                 return await self._advance(turn, progress or Unseen())
             except Exception as error:
-                delay = retry_delay(error, attempt) if attempt < self.limits.model_retries else None
+                delay = await self._delay(turn, error, attempt)
                 if delay is None:
-                    return await self._failed(turn, error)
+                    await self._failed(turn, error)
                 log.warning("the model failed turn %s, which goes on in %g seconds: %s", turn.id, delay, error)
             await asyncio.sleep(delay)
             turn = await self.store.run(lambda tx, turn=turn: tx.turn(turn.id)) or turn
-        raise AssertionError("the last attempt returns or raises")
+        raise AssertionError("counting does not end")
+
+    async def _delay(self, turn: Turn, error: Exception, attempt: int) -> float | None:
+        """Return the seconds after which the same step may succeed; None if it would fail again."""
+        if isinstance(error, ModelContextWindowExceededError):
+            # The estimate was too low for this model, so that only the present turn is left.
+            conversation = await self._conversation(turn.place.conversation)
+            return 0.0 if await self._shorten(turn, conversation, tokens=0) else None
+        return retry_delay(error, attempt) if attempt < self.limits.model_retries else None
 
     async def _advance(self, turn: Turn, progress: Progress) -> Step:
-        history = await self._history(turn.place.conversation)
-        if not turn.prompted and open_calls(history):
+        conversation = await self._conversation(turn.place.conversation)
+        if not turn.prompted and open_calls(conversation.messages):
             await self._close(turn, "Not run: the turn was stopped.")
-            history = await self._history(turn.place.conversation)
-        saver = Saver(self.store, turn, history)
+            conversation = await self._conversation(turn.place.conversation)
+        most = self.limits.history_tokens
+        is_long = not turn.prompted and conversation.tokens > most
+        if is_long and await self._shorten(turn, conversation, tokens=most // 2):
+            conversation = await self._conversation(turn.place.conversation)
+        saver = Saver(self.store, turn, conversation.messages)
         journal = Journal(self.store, self.clock, turn, self.mask)
         gate = Gate(
             self.policy,
@@ -110,12 +128,12 @@ class AgentRunner:
             self.slots,
             self.hold,
             self.limits.calls_per_response,
-            responses=responses_in(history),
+            responses=responses_in(conversation.messages),
             progress=progress,
         )
         prompt = None if turn.prompted else prompt_of(turn, await self.store.run(lambda tx: tx.files_of(turn.id)))
         with contained():
-            result = await self._run(turn, prompt, history, gate, saver)
+            result = await self._run(turn, prompt, conversation.shown, gate, saver)
         if isinstance(result.output, DeferredToolRequests):
             return Waiting(self._batch(result, gate, turn))
         return Finished(str(result.output), saver.unsaved())
@@ -154,25 +172,46 @@ class AgentRunner:
         raise TurnFailed("The run ended without a result. Nothing further was run.")
 
     async def revise(self, batch: Batch, request: ApprovalRequest, args: JsonObject) -> Revised:
-        heard = said(await self._history(batch.place.conversation))
+        heard = said((await self._conversation(batch.place.conversation)).messages)
         dry_run = DryRun(self.agent, self.policy, batch.place, batch.asker, heard, self.slots)
         return await dry_run.call(request.call.tool, args, request.call)
 
     async def test(self, tool: str, args: JsonObject, place: Place, actor: Actor) -> Ruling:
         """Return the ruling on such a call without running it."""
-        heard = said(await self._history(place.conversation))
+        heard = said((await self._conversation(place.conversation)).messages)
         dry_run = DryRun(self.agent, self.policy, place, actor, heard, self.slots)
         return (await dry_run.call(tool, args)).ruling
 
-    async def _history(self, conversation: str) -> list[ModelMessage]:
-        entries = await self.store.run(lambda tx: tx.history(conversation))
+    async def _conversation(self, name: str) -> Conversation:
+        entries, summary = await self.store.run(lambda tx: (tx.history(name), tx.summary(name)))
         messages = load_messages(entries)
-        if not (keys := images_in(messages)):
-            return messages
-        turns = {turn for turn, _ in keys}
-        files = await self.store.run(lambda tx: {turn: tx.files_of(turn) for turn in turns})
-        images = {(turn, at): file for turn, kept in files.items() for at, file in enumerate(kept) if file.is_image}
-        return with_images(messages, images)
+        if keys := images_in(messages):
+            turns = {turn for turn, _ in keys}
+            files = await self.store.run(lambda tx: {turn: tx.files_of(turn) for turn in turns})
+            images = {(turn, at): file for turn, kept in files.items() for at, file in enumerate(kept) if file.is_image}
+            messages = with_images(messages, images)
+        if summary is None:
+            return Conversation(entries, messages)
+        return Conversation(entries, messages, beginning_of(summary), summary.upto)
+
+    async def _shorten(self, turn: Turn, conversation: Conversation, tokens: int) -> bool:
+        """Put a summary in the place of the older turns, so that about `tokens` are left. False if that is impossible.
+
+        If the summary fails, the conversation stays as it is, and the run tries to go on with it.
+        """
+        cut, usage = cut_of(conversation, tokens, under_way=turn.prompted), RunUsage()
+        if cut is None:
+            return False
+        try:
+            summary = await summarise(conversation, cut, self.agent.model, usage)
+        except Exception as error:
+            log.warning("the conversation of turn %s could not be summarised: %s", turn.id, described(error))
+            return False
+        finally:
+            self.activity.tell(ModelUsed(turn, usage.requests, usage.input_tokens, usage.output_tokens))
+        await self.store.run(lambda tx: tx.save_summary(turn.place.conversation, summary))
+        log.info("turn %s reads a summary in place of the first %d messages", turn.id, cut)
+        return True
 
     def _batch(self, result: AgentRunResult[Any], gate: Gate, turn: Turn) -> Any:
         words = next(text_of(m) for m in reversed(result.all_messages()) if isinstance(m, ModelResponse))

@@ -89,7 +89,9 @@ class Brain:
             policy,
             build_terms(config),
             config.approvals.batch == "hold",
-            Limits(limits.calls_per_response, limits.model_requests_per_turn, limits.model_retries),
+            Limits(
+                limits.calls_per_response, limits.model_requests_per_turn, limits.model_retries, limits.history_tokens
+            ),
             ToolSlots(limits.tool_seconds, ToolShares(limits.tools_per_person)),
             mask,
         )

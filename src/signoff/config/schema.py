@@ -221,6 +221,8 @@ class LimitsConfig(_Section):
     model_requests_per_turn: Count = Field(default=25, description=COUNT_HINT)
     model_retries: int = Field(default=3, ge=0, le=10, description="a whole number up to 10; 0 tries only once")
     """How often a request is repeated if the model's provider fails for a moment."""
+    history_tokens: Annotated[int, Field(ge=1000)] = Field(default=100_000, description="a whole number, at least 1000")
+    """About how many tokens of a conversation the model gets. A summary takes the place of the older ones."""
     rejected_cards: Count = Field(default=3, description=COUNT_HINT)
     """A turn ends after so many cards in a row of which nothing was accepted."""
     tools_per_person: Count = Field(default=10, description=COUNT_HINT)

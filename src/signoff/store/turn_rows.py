@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from signoff.approvals.model import CallKey, Place
 from signoff.store.codec import dump_actor, dump_quoted, load_actor, load_quoted
 from signoff.store.database import Database, Row, Value
-from signoff.turns.model import MOVES, CallRecord, CallState, HistoryEntry, Turn, TurnFile, TurnState
+from signoff.turns.model import MOVES, CallRecord, CallState, HistoryEntry, Summary, Turn, TurnFile, TurnState
 
 _TURN = """id, server, channel, conversation, message, asker_seen, text, created, state, prompted, rounds, batch,
     reply, reply_posted, ended, asked, quoted, status"""
@@ -57,6 +57,9 @@ DROP_MESSAGES = "DELETE FROM messages WHERE conversation = ? AND position > ?"
 
 _KEY = "conversation = ? AND position = ? AND call_id = ?"
 _CALL = "conversation, position, call_id, tool, digest, state, result, request, started, line"
+SUMMARY = "SELECT upto, text FROM summaries WHERE conversation = ?"
+SAVE_SUMMARY = """INSERT INTO summaries (conversation, upto, text) VALUES (?, ?, ?)
+    ON CONFLICT (conversation) DO UPDATE SET upto = excluded.upto, text = excluded.text"""
 CALL = f"SELECT {_CALL}, unknown FROM calls WHERE {_KEY}"
 PUT_CALL = f"""INSERT INTO calls ({_CALL}, turn, at, unknown) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (conversation, position, call_id) DO UPDATE SET tool = excluded.tool, digest = excluded.digest,
@@ -179,6 +182,13 @@ class TurnRows:
         if entries:
             self.db.change_many(SAVE_MESSAGE, [(conversation, entry.position, entry.body) for entry in entries])
             self.db.change(DROP_MESSAGES, conversation, max(entry.position for entry in entries))
+
+    def summary(self, conversation: str) -> Summary | None:
+        row = self.db.one(SUMMARY, conversation)
+        return Summary(*row) if row else None
+
+    def save_summary(self, conversation: str, summary: Summary) -> None:
+        self.db.change(SAVE_SUMMARY, conversation, summary.upto, summary.text)
 
     def call(self, key: CallKey) -> CallRecord | None:
         row = self.db.one(CALL, key.conversation, key.position, key.call_id)

@@ -99,6 +99,15 @@ class HistoryEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Summary:
+    """A text that a run reads instead of the first messages of a long conversation."""
+
+    upto: int
+    """How many messages it stands for."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Admission:
     """The result of submitting a mention: started, queued, refused, or known already."""
 

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from signoff.approvals.model import Batch, CallKey, Pause, Place
 from signoff.approvals.ports import DeskTx
-from signoff.turns.model import CallRecord, HistoryEntry, Notice, Step, Turn, TurnFile, TurnState
+from signoff.turns.model import CallRecord, HistoryEntry, Notice, Step, Summary, Turn, TurnFile, TurnState
 from signoff.turns.progress import RunStatus
 
 T = TypeVar("T")
@@ -121,6 +121,12 @@ class TurnTx(DeskTx, Protocol):
 
     def save_history(self, conversation: str, entries: Sequence[HistoryEntry]) -> None:
         """Insert or replace the given positions, and delete all positions above the highest one."""
+        ...
+
+    def summary(self, conversation: str) -> Summary | None: ...
+
+    def save_summary(self, conversation: str, summary: Summary) -> None:
+        """Insert or replace the summary of this conversation."""
         ...
 
     def set_prompted(self, turn_id: str) -> None: ...
