@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
+from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
@@ -18,7 +19,9 @@ import signoff
 from signoff.agent.setup import Brain
 from signoff.config.schema import load_config
 from signoff.gate.inline import How
-from signoff.library.decider import ApprovalMode
+from signoff.library.run import AllOptions
+from signoff.library.settings import Options, Settings
+from signoff.library.ui import ApprovalMode
 from tests.rigs.doc_pages import WITH_PYTHON, examples, program, read
 from tests.rigs.nursery import PIPE, execute
 
@@ -67,10 +70,13 @@ def test_every_public_name_is_on_the_page(name: str) -> None:
     assert re.search(rf"\b{name}\b", PAGE)
 
 
-@pytest.mark.parametrize("word", [*inspect.signature(signoff.run_with_approval).parameters, *get_args(How)])
+@pytest.mark.parametrize("word", [*AllOptions.__annotations__, *get_args(How)])
 def test_every_parameter_and_every_way_to_decide_is_on_the_page(word: str) -> None:
-    if word not in ("agent", "prompt"):
-        assert re.search(rf"`{word}\b|\b{word}=", PAGE)
+    assert re.search(rf"`{word}\b|\b{word}=", PAGE)
+
+
+def test_signoff_has_a_default_for_each_of_its_options() -> None:
+    assert {field.name for field in fields(Settings)} == set(Options.__annotations__)
 
 
 @pytest.mark.parametrize("mode", get_args(ApprovalMode))
@@ -82,3 +88,5 @@ def test_sync_and_async_take_the_same_parameters() -> None:
     for name in ("run_with_approval", "collect_approvals"):
         one, other = (inspect.signature(getattr(signoff, f)).parameters for f in (name, f"{name}_sync"))
         assert {k: v.default for k, v in one.items()} == {k: v.default for k, v in other.items()}
+    run, run_sync = signoff.run_with_approval, signoff.run_with_approval_sync
+    assert run.__annotations__["options"] == run_sync.__annotations__["options"]

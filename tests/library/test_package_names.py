@@ -14,6 +14,7 @@ PROMISED = {
         "Remembered",
         "Rule",
         "ScriptedUI",
+        "Signoff",
         "TerminalUI",
         "Verdict",
     ),

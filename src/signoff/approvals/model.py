@@ -310,6 +310,20 @@ class ApprovalRequest:
     escalate_at: float | None = None
     """When the request is escalated; None: never, or it was escalated already."""
 
+    # The names that programs written for the library's first design use.
+
+    @property
+    def tool_name(self) -> str:
+        return self.call.tool
+
+    @property
+    def args(self) -> JsonObject:
+        return self.call.args
+
+    @property
+    def tool_call_id(self) -> str:
+        return self.call.key.call_id
+
     @property
     def summary(self) -> str:
         """The tool's description of the call: its summary, reason or path, in that order."""

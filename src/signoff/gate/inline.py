@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from pydantic import ValidationError
-from pydantic_ai import ModelRetry, RunContext, ToolApproved, ToolDenied
+from pydantic_ai import CallToolsNode, ModelRetry, RunContext, ToolApproved, ToolDefinition, ToolDenied
 from pydantic_ai.exceptions import ToolFailed
-from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
 from signoff.approvals.approvers import ASKER
@@ -37,7 +37,7 @@ from signoff.gate import wording
 from signoff.gate.arguments import first_problem
 from signoff.gate.book import MemoryBook
 from signoff.gate.gate import Gate
-from signoff.gate.pending_call import Attempt, CallInfo, PendingCall, Preview
+from signoff.gate.pending_call import Attempt, CallInfo, CallTool, PendingCall, Preview
 from signoff.gate.transcript import response_of
 
 How = Literal["ui", "memory", "mode", "no_approver", "error", "policy", "max_rounds", "unreadable", "held"]
@@ -112,6 +112,32 @@ class InlineGate(Gate):
     _ended: set[CallKey] = field(default_factory=set[CallKey])
     """Keys of the calls that ran, failed or were deferred: none of them will ask inside this run of its response."""
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+    _after_text: bool = False
+    """Whether `run_stream` took the text of the newest response as the final result, and runs its calls after that.
+
+    It then drops deferred calls, and the response is not yet among the messages.
+    """
+    _streamed: list[ToolCallPart] = field(default_factory=list[ToolCallPart])
+    """The calls of such a response."""
+
+    async def before_node_run(self, ctx: RunContext[Any], *, node: Any) -> Any:
+        # Calls belong to a CallToolsNode, except those that `run_stream` runs after text: they have no node.
+        self._after_text, self._streamed = not isinstance(node, CallToolsNode), []
+        return node
+
+    async def wrap_tool_validate(self, ctx: RunContext[Any], *, call: ToolCallPart, **rest: Any) -> dict[str, Any]:
+        if self._after_text and self._key(call.tool_call_id) not in self._pending:
+            self._streamed.append(call)
+        return await super().wrap_tool_validate(ctx, call=call, **rest)
+
+    async def admit(self, ctx: RunContext[Any], tool_def: ToolDefinition, args: dict[str, Any], run: CallTool) -> Any:
+        if self._after_text:
+            ctx = replace(ctx, messages=[*ctx.messages, ModelResponse(parts=self._streamed)])
+        return await super().admit(ctx, tool_def, args, run)
+
+    def _key(self, call_id: str | None) -> CallKey:
+        # The framework reports a streamed response only after its calls.
+        return CallKey(self.place.conversation, self.responses + self._after_text, call_id or "")
 
     async def handle_deferred_tool_calls(
         self, ctx: RunContext[Any], *, requests: DeferredToolRequests
@@ -166,8 +192,9 @@ class InlineGate(Gate):
     async def _ask(self, attempt: Attempt, pending: PendingCall) -> Attempt:
         """Defer the call to its batch, or decide it at once if the framework would drop a deferred call."""
         # The flag is set after the batch was decided, or by the agent's own handler: there is no second batch.
-        if not attempt.ctx.tool_call_approved and not _has_output_call(attempt.ctx):
+        if not (attempt.ctx.tool_call_approved or self._after_text or _has_output_call(attempt.ctx)):
             return await super()._ask(attempt, pending)
+        self._pending[pending.call.key] = pending
         # Nobody waits for this call while a person is asked: the calls after it may be the questions that it waits for.
         self._order.passed(pending.call.key)
         if pending.ruling.held:

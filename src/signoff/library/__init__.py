@@ -7,11 +7,11 @@ the caller supplies. It knows neither front ends nor the store. Only `signoff/__
 from signoff.approvals.model import ApprovalDecision, ApprovalRequest, Verdict
 from signoff.approvals.policy import Policy, Rule
 from signoff.gate.pending_call import Preview, call_info
+from signoff.library.capability import Signoff
 from signoff.library.collect import build_approval_requests, collect_approvals, collect_approvals_sync
-from signoff.library.decider import ApprovalMode
 from signoff.library.memory import ApprovalMemory, MemoryBroken, Remembered
 from signoff.library.run import run_with_approval, run_with_approval_sync
-from signoff.library.ui import ApprovalUI, AsyncApprovalUI, AsyncScriptedUI, ScriptedUI
+from signoff.library.ui import ApprovalMode, ApprovalUI, AsyncApprovalUI, AsyncScriptedUI, ScriptedUI
 
 __all__ = [
     "ApprovalDecision",
@@ -27,6 +27,7 @@ __all__ = [
     "Remembered",
     "Rule",
     "ScriptedUI",
+    "Signoff",
     "Verdict",
     "build_approval_requests",
     "call_info",

@@ -20,9 +20,9 @@ from signoff.approvals.model import ApprovalDecision, ApprovalRequest, CallKey, 
 from signoff.gate import wording
 from signoff.gate.inline import LOCAL, Decided
 from signoff.gate.pending_call import PendingCall
-from signoff.library.decider import ApprovalMode, Decider, OnNoApprover, Subscriber
+from signoff.library.decider import Decider, OnNoApprover, Subscriber
 from signoff.library.memory import ApprovalMemory
-from signoff.library.ui import AnyApprovalUI, ApprovalUI
+from signoff.library.ui import AnyApprovalUI, ApprovalMode, SyncApprovalUI
 
 Questions = Generator[ApprovalRequest, Decided, DeferredToolResults]
 DEFERRED = Ruling(Verdict.ASK, "the tool asks for approval")
@@ -60,7 +60,7 @@ async def collect_approvals(
 def collect_approvals_sync(
     deferred: DeferredToolRequests,
     *,
-    ui: ApprovalUI | None = None,
+    ui: SyncApprovalUI | None = None,
     mode: ApprovalMode = "interactive",
     memory: ApprovalMemory | None = None,
     on_no_approver: OnNoApprover = "reject",

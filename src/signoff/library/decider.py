@@ -8,12 +8,13 @@ into the framework's results.
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
 from signoff.approvals.containment import answered
@@ -21,12 +22,12 @@ from signoff.approvals.digest import canonical
 from signoff.approvals.events import FAILED, tool_approval
 from signoff.approvals.model import ApprovalDecision, ApprovalRequest
 from signoff.gate.inline import LOCAL, Decided
+from signoff.library.calling_thread import is_driven_by_sync_code
 from signoff.library.memory import ApprovalMemory
-from signoff.library.ui import AnyApprovalUI, ApprovalUI
+from signoff.library.ui import AnyApprovalUI, ApprovalMode
 
 log = logging.getLogger(__name__)
 
-ApprovalMode = Literal["interactive", "auto_approve", "auto_deny"]
 OnNoApprover = Literal["reject", "approve"]
 Event = dict[str, Any]
 Subscriber = Callable[[Event], None]
@@ -53,8 +54,6 @@ class Decider:
     memory: ApprovalMemory | None = None
     on_no_approver: OnNoApprover = "reject"
     on_event: Subscriber | Sequence[Subscriber] = ()
-    in_thread: bool = True
-    """Whether a sync UI is called in its own thread, so that it does not block the event loop."""
 
     def __post_init__(self) -> None:
         # A misspelt mode must not act like another mode.
@@ -91,7 +90,7 @@ class Decider:
         if inspect.iscoroutinefunction(self.ui.choose):
             raise TypeError("this UI is async: use collect_approvals or run_with_approval")
         try:
-            return _checked(cast(ApprovalUI, self.ui).choose(request))
+            return _checked(self._choose()(request))
         except Exception:
             return _failed(request)
 
@@ -101,14 +100,20 @@ class Decider:
             # The UI may run an agent that asks, too. That inner question must not wait for this one.
             token = _question.set(None)
             try:
-                if self.in_thread:
-                    return _checked(await answered(self.ui.choose, request))
-                said = self.ui.choose(request)
+                if not is_driven_by_sync_code():
+                    # A sync UI gets its own thread, so that it does not block the event loop.
+                    return _checked(await answered(self._choose(), request))
+                said = self._choose()(request)
                 return _checked(await said if inspect.isawaitable(said) else said)
             except Exception:
                 return _failed(request)
             finally:
                 _question.reset(token)
+
+    def _choose(self) -> Callable[[ApprovalRequest], Any]:
+        """Return the UI's method, with the mode if the method takes one."""
+        choose = cast(Callable[..., Any], self.ui.choose if self.ui else None)
+        return functools.partial(choose, mode=self.mode) if _takes_mode(choose) else choose
 
     def settle(self, request: ApprovalRequest, decided: Decided) -> None:
         """Remember the decision if it says so, and tell the subscribers."""
@@ -131,6 +136,14 @@ class Decider:
                 log.exception(FAILED)
 
 
+def _takes_mode(choose: Callable[..., Any]) -> bool:
+    try:
+        parameters = inspect.signature(choose).parameters.values()
+    except (ValueError, TypeError):  # not written in Python
+        return False
+    return any(p.name == "mode" and p.kind is not p.POSITIONAL_ONLY for p in parameters)
+
+
 def _checked(said: Any) -> Decided:
     """Check the UI's decision. True, or any other truthy value, is not an approval."""
     if not isinstance(said, ApprovalDecision) or not isinstance(cast(Any, said.approved), bool):
@@ -139,7 +152,7 @@ def _checked(said: Any) -> Decided:
         raise ValueError(f"the UI wants the decision remembered in an unknown way: {said.remember!r}")
     if said.override_args is not None:
         canonical(dict(said.override_args))  # raises if it is not plain JSON, which could not be stored or shown
-    return Decided(said, "ui")
+    return Decided(replace(said, note=said.note or ""), "ui")  # None is no note, too
 
 
 def _failed(request: ApprovalRequest) -> Decided:

@@ -1,15 +1,14 @@
-"""Runs an agent behind the gate, asks for the approvals that it needs, and returns the agent's own result.
+"""`run_with_approval`: runs any agent with a `Signoff`, and returns the agent's own result.
 
 The whole conversation is one run of the framework, so the agent keeps its output type, validators, limits and streaming
-handlers. This module adds the gate and does not know how the gate works.
+handlers. This module only passes the parameters on.
 """
 
 from __future__ import annotations
 
-import secrets
-import sys
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
 from pydantic_ai import AgentRunResult
 from pydantic_ai.agent import AbstractAgent, EventStreamHandler
@@ -18,139 +17,62 @@ from pydantic_ai.messages import ModelMessage, UserContent
 from pydantic_ai.models import Model
 from pydantic_ai.output import OutputDataT
 from pydantic_ai.settings import ModelSettings
-from pydantic_ai.tools import AgentDepsT
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import RunUsage, UsageLimits
 
-from signoff.approvals.model import Place
-from signoff.approvals.policy import Policy
-from signoff.gate.book import MemoryBook
-from signoff.gate.inline import USER, InlineGate
-from signoff.gate.tool_slots import ToolShares, ToolSlots
-from signoff.library.decider import ApprovalMode, Decider, OnNoApprover, Subscriber, one_question_at_a_time
-from signoff.library.memory import ApprovalMemory
-from signoff.library.ui import AnyApprovalUI
+from signoff.library.capability import parts_of, settings_of
+from signoff.library.settings import Options, Settings
 
-BatchRule = Literal["hold", "split"]
-NativeTools = Literal["refuse", "allow"]
+Deps = TypeVar("Deps")
+
+
+class RunOptions(TypedDict, Generic[Deps], total=False):
+    """Parameters of `agent.run`, passed on as they are."""
+
+    deps: Deps
+    message_history: Sequence[ModelMessage] | None
+    usage_limits: UsageLimits | None
+    usage: RunUsage | None
+    model: Model | str | None
+    model_settings: ModelSettings | None
+    conversation_id: str | None
+    toolsets: Sequence[AbstractToolset[Deps]] | None
+    capabilities: Sequence[AgentCapability[Deps]] | None
+    event_stream_handler: EventStreamHandler[Deps] | None
+
+
+class AllOptions(Options, RunOptions[Deps], total=False):
+    """Everything that `run_with_approval` takes: the settings of `Signoff`, and parameters of `agent.run`."""
 
 
 async def run_with_approval(
-    agent: AbstractAgent[AgentDepsT, OutputDataT],
+    agent: AbstractAgent[Deps, OutputDataT],
     prompt: str | Sequence[UserContent] | None = None,
-    *,
-    ui: AnyApprovalUI | None = None,
-    mode: ApprovalMode = "interactive",
-    memory: ApprovalMemory | None = None,
-    policy: Policy | None = None,
-    on_no_approver: OnNoApprover = "reject",
-    on_event: Subscriber | Sequence[Subscriber] = (),
-    batch: BatchRule = "hold",
-    native_tools: NativeTools = "refuse",
-    max_rounds: int = 25,
-    deps: AgentDepsT = None,
-    message_history: Sequence[ModelMessage] | None = None,
-    usage_limits: UsageLimits | None = None,
-    usage: RunUsage | None = None,
-    model: Model | str | None = None,
-    model_settings: ModelSettings | None = None,
-    conversation_id: str | None = None,
-    toolsets: Sequence[AbstractToolset[AgentDepsT]] | None = None,
-    capabilities: Sequence[AgentCapability[AgentDepsT]] | None = None,
-    event_stream_handler: EventStreamHandler[AgentDepsT] | None = None,
+    **options: Unpack[AllOptions[Deps]],
 ) -> AgentRunResult[OutputDataT]:
     """Run the agent to its end, asking about each call that needs approval. A sync UI is called in a thread.
 
     A deny rule of `policy` decides first, then a remembered decision, then `mode`, then the `ui`. With `batch="hold"`,
     calls that need no approval wait while a person is asked about others of the same response, and run if one of those
     is accepted; with `"split"` they run at once. After `max_rounds` responses that needed approval, nobody is asked
-    again and further calls that would ask are rejected. The other parameters are those of `agent.run`.
+    again and further calls that would ask are rejected. The other parameters are those of `agent.run`. If the agent has
+    a `Signoff` of its own, the settings that are not given here are taken from it.
     """
-    decider = Decider(ui, mode, memory, on_no_approver, on_event)
-    gate = _gate(decider, policy, batch, native_tools, max_rounds)
-    with one_question_at_a_time():
-        return await agent.run(
-            prompt,
-            deps=deps,
-            message_history=message_history,
-            usage_limits=usage_limits,
-            usage=usage,
-            model=model,
-            model_settings=model_settings,
-            conversation_id=conversation_id,
-            toolsets=toolsets,
-            capabilities=[gate, *(capabilities or ()), gate.seal()],
-            event_stream_handler=event_stream_handler,
-        )
+    return await agent.run(prompt, **_with_parts(agent, options))
 
 
 def run_with_approval_sync(
-    agent: AbstractAgent[AgentDepsT, OutputDataT],
+    agent: AbstractAgent[Deps, OutputDataT],
     prompt: str | Sequence[UserContent] | None = None,
-    *,
-    ui: AnyApprovalUI | None = None,
-    mode: ApprovalMode = "interactive",
-    memory: ApprovalMemory | None = None,
-    policy: Policy | None = None,
-    on_no_approver: OnNoApprover = "reject",
-    on_event: Subscriber | Sequence[Subscriber] = (),
-    batch: BatchRule = "hold",
-    native_tools: NativeTools = "refuse",
-    max_rounds: int = 25,
-    deps: AgentDepsT = None,
-    message_history: Sequence[ModelMessage] | None = None,
-    usage_limits: UsageLimits | None = None,
-    usage: RunUsage | None = None,
-    model: Model | str | None = None,
-    model_settings: ModelSettings | None = None,
-    conversation_id: str | None = None,
-    toolsets: Sequence[AbstractToolset[AgentDepsT]] | None = None,
-    capabilities: Sequence[AgentCapability[AgentDepsT]] | None = None,
-    event_stream_handler: EventStreamHandler[AgentDepsT] | None = None,
+    **options: Unpack[AllOptions[Deps]],
 ) -> AgentRunResult[OutputDataT]:
     """Do the same as `run_with_approval` without an event loop. A sync UI is called in this thread: `input()` works."""
-    decider = Decider(ui, mode, memory, on_no_approver, on_event, in_thread=False)
-    gate = _gate(decider, policy, batch, native_tools, max_rounds)
-    with one_question_at_a_time():
-        return agent.run_sync(
-            prompt,
-            deps=deps,
-            message_history=message_history,
-            usage_limits=usage_limits,
-            usage=usage,
-            model=model,
-            model_settings=model_settings,
-            conversation_id=conversation_id,
-            toolsets=toolsets,
-            capabilities=[gate, *(capabilities or ()), gate.seal()],
-            event_stream_handler=event_stream_handler,
-        )
+    return agent.run_sync(prompt, **_with_parts(agent, options))
 
 
-def _gate(decider: Decider, policy: Policy | None, batch: str, native_tools: str, max_rounds: int) -> InlineGate:
-    # A misspelt option must not turn a safeguard off.
-    if batch not in ("hold", "split"):
-        raise ValueError(f"unknown batch {batch!r}: use hold or split")
-    if native_tools not in ("refuse", "allow"):
-        raise ValueError(f"unknown native_tools {native_tools!r}: use refuse or allow")
-    policy = policy or Policy()
-    for rule in policy.rules:
-        if rule.quorum > 1 or rule.four_eyes:
-            raise ValueError(
-                f"The rule for {rule.tool} wants more than one person (quorum or four_eyes), and one UI asks one. "
-                "Nothing was run. Take the rule out of this policy, or serve the agent with the bot."
-            )
-    book = MemoryBook()
-    return InlineGate(
-        policy,
-        book,
-        place=Place("local", "local", secrets.token_hex(8)),
-        asker=USER,
-        slots=ToolSlots(None, ToolShares(sys.maxsize), threads=None),
-        hold=batch == "hold",
-        contains_failures=False,
-        native_allowed=native_tools == "allow",
-        max_rounds=max_rounds,
-        decider=decider,
-        decisions=book,
-    )
+def _with_parts(agent: AbstractAgent[Any, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters for `agent.run`, with a Signoff for this run among the capabilities."""
+    given = {name: value for name, value in options.items() if name in Options.__annotations__}
+    passed = {name: value for name, value in options.items() if name not in given}
+    settings = replace(settings_of(agent) or Settings(), **given)
+    return {**passed, "capabilities": [*parts_of(settings), *(passed.get("capabilities") or ())]}

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 from signoff.approvals.model import ApprovalDecision, ApprovalRequest
+
+ApprovalMode = Literal["interactive", "auto_approve", "auto_deny"]
 
 
 class ApprovalUI(Protocol):
@@ -24,7 +26,20 @@ class AsyncApprovalUI(Protocol):
     async def choose(self, request: ApprovalRequest) -> ApprovalDecision: ...
 
 
-AnyApprovalUI = ApprovalUI | AsyncApprovalUI
+class ApprovalUIWithMode(Protocol):
+    """A UI whose `choose` takes the mode as well. It is only asked in mode `interactive`."""
+
+    def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision: ...
+
+
+class AsyncApprovalUIWithMode(Protocol):
+    """The async form of `ApprovalUIWithMode`."""
+
+    async def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision: ...
+
+
+SyncApprovalUI = ApprovalUI | ApprovalUIWithMode
+AnyApprovalUI = SyncApprovalUI | AsyncApprovalUI | AsyncApprovalUIWithMode
 
 ScriptedAnswer = ApprovalDecision | bool | Callable[[ApprovalRequest], ApprovalDecision]
 
