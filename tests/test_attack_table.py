@@ -55,6 +55,8 @@ OUTAGES = "bot/test_outages.py"
 LATE = "turns/test_outages.py"
 CRASH = "e2e/test_crash.py"
 SURVEY = "agent/test_tool_survey.py"
+UNDECLARED = "e2e/test_undeclared_tools.py"
+MARKED = "gate/test_marked_tools.py"
 SECRETS = "text/secrets/test_masker.py"
 
 ROWS: dict[str, tuple[str, ...]] = {
@@ -297,6 +299,11 @@ ROWS: dict[str, tuple[str, ...]] = {
         f"{BLOCKING}::test_an_async_tool_that_blocks_is_given_up_at_its_time_limit",
         f"{BLOCKING}::test_a_condition_a_preview_or_a_validator_that_blocks_stops_nobody",
     ),
+    "50 an imported agent's tool that declares nothing": (
+        f"{UNDECLARED}::test_a_shell_that_declares_nothing_waits_for_a_person",
+        f"{MARKED}::test_a_tool_that_declares_nothing_asks_unless_it_is_marked_read_only",
+        f"{MARKED}::test_a_tool_of_a_capability_asks",
+    ),
     "51 an MCP server dies inside a call": (
         f"{MCP}::test_a_server_that_dies_in_a_call_leaves_a_call_that_may_have_run",
         f"{MCP}::test_a_server_that_is_killed_in_a_call_is_started_again_by_the_next_call_of_the_run",
@@ -342,7 +349,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     ),
 }
 
-REQUIRED = {*range(1, 15), *range(16, 23), 27, *range(29, 46), 47, 48, *range(51, 57)}
+REQUIRED = {*range(1, 15), *range(16, 23), 27, *range(29, 46), 47, 48, *range(50, 57)}
 
 
 def numbers() -> set[int]:

@@ -51,7 +51,7 @@ def test_an_existing_agent_is_taken_as_it_is(tmp_path: Path, monkeypatch: pytest
     )
     brain = Brain.build(configured(tmp_path, '[agent]\nimport = "existing_agent_module:support"\n'), "demo")
     assert brain.agent.name == "support"
-    assert brain.verdicts == ("look: allow (declares nothing; its own code may still ask)",)
+    assert brain.verdicts == ("look: ask (declares nothing)",)
     assert [(tool.name, tool.arguments) for tool in brain.tools] == [("look", ("where",))]
 
 

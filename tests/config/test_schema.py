@@ -33,7 +33,7 @@ def test_without_a_file_everything_is_at_its_default(tmp_path: Path) -> None:
     assert config.tools.enable == DEFAULT_TOOLS
     assert set(BUILTIN_TOOLS) - set(DEFAULT_TOOLS) == {"delete_file", "rotate_log"}
     assert config.tools.plugins == ()
-    assert config.tools.undeclared == "allow"
+    assert config.tools.undeclared is None
     assert config.tools.workspace == "data/workspace"
     assert config.access.dm_users == ()
     assert config.approvals.mode == "interactive"
@@ -138,14 +138,14 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert config.approvals.approvers == ("asker", "role:6", "user:7", "manage_server")
     first, second = config.rules
     assert first == RuleConfig(
-        tool="file_*",
+        tool=("file_*",),
         verdict=Verdict.ASK,
         when={"path": ("/etc/*", "*.key"), "mode": ("w",)},
         approvers=("role:8",),
         timeout=3600.0,
         reason="Files are precious.",
     )
-    assert second == RuleConfig(tool="shell", verdict=Verdict.DENY, unless={"command": ("ls*",)})
+    assert second == RuleConfig(tool=("shell",), verdict=Verdict.DENY, unless={"command": ("ls*",)})
     assert config.limits.model_dump() == {
         "calls_per_response": 1,
         "turns_per_person": 2,

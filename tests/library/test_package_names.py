@@ -8,6 +8,9 @@ PROMISED = {
     *("ApprovalDecision", "ApprovalMemory", "ApprovalMode", "ApprovalRequest", "ApprovalUI", "AsyncApprovalUI"),
     *(
         "AsyncScriptedUI",
+        "CallInfo",
+        "Context",
+        "EarlierCall",
         "MemoryBroken",
         "Policy",
         "Preview",

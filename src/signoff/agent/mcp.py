@@ -22,9 +22,10 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
 from signoff.agent.mcp_output import ServerOutput
 from signoff.approvals.digest import fingerprint
+from signoff.approvals.tool_description import Marks
 from signoff.config.schema import Config, McpConfig
 from signoff.errors import ConfigError
-from signoff.gate.declarations import MCP_ASKS, MCP_READS, TRUSTED, WHY, only_reads, saying
+from signoff.gate.declarations import MCP_ASKS, MCP_READS, TRUSTED, WHY, hinted_marks, saying
 from signoff.gate.lost_calls import is_lost
 
 if TYPE_CHECKING:
@@ -183,9 +184,10 @@ class McpServer(WrapperToolset[Any]):
         return any(fnmatch.fnmatchcase(name, pattern) for pattern in self.server.tools)
 
     def _declared(self, tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
-        reads = self.server.trusted and only_reads(tool.tool_def)
+        hints = hinted_marks(tool.tool_def) if self.server.trusted else {}
+        reads = Marks.read(hints).read_only
         words = ("never_require", MCP_READS) if reads else ("always_require", MCP_ASKS)
-        return saying(tool, *words, read_only=reads, **{TRUSTED: self.server.trusted})
+        return saying(tool, *words, **hints, **{TRUSTED: self.server.trusted})
 
     def _warn(self, error: Exception) -> None:
         said = f"; its last line was: {self.output.last_line}" if self.output.last_line else ""

@@ -18,16 +18,17 @@ from signoff.agent.demo.model import demo_model
 from signoff.agent.mcp import McpServer, build_servers
 from signoff.agent.models import choose_model
 from signoff.agent.own_asking import asking_tools_of
+from signoff.agent.own_tools import as_own
 from signoff.agent.plugins import OURSELVES, Listener, PluginTool, load_plugins
 from signoff.agent.runner import AgentRunner, Limits
 from signoff.agent.tools import builtin_tools
 from signoff.approvals.model import JsonObject, Ruling, Terms, Verdict
 from signoff.approvals.notify import ways_of_card
-from signoff.approvals.policy import Policy, Rule
+from signoff.approvals.policy import Policy
 from signoff.approvals.ports import Clock
 from signoff.config.schema import Config
 from signoff.errors import ConfigError, StartupError
-from signoff.gate.declarations import declaration
+from signoff.gate.declarations import declaration, marks_of
 from signoff.gate.examiner import Judge
 from signoff.gate.tool_slots import ToolShares, ToolSlots
 from signoff.turns.administration import ToolFacts
@@ -109,20 +110,15 @@ def _attempt(problems: list[Problem] | None, path: tuple[str | int, ...], build:
 
 
 def build_policy(config: Config) -> Policy:
-    rules = tuple(
-        Rule(
-            **{name: getattr(rule, name) for name in type(rule).model_fields if name != "escalate"},
-            escalate=rule.escalate and rule.escalate.terms,
-        )
-        for rule in config.rules
-    )
     asking, written = config.approvals, config.approvals.model_fields_set
+    undeclared = config.tools.undeclared
     return Policy(
-        rules,
-        Verdict(config.tools.undeclared),
+        tuple(rule.as_rule() for rule in config.rules),
+        Verdict(undeclared or Verdict.ALLOW),
         asking.approvers if "approvers" in written else None,
         asking.timeout if "timeout" in written else None,
         asking.escalate and asking.escalate.terms,
+        Verdict.ASK if undeclared is None else None,
     )
 
 
@@ -147,6 +143,7 @@ def facts(agent: AbstractAgent[Any, Any], policy: Policy) -> list[ToolFacts]:
             tool_def.name,
             tuple(tool_def.parameters_json_schema.get("properties", {})),
             verdict_of(tool_def, policy),
+            marks_of(tool_def),
         )
         for toolset in agent.toolsets
         for tool_def in _definitions(toolset)
@@ -174,7 +171,7 @@ def build_tools(
     for number, path in enumerate(config.tools.plugins):
         load = partial(load_plugins, [path], config.folder, (), listeners, owners)
         tools += _attempt(problems, ("tools", "plugins", number), load, [])
-    return tools
+    return [as_own(tool) for tool in tools]
 
 
 def _import_alone(config: Config) -> AbstractAgent[Any, Any]:
@@ -222,7 +219,7 @@ def verdict_of(tool: ToolDefinition, policy: Policy, *, asks_itself: bool = Fals
 
     `asks_itself`: whether the tool's own code asks for some arguments.
     """
-    rules = [rule for rule in policy.rules if rule.names(tool.name)]
+    rules = [rule for rule in policy.rules if rule.concerns(tool.name, marks_of(tool))]
     always = [rule.verdict for rule in rules if not rule.when and not rule.unless]
     certain, why = (_strictest(always), "rule") if always else _without_rules(tool, policy)
     # Each rule with a condition may match or not, and beside it the rules without a condition hold.
@@ -249,4 +246,6 @@ def _without_rules(tool: ToolDefinition, policy: Policy) -> tuple[Verdict | None
         return declared.verdict, declared.reason
     if isinstance(declared, Verdict):
         return declared, "declared"
-    return policy.undeclared, "declares nothing; its own code may still ask"
+    ruling = policy.undeclared_ruling(marks_of(tool))
+    allowed = "marked read-only" if marks_of(tool).read_only else "declares nothing"
+    return ruling.verdict, f"{allowed}; its own code may still ask" if ruling.verdict is Verdict.ALLOW else allowed

@@ -23,7 +23,7 @@ from signoff.agent.setup import Brain, verdict_of
 from signoff.config.findings import Finding, Severity, error, warning
 from signoff.config.rule_checks import KnownTool, KnownTools
 from signoff.config.schema import Config
-from signoff.gate.declarations import asking_if_mcp
+from signoff.gate.declarations import asking_if_mcp, marks_of
 
 PATIENCE = 10.0
 """Seconds that a toolset of a plugin or of an imported agent may take to list its tools."""
@@ -61,7 +61,9 @@ class Survey:
 
     @property
     def known(self) -> KnownTools:
-        tools = (KnownTool(one.name, _arguments(one)) for listing in self.listings for one in listing.tools)
+        tools = (
+            KnownTool(one.name, _arguments(one), marks_of(one)) for listing in self.listings for one in listing.tools
+        )
         return KnownTools(tuple(tools), tuple(one.others for one in self.listings if one.others is not None))
 
     @property

@@ -154,6 +154,8 @@ class Ruling:
     notify: tuple[str, ...] | None = None
     """The ways to tell the approvers when the card opens, see `notify.py`; None: not said."""
     escalate: Escalation | None = None
+    words: str = ""
+    """The reason that the tool's own condition gave: untrusted, since it may repeat arguments."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,24 @@ from signoff.approvals.escalation import combined_escalation
 from signoff.approvals.large_values import off_loop_if_large
 from signoff.approvals.model import Actor, Escalation, JsonObject, Place, Ruling, ToolCall, Verdict
 from signoff.approvals.notify import combined_notify
+from signoff.approvals.tool_description import MARKS, UNMARKED, Marks
 
 Patterns = Mapping[str, tuple[str, ...]]
 TOOLS_KNOWN = 1000
 STRICTNESS = {Verdict.ALLOW: 0, Verdict.ASK: 1, Verdict.DENY: 2}
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierCall:
+    """One earlier call of the conversation, for predicates."""
+
+    tool: str
+    args: JsonObject
+    """The arguments as the model sent them; empty if they were not a JSON object."""
+    result: str
+    """The beginning of the text that the model got, which may also be a refusal or an error."""
+    succeeded: bool = True
+    """Whether the tool ran and returned a result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +49,8 @@ class Said:
 
     role: str
     text: str
+    call: EarlierCall | None = None
+    """The call, if the role is `tool`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +60,33 @@ class Context:
     place: Place
     asker: Actor
     conversation: Sequence[Said] = ()
+    marks: Marks = UNMARKED
+    """What the tool is marked as."""
+
+    @property
+    def calls(self) -> Sequence[EarlierCall]:
+        """The earlier calls of the conversation that have a result, oldest first."""
+        return tuple(said.call for said in self.conversation if said.call)
 
 
-Predicate = Callable[[JsonObject, Context], bool | Awaitable[bool]]
+Asks = bool | str | tuple[bool, str]
+"""Whether a call must ask, and why. A text alone asks."""
+Predicate = Callable[[JsonObject, Context], Asks | Awaitable[Asks]]
 Declaration = Verdict | Ruling | Predicate | None
-"""A tool's own declaration: a verdict, a ruling with its own reason, a predicate that returns true if the call must
-ask, or None."""
+"""A tool's own declaration: a verdict, a ruling with its own reason, a predicate that says whether the call must ask,
+or None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One line of policy. Patterns are globs on an argument's text; a missing argument matches no pattern."""
+    """One line of policy. Patterns are globs on an argument's text; a missing argument matches no pattern.
 
-    tool: str
+    A mark that is not None must be the tool's. If the tool does not say, an ask or deny rule takes that for False, and
+    an allow rule does not match.
+    """
+
+    tool: str | tuple[str, ...]
+    """A glob for the tool's name, or several."""
     verdict: Verdict
     when: Patterns = field(default_factory=dict[str, tuple[str, ...]])
     unless: Patterns = field(default_factory=dict[str, tuple[str, ...]])
@@ -71,14 +101,45 @@ class Rule:
     relaxable: bool = False
     notify: str | None = None
     escalate: Escalation | None = None
+    read_only: bool | None = None
+    acts: bool | None = None
+    destructive: bool | None = None
+    idempotent: bool | None = None
+
+    @property
+    def globs(self) -> tuple[str, ...]:
+        return (self.tool,) if isinstance(self.tool, str) else self.tool
+
+    @property
+    def marks(self) -> dict[str, bool]:
+        """Name of each mark that the rule asks for -> its value."""
+        wanted = {name: getattr(self, name) for name in MARKS}
+        return {name: value for name, value in wanted.items() if value is not None}
+
+    @property
+    def subject(self) -> str:
+        """The tools that the rule is about, in words."""
+        marked = " and ".join(f"{name} = {'true' if value else 'false'}" for name, value in self.marks.items())
+        tools = " or ".join(self.globs)
+        return f"{tools} with {marked}" if marked else tools
 
     def names(self, tool: str) -> bool:
-        return self.tool == tool or _pattern((self.tool,))(tool) is not None
+        return self.tool == tool or _pattern(self.globs)(tool) is not None
+
+    def concerns(self, tool: str, marks: Marks) -> bool:
+        """Whether the rule is about this tool. Its patterns may still not match a call."""
+        return self.names(tool) and all(
+            self._wants(getattr(marks, name), wanted) for name, wanted in self.marks.items()
+        )
+
+    def _wants(self, has: bool | None, wanted: bool) -> bool:
+        # "Not marked destructive" must not be enough to run without a question.
+        return has is wanted if self.verdict is Verdict.ALLOW else bool(has) is wanted
 
     def ruling(self) -> Ruling:
         return Ruling(
             self.verdict,
-            self.reason or f"a rule for {self.tool} says {self.verdict}",
+            self.reason or f"a rule for {self.subject} says {self.verdict}",
             self.approvers,
             self.timeout,
             self.quorum,
@@ -102,14 +163,17 @@ class Policy:
     """The operator's default approvers; None: not configured, so a server rule may choose them."""
     timeout: float | None = None
     escalate: Escalation | None = None
+    undeclared_by_others: Verdict | None = None
+    """The verdict on tools that declare nothing and are not the operator's own; None: `undeclared`."""
 
     async def decide(
         self, call: ToolCall, declaration: Declaration, context: Context, server: Layer | None = None
     ) -> Ruling:
         """Return the ruling on one call. If a predicate raises, so does this, and the caller must not run the call."""
-        operator = await self._layer.ruling_off_loop(call) or await self._declared(call, declaration, context)
+        marks = context.marks
+        operator = await self._layer.ruling_off_loop(call, marks) or await self._declared(call, declaration, context)
         operator = self._with_terms(operator) if operator.verdict is Verdict.ASK else operator
-        own = await server.ruling_off_loop(call) if server else None
+        own = await server.ruling_off_loop(call, marks) if server else None
         return layered(operator, own) if own else operator
 
     def _with_terms(self, ruling: Ruling) -> Ruling:
@@ -123,17 +187,24 @@ class Policy:
 
     async def _declared(self, call: ToolCall, declaration: Declaration, context: Context) -> Ruling:
         if declaration is None:
-            return Ruling(self.undeclared, "the tool declares nothing and no rule matches")
+            return self.undeclared_ruling(context.marks)
         if isinstance(declaration, Ruling):
             return declaration
         if isinstance(declaration, Verdict):
             words = "always" if declaration is Verdict.ASK else "never"
             return Ruling(declaration, f"the tool is declared to {words} ask")
-        answer = await answered(declaration, call.args, context)
-        # Anything but a plain False asks: a predicate that forgets its return value must not allow the call.
-        if answer is False:
+        asks, words = _read_answer(await answered(declaration, call.args, context))
+        if not asks:
             return Ruling(Verdict.ALLOW, "the tool's own condition does not ask for these arguments")
-        return Ruling(Verdict.ASK, "the tool's own condition asks for these arguments")
+        return Ruling(Verdict.ASK, "the tool's own condition asks for these arguments", words=words)
+
+    def undeclared_ruling(self, marks: Marks) -> Ruling:
+        """Return the ruling on a tool that declares nothing about approval and that no rule matches."""
+        others = self.undeclared if self.undeclared_by_others is None else self.undeclared_by_others
+        verdict = self.undeclared if marks.own else others
+        if verdict is Verdict.ASK and marks.read_only:
+            return Ruling(Verdict.ALLOW, "the tool is marked read-only and no rule matches")
+        return Ruling(verdict, "the tool declares nothing and no rule matches")
 
 
 @dataclass(frozen=True)
@@ -142,31 +213,48 @@ class Layer:
 
     rules: tuple[Rule, ...]
 
-    async def ruling_off_loop(self, call: ToolCall) -> Ruling | None:
+    async def ruling_off_loop(self, call: ToolCall, marks: Marks) -> Ruling | None:
         """Do the same as `ruling`, in a thread if the arguments are large."""
-        return await off_loop_if_large(call.args, lambda: self.ruling(call)) if self._for_tool(call.tool) else None
+        if not self._for_tool(call.tool, marks):
+            return None
+        return await off_loop_if_large(call.args, lambda: self.ruling(call, marks))
 
-    def ruling(self, call: ToolCall) -> Ruling | None:
+    def ruling(self, call: ToolCall, marks: Marks) -> Ruling | None:
         """Return the combined ruling; None if no rule matches."""
         args = {name: _texts(value) for name, value in call.args.items()}
-        matching = [ruling for ruling, covers in self._for_tool(call.tool) if covers(args)]
+        matching = [ruling for ruling, covers in self._for_tool(call.tool, marks) if covers(args)]
         if not matching:
             return None
         strictest = max((ruling.verdict for ruling in matching), key=STRICTNESS.__getitem__)
         alike = [ruling for ruling in matching if ruling.verdict is strictest]
         return together(alike) if strictest is Verdict.ASK else alike[0]
 
-    def _for_tool(self, tool: str) -> list[tuple[Ruling, Covers]]:
-        known = self._by_tool.get(tool)
+    def _for_tool(self, tool: str, marks: Marks) -> list[tuple[Ruling, Covers]]:
+        known = self._by_tool.get((tool, marks))
         if known is None:
-            known = [(rule.ruling(), _covers(rule)) for rule in self.rules if rule.names(tool)]
+            known = [(rule.ruling(), _covers(rule)) for rule in self.rules if rule.concerns(tool, marks)]
             if len(self._by_tool) < TOOLS_KNOWN:  # a model may invent any number of tool names
-                self._by_tool[tool] = known
+                self._by_tool[tool, marks] = known
         return known
 
     @cached_property
-    def _by_tool(self) -> dict[str, list[tuple[Ruling, Covers]]]:
+    def _by_tool(self) -> dict[tuple[str, Marks], list[tuple[Ruling, Covers]]]:
+        """(Tool name, its marks) -> the rules about it."""
         return {}
+
+
+def _read_answer(answer: object) -> tuple[bool, str]:
+    """Return whether a predicate asks, and its words.
+
+    Anything but False, alone or with a text, asks: a predicate that forgets its return value must not allow the call.
+    """
+    match answer:
+        case (bool(asks), str(words)):
+            return asks, words
+        case str(words):
+            return True, words
+        case _:
+            return answer is not False, ""
 
 
 def layered(operator: Ruling, own: Ruling) -> Ruling:
@@ -200,6 +288,7 @@ def together(rulings: Sequence[Ruling]) -> Ruling:
         ping=any(ruling.ping for ruling in rulings),
         message="\n".join(dict.fromkeys(ruling.message for ruling in rulings if ruling.message)),
         relaxable=all(ruling.relaxable for ruling in rulings),
+        words="\n".join(dict.fromkeys(ruling.words for ruling in rulings if ruling.words)),
         notify=combined_notify(ruling.notify for ruling in rulings),
         escalate=combined_escalation(rulings),
     )

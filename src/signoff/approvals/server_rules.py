@@ -33,7 +33,7 @@ class ServerRule:
 
     def named(self) -> Rule:
         """The rule with a reason that names it as a server rule, for the card."""
-        own = self.rule.reason or f"{self.rule.tool}: {self.rule.verdict}"
+        own = self.rule.reason or f"{self.rule.subject}: {self.rule.verdict}"
         return replace(self.rule, reason=f"this server's rule {self.id} ({own})")
 
 
@@ -71,7 +71,7 @@ class Rulebook:
                 raise Refused(f"This server has {MOST} rules already. Remove one first.")
             tx.insert_rule(made)
             data = {"who": actor.name, "rule": described(rule)}
-            tx.audit("rule_added", made.server, made.id, actor.id, data, made.at, tool=rule.tool)
+            tx.audit("rule_added", made.server, made.id, actor.id, data, made.at, tool=rule.subject)
             return tx.rules_of(actor.server)
 
         async def change() -> None:
@@ -90,7 +90,7 @@ class Rulebook:
             if removed is None:
                 raise Refused(f"This server has no rule {rule_id}.")
             data = {"who": actor.name, "rule": described(removed.rule)}
-            tx.audit("rule_removed", actor.server, rule_id, actor.id, data, now, tool=removed.rule.tool)
+            tx.audit("rule_removed", actor.server, rule_id, actor.id, data, now, tool=removed.rule.subject)
             return removed, tx.rules_of(actor.server)
 
         async def change() -> ServerRule:
@@ -108,7 +108,7 @@ def must_manage(actor: Actor) -> None:
 
 def described(rule: Rule) -> str:
     """Describe a rule in one line, for the record and for lists."""
-    words = [f"{rule.verdict} {rule.tool}"]
+    words = [f"{rule.verdict} {rule.subject}"]
     words += [f"when {name} is {' or '.join(globs)}" for name, globs in rule.when.items()]
     words += [f"unless {name} is {' or '.join(globs)}" for name, globs in rule.unless.items()]
     if rule.approvers is not None:

@@ -22,7 +22,7 @@ from signoff.cards.folding import fold
 from signoff.cards.layout import COLUMNS, SHORT, Value, argument, argument_label, strings_in
 from signoff.cards.masking import warnings_about_masks
 from signoff.cards.model import CardFile, Shape
-from signoff.cards.warnings import CardWarning, argument_place, warnings_in
+from signoff.cards.warnings import DESTRUCTIVE, CardWarning, argument_place, warnings_in
 from signoff.errors import CardFailed
 from signoff.text.visible import plain
 
@@ -63,7 +63,8 @@ class CallContents:
     @cached_property
     def warnings(self) -> tuple[CardWarning, ...]:
         args = self.request.call.args
-        warnings = warnings_about_masks(self.request) if self.masked else []
+        warnings = [DESTRUCTIVE] if self.request.description.destructive else []
+        warnings += warnings_about_masks(self.request) if self.masked else []
         warnings += warnings_in("tool name", [self.request.call.tool])
         for name in sorted(args):
             warnings += warnings_in("argument name", [name])

@@ -26,6 +26,9 @@ class CardWarning:
     text: str
 
 
+DESTRUCTIVE = CardWarning("a destructive tool", "this tool is marked destructive: what it does may not be undone")
+
+
 def warnings_in(where: str, texts: Iterable[str]) -> list[CardWarning]:
     """Return the warnings about these texts, each once. `where` names the texts for the reader."""
     warnings: dict[CardWarning, None] = {}

@@ -19,6 +19,7 @@ from signoff.bot.checkup import check_by_connecting
 from signoff.bot.connection import point_at
 from signoff.config.approval_checks import check_approvals
 from signoff.config.findings import Finding, Severity, error, of_error, warning
+from signoff.config.mark_checks import check_marks, marked_tools
 from signoff.config.rule_checks import KnownTools, check_rules
 from signoff.config.schema import Config, load_config
 from signoff.config.setting_checks import check_settings, setting_place
@@ -95,6 +96,7 @@ async def findings_at_start(settings: Settings, config: Config, brain: Brain) ->
         *findings_without_agent(config),
         *tools.findings,
         *check_rules(config, tools.known),
+        *check_marks(config, tools.known),
         *check_workspace(config),
         *check_disk(settings),
     ]
@@ -120,8 +122,8 @@ async def _check_config(report: Report, settings: Settings, config: Config) -> N
     known = tools.known
     if any(path != ("agent", "model") for path, _ in problems):
         known = KnownTools(known.tools, ("",))  # a part with tools is left out, so any name may exist
-    report.findings += check_rules(config, known)
-    report.facts += [_counted(tools), _used(settings, config, model)]
+    report.findings += [*check_rules(config, known), *check_marks(config, known)]
+    report.facts += [_counted(tools), *marked_tools(config, known), _used(settings, config, model)]
 
 
 async def _check_discord(report: Report, settings: Settings, config: Config) -> None:

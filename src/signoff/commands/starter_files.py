@@ -15,7 +15,7 @@ _CONFIG = """\
 [tools]
 enable = ["test_discord_approval", "post_announcement", "roll_dice", "current_time", "read_file", "write_file"]
 plugins = ["my_tools.py"]                 # your own tools: look into this file
-# undeclared = "ask"                      # for tools that say nothing about approval; "allow" is the default
+# undeclared = "ask"                      # for all tools that say nothing about approval
 # workspace = "data/workspace"            # where read_file and write_file work
 
 [access]

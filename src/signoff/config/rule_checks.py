@@ -17,6 +17,7 @@ from signoff.approvals.approvers import both
 from signoff.approvals.digest import canonical
 from signoff.approvals.model import Verdict
 from signoff.approvals.policy import STRICTNESS
+from signoff.approvals.tool_description import UNMARKED, Marks
 from signoff.config.approval_checks import consequence, rule_name, why_undecidable
 from signoff.config.findings import Finding, Severity, error, nearest, warning
 from signoff.config.schema import BUILTIN_TOOLS, Config, RuleConfig
@@ -29,6 +30,7 @@ class KnownTool:
     name: str
     arguments: Mapping[str, Schema] | None
     """Argument name -> its JSON schema. None: the tool takes any argument."""
+    marks: Marks = UNMARKED
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,40 +40,65 @@ class KnownTools:
     """What the names of further tools begin with, of which nothing else is known. Empty text: any name."""
 
     def matched(self, rule: RuleConfig) -> list[KnownTool]:
-        return [one for one in self.tools if one.name == rule.tool or fnmatch.fnmatchcase(one.name, rule.tool)]
+        applied = rule.as_rule()
+        return [one for one in self.tools if applied.concerns(one.name, one.marks)]
+
+    def named(self, glob: str) -> list[KnownTool]:
+        return [one for one in self.tools if one.name == glob or fnmatch.fnmatchcase(one.name, glob)]
 
     def may_match_others(self, rule: RuleConfig) -> bool:
-        fixed = re.split(r"[*?\[]", rule.tool)[0]
+        return any(map(self.may_name_others, rule.tool))
+
+    def may_name_others(self, glob: str) -> bool:
+        fixed = re.split(r"[*?\[]", glob)[0]
         return any(start.startswith(fixed) or fixed.startswith(start) for start in self.others)
 
 
 def check_rules(config: Config, known: KnownTools) -> list[Finding]:
     findings: list[Finding] = []
     for number, rule in enumerate(config.rules):
-        findings += _unmatched(config, number, rule, known) or [
-            *_never_matching(config, number, rule, known),
-            *_overruled(config, number, rule, known),
-            *_sweeping(config, number, rule),
-        ]
+        unmatched = [one for glob in rule.tool for one in _unmatched(config, number, rule, glob, known)]
+        findings += (
+            unmatched
+            or _unmarked(config, number, rule, known)
+            or [
+                *_never_matching(config, number, rule, known),
+                *_overruled(config, number, rule, known),
+                *_sweeping(config, number, rule),
+            ]
+        )
     return [*findings, *_nobody_in_common(config, known)]
 
 
 # Tools and arguments that do not exist
 
 
-def _unmatched(config: Config, number: int, rule: RuleConfig, known: KnownTools) -> list[Finding]:
-    near = nearest(rule.tool, [tool.name for tool in known.tools])
-    unsure = known.may_match_others(rule)
-    if known.matched(rule) or (unsure and not near):
+def _unmatched(config: Config, number: int, rule: RuleConfig, glob: str, known: KnownTools) -> list[Finding]:
+    """Find out whether this name, one of the rule's, is no tool's."""
+    near = nearest(glob, [tool.name for tool in known.tools])
+    unsure = known.may_name_others(glob)
+    if known.named(glob) or (unsure and not near) or "tool" not in rule.model_fields_set:
         return []
-    place, name = config.where("rules", number, "tool"), f'{rule_name(number)}: no tool is called "{rule.tool}"'
-    if rule.tool in BUILTIN_TOOLS:
+    place, name = config.where("rules", number, "tool"), f'{rule_name(number)}: no tool is called "{glob}"'
+    if glob in BUILTIN_TOOLS:
         return [warning(place, f"{name}, because [tools] enable leaves it out", "enable it, or remove the rule")]
     listed = ", ".join(tool.name for tool in known.tools) or "there are no tools"
-    remedy = f'write tool = "{near}"' if near else f"write the name of a tool ({listed}), or remove the rule"
+    alone = len(rule.tool) == 1
+    write = f'write tool = "{near}"' if alone else f'write "{near}" in its place'
+    remedy = write if near else f"write the name of a tool ({listed}), or remove the {'rule' if alone else 'name'}"
     useless = "allows" if rule.verdict is Verdict.ALLOW else "protects"
     severity = Severity.WARNING if unsure or rule.verdict is Verdict.ALLOW else Severity.ERROR
-    return [Finding(severity, f"{name}, so this rule {useless} nothing", remedy, place)]
+    return [Finding(severity, f"{name}, so this {'rule' if alone else 'name'} {useless} nothing", remedy, place)]
+
+
+def _unmarked(config: Config, number: int, rule: RuleConfig, known: KnownTools) -> list[Finding]:
+    """Note a rule about marks that no tool has today. It may be there for tools that are added later."""
+    if not rule.names_a_mark or known.matched(rule) or known.may_match_others(rule):
+        return []
+    problem = f"{rule_name(number)}: no tool fits {rule.as_rule().subject} at present, so this rule changes nothing"
+    return [
+        Finding(Severity.NOTE, problem, "mark the tools that you mean, or name them", config.where("rules", number))
+    ]
 
 
 def _never_matching(config: Config, number: int, rule: RuleConfig, known: KnownTools) -> Iterator[Finding]:
@@ -91,7 +118,7 @@ def _never_matching(config: Config, number: int, rule: RuleConfig, known: KnownT
                 remedy = (
                     f"write {near}" if near else f"write one of its arguments ({', '.join(names) or 'it has none'})"
                 )
-                problem = f'{rule_name(number)}: {rule.tool} has no argument "{name}", {outcome[key]}'
+                problem = f'{rule_name(number)}: {" or ".join(rule.tool)} has no argument "{name}", {outcome[key]}'
                 yield Finding(severity, problem, remedy, place)
             elif not any(_may_match(globs, schema) for schema in schemas):
                 patterns_shown = ", ".join(f'"{glob}"' for glob in globs)
@@ -128,7 +155,7 @@ def _takes(schema: Schema) -> str:
 def _covers(wider: RuleConfig, rule: RuleConfig, known: KnownTools) -> bool:
     """Whether `wider` certainly matches every call that `rule` matches."""
     names = {tool.name for tool in known.matched(rule)}
-    same_tools = wider.tool in ("*", rule.tool) or (
+    same_tools = (wider.tool in (("*",), rule.tool) and not wider.names_a_mark) or (
         not known.may_match_others(rule) and names <= {tool.name for tool in known.matched(wider)}
     )
     narrower = all(name in rule.when and {*rule.when[name]} <= {*globs} for name, globs in wider.when.items())
@@ -153,7 +180,13 @@ def _overruled(config: Config, number: int, rule: RuleConfig, known: KnownTools)
 
 
 def _sweeping(config: Config, number: int, rule: RuleConfig) -> Iterator[Finding]:
-    if rule.tool.strip("*") or rule.when or rule.unless or rule.verdict is Verdict.ASK:
+    if (
+        all(glob.strip("*") for glob in rule.tool)
+        or rule.names_a_mark
+        or rule.when
+        or rule.unless
+        or rule.verdict is Verdict.ASK
+    ):
         return
     if rule.verdict is Verdict.DENY:
         problem = f"{rule_name(number)} denies every call of every tool, so the agent can do nothing"

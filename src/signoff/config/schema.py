@@ -11,9 +11,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, Strict, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    Strict,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticKnownError
 
 from signoff.approvals.model import Escalation, Verdict
+from signoff.approvals.policy import Rule
+from signoff.approvals.tool_description import MARKS
 from signoff.config.problems import Hints, describe_problems, describe_syntax
 from signoff.config.toml_lines import TomlLines
 from signoff.config.types import (
@@ -96,8 +110,11 @@ class ToolsConfig(_Section):
     plugins: Annotated[tuple[Text, ...], Strict(False)] = Field(
         default=(), description='a list of Python files, relative to this file, for example ["my_tools.py"]'
     )
-    undeclared: Literal["allow", "ask"] = Field(default="allow", description='"allow" or "ask"')
-    """The verdict for tools that declare nothing about approval and that no rule matches."""
+    undeclared: Literal["allow", "ask"] | None = Field(default=None, description='"allow" or "ask"')
+    """The verdict for tools that declare nothing about approval and that no rule matches.
+
+    None: allow for Signoff's own tools and those of plugins, ask for those of imported agents and capabilities.
+    """
     workspace: str = Field(
         default=WORKSPACE,
         pattern=r"\A[^\x00]+\z",
@@ -164,14 +181,24 @@ class ApprovalsConfig(_Section):
 class RuleConfig(_Section):
     """`[[rules]]`: a verdict for the calls that it matches.
 
-    `tool` is a glob for the tool's name. `when` and `unless` map an argument's name to one or more globs. An entry
-    matches if one of its globs matches the text of the argument's value: a string as it is, a list item by item,
-    anything else as JSON (`5`, `true`). The rule matches if every entry of `when` matches, unless there is an `unless`
-    whose entries all match. A missing argument matches nothing. Globs are those of `fnmatch` (`*`, `?`, `[abc]`) and
-    case-sensitive.
+    `tool` is a glob for the tool's name, or a list of globs. `read_only`, `acts`, `destructive` and `idempotent` match
+    tools by their marks; without `tool`, they match any tool. `when` and `unless` map an argument's name to one or more
+    globs. An entry matches if one of its globs matches the text of the argument's value: a string as it is, a list item
+    by item, anything else as JSON (`5`, `true`). The rule matches if every entry of `when` matches, unless there is an
+    `unless` whose entries all match. A missing argument matches nothing. Globs are those of `fnmatch` (`*`, `?`,
+    `[abc]`) and case-sensitive.
     """
 
-    tool: Text = Field(description='tool = "NAME", where NAME may have wildcards, for example "file_*"')
+    read_only: bool | None = Field(default=None, description="true or false")
+    """None, here and below: the rule matches tools with and without this mark."""
+    acts: bool | None = Field(default=None, description="true or false")
+    destructive: bool | None = Field(default=None, description="true or false")
+    idempotent: bool | None = Field(default=None, description="true or false")
+    tool: Patterns = Field(
+        default=("*",),
+        validate_default=True,
+        description='tool = "NAME", where NAME may have wildcards, for example "file_*", or a list',
+    )
     verdict: Annotated[Verdict, Strict(False)] = Field(description='verdict = "allow", "ask" or "deny"')
     when: Mapping[str, Patterns] = Field(default_factory=dict[str, Any], description=PATTERNS_HINT)
     unless: Mapping[str, Patterns] = Field(default_factory=dict[str, Any], description=PATTERNS_HINT)
@@ -190,6 +217,24 @@ class RuleConfig(_Section):
     relaxable: bool = Field(default=False, description="true or false")
     """Whether a server's admins may allow such calls without approval."""
     reason: str = Field(default="", description="a text for the card or, in a deny rule, for the model")
+
+    @property
+    def names_a_mark(self) -> bool:
+        return any(getattr(self, name) is not None for name in MARKS)
+
+    def as_rule(self) -> Rule:
+        """Return the rule as the policy has it."""
+        own = {name: getattr(self, name) for name in type(self).model_fields if name not in ("tool", "escalate")}
+        tool = self.tool[0] if len(self.tool) == 1 else self.tool
+        return Rule(tool, escalate=self.escalate and self.escalate.terms, **own)
+
+    @field_validator("tool", mode="wrap")
+    @classmethod
+    def _is_needed_without_marks(cls, value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+        # TOML has no tuples, so only the default is this one.
+        if value == ("*",) and all(info.data.get(name) is None for name in MARKS):
+            raise PydanticKnownError("missing")
+        return handler(value)
 
     @model_validator(mode="after")
     def _only_asking_has_approvers(self) -> RuleConfig:

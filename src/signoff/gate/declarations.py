@@ -1,10 +1,10 @@
 """A tool's own declarations, read from its PydanticAI definition, and what its card says about it.
 
 `requires_approval=True` always asks. `metadata={"approval": ...}` takes `"always_require"`, `"never_require"` or a
-predicate `f(args, context) -> bool`, sync or async, that returns true if the call must ask.
-`metadata={"read_only": True}` promises that running the call twice does no harm. `metadata={"independent": True}`
+predicate `f(args, context)`, sync or async, that returns True, False, or the reason why the call must ask. The marks
+`read_only`, `acts`, `destructive` and `idempotent` are read here and nowhere else. `metadata={"independent": True}`
 promises that the order in which calls start does not matter. A tool of an MCP server asks, unless the toolset around it
-declares otherwise: a server's hints about itself are no promise.
+declares otherwise: a server's hints about itself are no promise, unless the operator trusts the server.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
 from signoff.approvals.model import Ruling, Verdict
 from signoff.approvals.policy import Declaration, Predicate
-from signoff.approvals.tool_description import ToolDescription
+from signoff.approvals.tool_description import Marks, ToolDescription
 from signoff.gate.arguments import origin_of
 
 TRUSTED = "signoff_trusted"
 """Metadata key: whether the operator trusts the MCP server of this tool."""
+OWN = "signoff_own"
+"""Metadata key: whether Signoff itself or a plugin of the operator defines this tool."""
 WHY = "signoff_why"
 """Metadata key: the reason for a declaration that we added because the tool made none."""
 WORDS = {"always_require": Verdict.ASK, "never_require": Verdict.ALLOW}
@@ -47,6 +49,8 @@ _HINTS = {
     "openWorldHint": ("reaches outside systems", "reaches no outside systems"),
 }
 """Name of an MCP hint -> our words for true and for false."""
+_MARKED_BY = {"readOnlyHint": "read_only", "destructiveHint": "destructive", "idempotentHint": "idempotent"}
+"""Name of an MCP hint -> the mark that it is."""
 
 
 def declaration(tool_def: ToolDefinition) -> Declaration:
@@ -63,8 +67,13 @@ def declaration(tool_def: ToolDefinition) -> Declaration:
     return Ruling(verdict, why) if isinstance(why, str) else verdict
 
 
+def marks_of(tool_def: ToolDefinition) -> Marks:
+    metadata = tool_def.metadata or {}
+    return Marks.read(metadata, own=metadata.get(OWN) is True)
+
+
 def is_read_only(tool_def: ToolDefinition) -> bool:
-    return (tool_def.metadata or {}).get("read_only") is True
+    return marks_of(tool_def).read_only is True
 
 
 def is_independent(tool_def: ToolDefinition) -> bool:
@@ -74,15 +83,16 @@ def is_independent(tool_def: ToolDefinition) -> bool:
 
 def asking_if_mcp(tool: ToolsetTool[Any], origin: AbstractToolset[Any]) -> ToolsetTool[Any]:
     metadata = tool.tool_def.metadata or {}
-    if "approval" in metadata or not (is_mcp(origin) or "annotations" in metadata):
+    if "approval" in metadata or not (is_mcp(origin) or "annotations" in metadata) or is_read_only(tool.tool_def):
         return tool
     return saying(tool, "always_require", MCP_ASKS)
 
 
-def only_reads(tool_def: ToolDefinition) -> bool:
-    """Whether an MCP server says that its tool changes nothing."""
+def hinted_marks(tool_def: ToolDefinition) -> dict[str, bool]:
+    """Return the marks that an MCP server gives its tool: mark name -> value."""
     said: Any = (tool_def.metadata or {}).get("annotations")
-    return isinstance(said, dict) and cast("dict[str, Any]", said).get("readOnlyHint") is True
+    hints = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+    return {mark: hints[hint] for hint, mark in _MARKED_BY.items() if _is_flag(hints.get(hint))}
 
 
 def saying(tool: ToolsetTool[Any], approval: str, why: str, **words: object) -> ToolsetTool[Any]:
@@ -105,6 +115,7 @@ def describe_tool(tool: ToolsetTool[Any]) -> ToolDescription:
     hints = cast("dict[str, Any]", annotations) if isinstance(annotations, dict) else {}
     from_mcp = is_mcp(origin_of(tool)) or "annotations" in metadata
     title = hints.get("title")
+    marks = marks_of(definition)
     return ToolDescription(
         sentence=first_sentence(definition.description or ""),
         title=title[:SENTENCE] if isinstance(title, str) else "",
@@ -114,6 +125,8 @@ def describe_tool(tool: ToolsetTool[Any]) -> ToolDescription:
         order=tuple(list(_properties(definition))[:NAMES]),
         # An MCP server could name a harmful value as the default, so that the card shows it in small print.
         defaults={} if from_mcp else _defaults(definition),
+        destructive=marks.destructive is True,
+        idempotent=marks.idempotent is True,
     )
 
 

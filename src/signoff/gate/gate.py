@@ -41,7 +41,7 @@ from signoff.approvals.policy import Said
 from signoff.gate import wording
 from signoff.gate.arguments import seal_of
 from signoff.gate.book import Ask, CallBook, Go, Replay, Settled, UnusableResult, passable
-from signoff.gate.declarations import describe_tool, is_independent, is_read_only
+from signoff.gate.declarations import describe_tool, is_independent, is_read_only, marks_of
 from signoff.gate.examiner import Examiner, Judge
 from signoff.gate.lost_calls import CallLost
 from signoff.gate.pending_call import (
@@ -209,12 +209,13 @@ class Gate(AbstractCapability[Any]):
                 continue  # rule again: the server may have been paused, and its rules changed, in the meantime
             match await self.book.enter(call, asks=asks, held=ruling.held, read_only=is_read_only(tool_def)):
                 case Ask(RequestKind.MAY_HAVE_RUN as kind):
-                    ruling = replace(ruling, reason=wording.INTERRUPTED, held=False)
+                    why = wording.interrupted(idempotent=marks_of(tool_def).idempotent is True)
+                    ruling = replace(ruling, reason=why, held=False)
                     pending = self._pend(call, ruling, view, kind, edit=attempt.edit)
                     attempt, decided = await self._ask(attempt, pending), True
                 case Ask(again=again):
                     ruling = replace(ruling, reason=wording.CHANGED, held=False) if again else ruling
-                    words = self.examiner.asked_early.get(call.key, {})
+                    words = self.examiner.words(call.key, ruling)
                     pending = self._pend(call, ruling, view, metadata=words, edit=attempt.edit)
                     attempt, decided = await self._ask(attempt, pending), True
                 case Settled(changed=True):

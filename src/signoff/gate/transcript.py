@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any
 
 from pydantic_ai import RunContext
@@ -14,11 +15,15 @@ from pydantic_ai.messages import (
     TextContent,
     TextPart,
     TextPartDelta,
+    ToolCallPart,
     ToolReturnPart,
     UserPromptPart,
 )
 
-from signoff.approvals.policy import Said
+from signoff.approvals.policy import EarlierCall, Said
+
+RESULT = 10_000
+"""Most characters of an earlier call's result that a condition gets."""
 
 
 def response_of(ctx: RunContext[Any]) -> ModelResponse:
@@ -47,16 +52,29 @@ def _prompt(part: UserPromptPart) -> str:
 
 
 def said(messages: Sequence[ModelMessage]) -> list[Said]:
-    """Return the conversation as roles and plain text, for predicates."""
-    found: list[Said] = []
+    """Return the conversation as roles, plain text and calls with their results, for predicates."""
+    lines: list[Said] = []
+    calls: dict[str, ToolCallPart] = {}  # call id -> the newest call with that id, since models reuse ids
     for message in messages:
         if isinstance(message, ModelResponse):
+            calls |= {call.tool_call_id: call for call in message.tool_calls}
             if text := text_of(message):
-                found.append(Said("assistant", text))
+                lines.append(Said("assistant", text))
             continue
         for part in message.parts:
             if isinstance(part, UserPromptPart):
-                found.append(Said("user", _prompt(part)))
+                lines.append(Said("user", _prompt(part)))
             elif isinstance(part, ToolReturnPart):
-                found.append(Said("tool", part.model_response_str()))
-    return found
+                text = part.model_response_str()
+                args = _args(calls.get(part.tool_call_id))
+                call = EarlierCall(part.tool_name, args, text[:RESULT], part.outcome == "success")
+                lines.append(Said("tool", text, call))
+    return lines
+
+
+def _args(call: ToolCallPart | None) -> dict[str, Any]:
+    try:
+        # A copy: a condition is other people's code, and must not change the conversation.
+        return deepcopy(call.args_as_dict(raise_if_invalid=True)) if call else {}
+    except (ValueError, AssertionError):
+        return {}  # not a JSON object

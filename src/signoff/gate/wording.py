@@ -12,6 +12,7 @@ from signoff.approvals.containment import described
 from signoff.approvals.model import ApprovalRequest, Choice, RequestKind, RequestState, Ruling
 
 INTERRUPTED = "the bot was stopped while this call was running"
+IDEMPOTENT = "; its tool is marked idempotent, so running it again has no further effect"
 HELD = "it waits with the other calls of the same response"
 ASKED = "the tool itself asks, for these arguments"
 CHANGED = "what it would change is no longer as it was when it was approved"
@@ -27,6 +28,10 @@ ORDER = "the calls before it"
 CALL_AGAIN = (
     "Not run: nothing else of its response was approved. It needs no approval by itself, so you may call it again."
 )
+
+
+def interrupted(*, idempotent: bool) -> str:
+    return INTERRUPTED + (IDEMPOTENT if idempotent else "")
 
 
 def too_many(calls: int, allowed: int) -> str:

@@ -5,8 +5,8 @@ the caller supplies. It knows neither front ends nor the store. Only `signoff/__
 """
 
 from signoff.approvals.model import ApprovalDecision, ApprovalRequest, Verdict
-from signoff.approvals.policy import Policy, Rule
-from signoff.gate.pending_call import Preview, call_info
+from signoff.approvals.policy import Context, EarlierCall, Policy, Rule
+from signoff.gate.pending_call import CallInfo, Preview, call_info
 from signoff.library.capability import Signoff
 from signoff.library.collect import build_approval_requests, collect_approvals, collect_approvals_sync
 from signoff.library.memory import ApprovalMemory, MemoryBroken, Remembered
@@ -21,6 +21,9 @@ __all__ = [
     "ApprovalUI",
     "AsyncApprovalUI",
     "AsyncScriptedUI",
+    "CallInfo",
+    "Context",
+    "EarlierCall",
     "MemoryBroken",
     "Policy",
     "Preview",

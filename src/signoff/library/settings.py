@@ -63,7 +63,7 @@ class Settings:
         for rule in self.judge.rules:
             if rule.quorum > 1 or rule.four_eyes:
                 raise ValueError(
-                    f"The rule for {rule.tool} wants more than one person (quorum or four_eyes), and one UI asks one. "
+                    f"The rule for {rule.subject} wants more than one person (quorum or four_eyes), and one UI asks one. "
                     "Nothing was run. Take the rule out of this policy, or serve the agent with the bot."
                 )
         self.decider()

@@ -197,6 +197,8 @@ def load_rule(column: str) -> Rule:
     fields: dict[str, Any] = json.loads(column)
     for name in ("when", "unless"):
         fields[name] = {argument: tuple(globs) for argument, globs in fields[name].items()}
+    if isinstance(fields["tool"], list):
+        fields["tool"] = tuple(cast("list[str]", fields["tool"]))
     if "approvers" in fields:
         fields["approvers"] = tuple(fields["approvers"])
     fields["verdict"] = Verdict(fields["verdict"])

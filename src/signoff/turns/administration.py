@@ -16,6 +16,7 @@ from signoff.approvals.grants import Grant
 from signoff.approvals.model import Actor, Batch, JsonObject, Pause, Place, Ruling, Terms
 from signoff.approvals.policy import Rule
 from signoff.approvals.server_rules import Rulebook, ServerRule, must_manage
+from signoff.approvals.tool_description import UNMARKED, Marks
 from signoff.turns.driver import Driver
 from signoff.turns.pausing import Pausing
 from signoff.turns.ports import TurnStore
@@ -29,6 +30,7 @@ class ToolFacts:
     arguments: tuple[str, ...]
     verdict: str
     """The verdict on a call, as text."""
+    marks: Marks = UNMARKED
 
 
 class Tester(Protocol):

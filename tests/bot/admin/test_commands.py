@@ -223,3 +223,23 @@ async def test_stop_is_for_this_place_unless_told_otherwise(admin: AdminRig) -> 
     assert "Stopped 2 runs in this server" in private(await admin.run("stop", everywhere=True))
     general = str((await admin.sandbox.channel("general")).id)
     assert [what[1] for what in admin.administration.told("stop")] == [general, str(thread.id), None]
+
+
+async def test_protect_takes_several_tools_and_a_mark(admin: AdminRig) -> None:
+    answer = await admin.run("protect", tool="delete_* | post", verdict="deny", mark="not read_only")
+    ((rule, _),) = admin.administration.told("protect")
+    assert rule == Rule(("delete_*", "post"), Verdict.DENY, read_only=False)
+    text = private(answer)
+    assert "**deny** `delete_*` or `post` if marked not `read_only`" in text
+    assert "No known tool" not in text
+
+
+async def test_protect_says_that_no_tool_has_the_mark(admin: AdminRig) -> None:
+    assert "No known tool has these marks" in private(await admin.run("protect", tool="*", mark="destructive"))
+
+
+@pytest.mark.parametrize(("options", "why"), [({"mark": "nice"}, "mark must be"), ({"tool": "a||b"}, "empty name")])
+async def test_protect_refuses_odd_marks_and_names(admin: AdminRig, options: dict[str, Any], why: str) -> None:
+    text = private(await admin.run("protect", **{"tool": "*", **options}))
+    assert why in text.replace("\\", "")
+    assert admin.administration.calls == []

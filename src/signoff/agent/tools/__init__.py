@@ -19,7 +19,7 @@ def builtin_tools(enabled: Sequence[BuiltinTool] = BUILTIN_TOOLS, workspace: Pat
     files, housekeeping = FileTools(workspace), HousekeepingTools(workspace)
     tools: dict[BuiltinTool, Tool[Any]] = {
         "test_discord_approval": Tool(test_discord_approval, requires_approval=True),
-        "post_announcement": Tool(post_announcement),
+        "post_announcement": Tool(post_announcement, metadata={"acts": True}),
         "roll_dice": Tool(roll_dice, metadata={"read_only": True}),
         "current_time": Tool(current_time, metadata={"read_only": True}),
         "read_file": files.reading(),

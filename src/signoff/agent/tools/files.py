@@ -34,7 +34,7 @@ class FileTools:
         return Tool(self.read_file, metadata={"approval": "never_require", "read_only": True})
 
     def writing(self) -> Tool[object]:
-        return Tool(self.write_file, requires_approval=True, metadata={"preview": self.preview_write})
+        return Tool(self.write_file, requires_approval=True, metadata={"preview": self.preview_write, "acts": True})
 
     def read_file(self, ctx: RunContext[object], path: str) -> str:
         """Read a text file of this server's workspace.

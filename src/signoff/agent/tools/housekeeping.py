@@ -29,10 +29,12 @@ class HousekeepingTools:
     """The folder that contains one folder per server."""
 
     def deleting(self) -> Tool[object]:
-        return Tool(self.delete_file, requires_approval=True, metadata={"preview": self.preview_delete})
+        return Tool(
+            self.delete_file, requires_approval=True, metadata={"preview": self.preview_delete, "destructive": True}
+        )
 
     def rotating(self) -> Tool[object]:
-        return Tool(self.rotate_log, requires_approval=True, metadata={"preview": self.preview_rotate})
+        return Tool(self.rotate_log, requires_approval=True, metadata={"preview": self.preview_rotate, "acts": True})
 
     def delete_file(self, ctx: RunContext[object], path: str) -> str:
         """Delete a file of this server's workspace for good. A person must accept it first.

@@ -53,7 +53,8 @@ class Suggestions:
     def arguments(self) -> Suggest:
         async def find(interaction: discord.Interaction[Any], typed: str) -> Sequence[Offer]:
             wanted: object = interaction.namespace.tool
-            rule = Rule(wanted[:SPACE] if isinstance(wanted, str) else "*", Verdict.ASK)
+            names = wanted[:SPACE].split("|") if isinstance(wanted, str) else ["*"]
+            rule = Rule(tuple(name.strip() for name in names), Verdict.ASK)
             tools = [tool for tool in self._admin.tools() if rule.names(tool.name)]
             return [(name, name) for name in dict.fromkeys(name for tool in tools for name in tool.arguments)]
 

@@ -66,7 +66,9 @@ def deciders(approvers: tuple[str, ...] | None) -> str:
 
 def rule_line(rule: Rule) -> str:
     """One rule on one line."""
-    line = f"**{rule.verdict}** {quoted(rule.tool)}"
+    line = f"**{rule.verdict}** {' or '.join(map(quoted, rule.globs))}"
+    marks = [quoted(name) if wanted else f"not {quoted(name)}" for name, wanted in rule.marks.items()]
+    line += f" if marked {' and '.join(marks)}" if marks else ""
     for word, patterns in (("when", rule.when), ("unless", rule.unless)):
         entries = [f"{quoted(name)} is {' or '.join(map(quoted, globs))}" for name, globs in patterns.items()]
         if entries:
@@ -121,6 +123,7 @@ def ruling_text(tool: str, ruling: Ruling, pause: Pause | None, mode: str = "int
         more += told(ruling.notify or (), ruling.escalate)
         lines += [f"Also: {', '.join(more)}"] if more else []
         lines += [f"Its card says: {quoted(ruling.message)}"] if ruling.message else []
+        lines += [f"The tool says: {quoted(ruling.words)}"] if ruling.words else []
         if mode in _MODES:
             lines.append(
                 f"But nobody is asked: the operator's mode is {mode}, so the call is {_MODES[mode]} automatically."

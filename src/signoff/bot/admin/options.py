@@ -19,6 +19,7 @@ from signoff.approvals.errors import Refused
 from signoff.approvals.model import JsonObject, Verdict
 from signoff.approvals.notify import CHANNEL, DM, NONE, PING
 from signoff.approvals.policy import Patterns, Rule
+from signoff.approvals.tool_description import MARKS
 from signoff.config.schema import Duration
 from signoff.text.visible import visible
 from signoff.turns.administration import ToolFacts
@@ -62,13 +63,13 @@ class Asked:
     message: str | None = None
     notify: str | None = None
     approvals_channel: str | None = None
+    mark: str | None = None
 
 
 def build_rule(asked: Asked) -> Rule:
     """Build a rule from the options. Raises Refused with a text for the person who typed the command."""
     verdict = _verdict(asked.verdict)
-    tool = checked_text("tool", asked.tool, TOOL_SPACE)
-    _compile("tool", tool)
+    tools = _tools(asked.tool)
     quorum = _quorum(asked)
     timeout, reminder = _seconds("timeout", asked.timeout), _seconds("reminder", asked.reminder)
     message = "" if asked.message is None else checked_text("message", asked.message, MESSAGE_SPACE, allowed=_JOINED)
@@ -81,7 +82,7 @@ def build_rule(asked: Asked) -> Rule:
             "reminder must be shorter than timeout: it says how long before the deadline the reminder is posted."
         )
     return Rule(
-        tool,
+        tools[0] if len(tools) == 1 else tools,
         verdict,
         when=_patterns("argument", asked.argument, "pattern", asked.pattern),
         unless=_patterns("unless_argument", asked.unless_argument, "unless_pattern", asked.unless_pattern),
@@ -94,22 +95,24 @@ def build_rule(asked: Asked) -> Rule:
         ping=bool(asked.ping),
         message=message if verdict is Verdict.ASK else "",
         notify=_notify(asked),
+        **_marks(asked.mark),
     )
 
 
 def remarks(rule: Rule, tools: Sequence[ToolFacts], operator_rules: Sequence[Rule]) -> list[str]:
     """Return notes, as trusted text, that the person should read about their valid rule."""
-    known = [tool for tool in tools if rule.names(tool.name)]
+    known = [tool for tool in tools if rule.concerns(tool.name, tool.marks)]
     said: list[str] = []
     if not known:
-        said.append("No known tool has that name at the moment. The rule is kept and applies once there is one.")
+        what = "has these marks" if rule.marks and any(rule.names(tool.name) for tool in tools) else "has that name"
+        said.append(f"No known tool {what} at the moment. The rule is kept and applies once there is one.")
     for name in dict.fromkeys((*rule.when, *rule.unless)) if known else ():
         if not any(name in tool.arguments for tool in known):
             said.append(
                 "No matching tool has one of these arguments at the moment, and a missing argument never matches."
             )
             break
-    names = [tool.name for tool in known] or [rule.tool]
+    names = [tool.name for tool in known] or rule.globs
     asking = [one for one in operator_rules if one.verdict is Verdict.ASK and any(map(one.names, names))]
     if rule.verdict is Verdict.ALLOW:
         useful = any(one.relaxable for one in asking)
@@ -142,6 +145,24 @@ def checked_text(option: str, given: object, space: int, allowed: set[str] | Non
     if "\n" in text or "\t" in text:
         raise Refused(f"{option} must be one line, without tabs.")
     return text
+
+
+def _tools(given: object) -> tuple[str, ...]:
+    names = [name.strip() for name in checked_text("tool", given, TOOL_SPACE).split("|")]
+    if not all(names):
+        raise Refused("tool has an empty name: | separates names.")
+    for name in names:
+        _compile("tool", name)
+    return tuple(dict.fromkeys(names))
+
+
+def _marks(given: str | None) -> dict[str, Any]:
+    if given is None:
+        return {}
+    name = given.removeprefix("not ")
+    if name not in MARKS:
+        raise Refused(f"mark must be one of {', '.join(MARKS)}, with or without the word not before it.")
+    return {name: name == given}
 
 
 def _patterns(name_option: str, name: str | None, globs_option: str, globs: str | None) -> Patterns:

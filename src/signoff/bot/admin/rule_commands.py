@@ -28,13 +28,20 @@ NOTIFY = [
     app_commands.Choice(name="dm: send the approvers a direct message", value="dm"),
 ]
 
+WITH_MARK = [
+    app_commands.Choice(name="acts: tools marked as changing something", value="acts"),
+    app_commands.Choice(name="destructive: tools marked as doing what may not be undone", value="destructive"),
+    app_commands.Choice(name="read_only: tools marked as only reading", value="read_only"),
+    app_commands.Choice(name="not read_only: tools without that mark", value="not read_only"),
+]
+
 
 def add_rule_commands(group: app_commands.Group, admin: Administration, suggestions: Suggestions) -> None:
     tools, arguments, rules = suggestions.tools(), suggestions.arguments(), suggestions.rules()
 
     @group.command(description="Add a rule for this server: which calls ask, and who may decide")
     @app_commands.describe(
-        tool="the tool's name; * matches anything",
+        tool="the tool's name; * matches anything, | separates several",
         verdict="what happens to matching calls (default: ask)",
         argument="apply only if this argument matches pattern",
         pattern="the values that match: * matches anything, | separates several",
@@ -50,8 +57,9 @@ def add_rule_commands(group: app_commands.Group, admin: Administration, suggesti
         message="text for the card or, with deny, for the model",
         notify="how to tell the approvers when a card opens (default: as the operator has set)",
         approvals_channel="show the card in this channel too, with its buttons",
+        mark="apply only to tools with this mark; use * as the tool to apply to all of them",
     )
-    @app_commands.choices(verdict=VERDICTS, notify=NOTIFY)
+    @app_commands.choices(verdict=VERDICTS, notify=NOTIFY, mark=WITH_MARK)
     @app_commands.autocomplete(tool=tools, argument=arguments, unless_argument=arguments)
     async def protect(
         interaction: Interaction,
@@ -71,6 +79,7 @@ def add_rule_commands(group: app_commands.Group, admin: Administration, suggesti
         message: Range[str, 1, 500] | None = None,
         notify: str | None = None,
         approvals_channel: discord.TextChannel | None = None,
+        mark: str | None = None,
     ) -> None:
         actor = admin_of(interaction)
         asked = Asked(
@@ -90,6 +99,7 @@ def add_rule_commands(group: app_commands.Group, admin: Administration, suggesti
             message,
             notify,
             _channel_id(interaction, approvals_channel),
+            mark,
         )
         rule = build_rule(asked)
         made = await in_time(interaction, admin.protect(rule, actor))
