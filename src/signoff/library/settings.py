@@ -63,8 +63,8 @@ class Settings:
         for rule in self.judge.rules:
             if rule.quorum > 1 or rule.four_eyes:
                 raise ValueError(
-                    f"The rule for {rule.subject} wants more than one person (quorum or four_eyes), and one UI asks one. "
-                    "Nothing was run. Take the rule out of this policy, or serve the agent with the bot."
+                    f"The rule for {rule.subject} wants more than one person (quorum or four_eyes), but one UI "
+                    "asks one. Nothing was run. Take the rule out of this policy, or serve the agent with the bot."
                 )
         self.decider()
 
