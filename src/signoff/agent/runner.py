@@ -13,10 +13,14 @@ from typing import Any
 
 from pydantic_ai import AgentRunResult, AgentRunResultEvent, DeferredToolRequests
 from pydantic_ai.agent import AbstractAgent
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.models import Model
+from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import RunUsage, UsageLimits
 
 from signoff.agent.batches import build_batch
+from signoff.agent.deps import DepsMaker
 from signoff.agent.failures import explain
 from signoff.agent.history import (
     Saver,
@@ -27,6 +31,7 @@ from signoff.agent.history import (
     requests_made,
     responses_in,
 )
+from signoff.agent.outputs import RunWaits, around, shown
 from signoff.agent.prompt import NOTE, Prompt, has_enclosures, images_in, prompt_of, with_images
 from signoff.approvals.containment import contained
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, JsonObject, Place, Ruling, Terms
@@ -52,6 +57,23 @@ class Limits:
     model_requests: int = 25
 
 
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """Further parts of every run, besides the agent."""
+
+    model: Model | None = None
+    """None: the agent's own."""
+    toolsets: tuple[AbstractToolset[Any], ...] = ()
+    capabilities: tuple[AbstractCapability[Any], ...] = ()
+    """They lie between the gate and the seal."""
+    deps: DepsMaker | None = None
+    own_output: bool = False
+    """Whether to keep the agent's own output type. If not, its output is text."""
+
+    async def deps_for(self, asker: Actor, place: Place, slots: ToolSlots) -> Any:
+        return await self.deps.make(asker, place, slots) if self.deps else None
+
+
 @dataclass(frozen=True)
 class AgentRunner:
     """Runs one PydanticAI agent behind the gate."""
@@ -66,6 +88,7 @@ class AgentRunner:
     slots: ToolSlots = field(default_factory=ToolSlots)
     mask: Callable[[JsonObject], JsonObject] = lambda args: args
     activity: Activity = field(default_factory=Activity)
+    extras: Extras = field(default_factory=Extras)
 
     async def quiesce(self, seconds: float) -> None:
         await self.slots.clear(seconds)
@@ -97,32 +120,58 @@ class AgentRunner:
         prompt = None if turn.prompted else prompt_of(turn, await self.store.run(lambda tx: tx.files_of(turn.id)))
         try:
             with contained():
-                result = await self._run(turn, prompt, history, gate, saver)
+                output = await self._output(turn, prompt, history, gate, saver)
         except SignoffError:
             raise
         except Exception as error:
             await self._close(turn, "Not run: the turn ended with an error.")
             raise TurnFailed(explain(error, model_requests=self.limits.model_requests)) from error
-        if isinstance(result.output, DeferredToolRequests):
-            return Waiting(self._batch(result, gate, turn))
-        return Finished(str(result.output), saver.unsaved())
+        if isinstance(output, DeferredToolRequests):
+            words = next(text_of(m) for m in reversed(saver.history) if isinstance(m, ModelResponse))
+            return Waiting(build_batch(output, gate, turn, words, now=self.clock.now(), terms=self.terms))
+        return Finished(output, saver.unsaved())
+
+    async def _output(
+        self, turn: Turn, prompt: Prompt | None, history: list[ModelMessage], gate: Gate, saver: Saver
+    ) -> str | DeferredToolRequests:
+        """Run the agent. Returns the text of the reply, or the calls that people have to decide about."""
+        if not self.extras.own_output:
+            inner = [gate, saver, *self.extras.capabilities, gate.seal()]
+            output_type = [str, DeferredToolRequests]
+            return (await self._run(turn, prompt, history, gate, inner, output_type)).output
+        try:
+            result = await self._run(turn, prompt, history, gate, around(gate, [saver, *self.extras.capabilities]))
+        except RunWaits as waits:
+            return waits.requests
+        saver.note_results(result.all_messages())
+        return await shown(result.output, self.mask, self.slots)
 
     async def _run(
-        self, turn: Turn, prompt: Prompt | None, history: list[ModelMessage], gate: Gate, saver: Saver
-    ) -> AgentRunResult[str | DeferredToolRequests]:
+        self,
+        turn: Turn,
+        prompt: Prompt | None,
+        history: list[ModelMessage],
+        gate: Gate,
+        capabilities: Sequence[AbstractCapability[Any]],
+        output_type: Any = None,
+    ) -> AgentRunResult[Any]:
         marked = has_enclosures(history) or not isinstance(prompt, str | None)
         requests_left = self.limits.model_requests - (requests_made(history) if turn.prompted else 0)
         usage = RunUsage()
+        deps = await self.extras.deps_for(turn.asker, turn.place, self.slots)
         try:
             async with self.agent.run_stream_events(
                 prompt,
-                output_type=[str, DeferredToolRequests],
+                output_type=output_type,
+                deps=deps,
+                model=self.extras.model,
+                toolsets=self.extras.toolsets,
                 message_history=history,
                 conversation_id=turn.place.conversation,
                 instructions=NOTE if marked else None,
                 usage_limits=UsageLimits(request_limit=max(requests_left, 0)),
                 usage=usage,
-                capabilities=[gate, saver, gate.seal()],
+                capabilities=capabilities,
             ) as events:
                 async for event in events:
                     if isinstance(event, AgentRunResultEvent):
@@ -132,15 +181,27 @@ class AgentRunner:
         raise TurnFailed("The run ended without a result. Nothing further was run.")
 
     async def revise(self, batch: Batch, request: ApprovalRequest, args: JsonObject) -> Revised:
-        heard = said(await self._history(batch.place.conversation))
-        dry_run = DryRun(self.agent, self.policy, batch.place, batch.asker, heard, self.slots)
+        dry_run = await self._dry_run(batch.place, batch.asker)
         return await dry_run.call(request.call.tool, args, request.call)
 
     async def test(self, tool: str, args: JsonObject, place: Place, actor: Actor) -> Ruling:
         """Return the ruling on such a call without running it."""
+        return (await (await self._dry_run(place, actor)).call(tool, args)).ruling
+
+    async def _dry_run(self, place: Place, asker: Actor) -> DryRun:
         heard = said(await self._history(place.conversation))
-        dry_run = DryRun(self.agent, self.policy, place, actor, heard, self.slots)
-        return (await dry_run.call(tool, args)).ruling
+        extras = self.extras
+        return DryRun(
+            self.agent,
+            self.policy,
+            place,
+            asker,
+            heard,
+            self.slots,
+            extras.toolsets,
+            extras.capabilities,
+            lambda: extras.deps_for(asker, place, self.slots),
+        )
 
     async def _history(self, conversation: str) -> list[ModelMessage]:
         entries = await self.store.run(lambda tx: tx.history(conversation))
@@ -151,10 +212,6 @@ class AgentRunner:
         files = await self.store.run(lambda tx: {turn: tx.files_of(turn) for turn in turns})
         images = {(turn, at): file for turn, kept in files.items() for at, file in enumerate(kept) if file.is_image}
         return with_images(messages, images)
-
-    def _batch(self, result: AgentRunResult[Any], gate: Gate, turn: Turn) -> Any:
-        words = next(text_of(m) for m in reversed(result.all_messages()) if isinstance(m, ModelResponse))
-        return build_batch(result.output, gate, turn, words, now=self.clock.now(), terms=self.terms)
 
     async def _close(self, turn: Turn, words: str) -> None:
         """Give a result to every call that is still open, so that the next mention can continue the conversation."""
