@@ -56,17 +56,6 @@ def test_an_existing_agent_is_taken_as_it_is(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(
-    ("table", "named"),
-    [("[tools]\nplugins = ['mine.py']", "[tools] plugins"), ("[mcp.a]\nurl = 'http://127.0.0.1:9/mcp'", "[mcp.NAME]")],
-)
-def test_what_an_imported_agent_would_not_use_is_said(tmp_path: Path, table: str, named: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        Brain.build(configured(tmp_path, f'[agent]\nimport = "x:agent"\n{table}\n'), "demo")
-    words = f"[agent] import brings its own tools, so {named} would not be used; remove one of them"
-    assert str(caught.value) == words
-
-
-@pytest.mark.parametrize(
     "target", ["existing_agent_module:wrong", "existing_agent_module:gone", "no_such_module_here:x"]
 )
 def test_an_import_that_is_no_agent_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: Any) -> None:

@@ -224,7 +224,7 @@ def test_a_syntax_error_names_its_line(text: str, line: int, words: str) -> None
     [
         ("[approvals]\ntimout = 5", '2: [approvals] has no key "timout"; write timeout'),
         ("[agent]\ntimeout = 5", '2: [agent] has no key "timeout"; write it under [approvals]'),
-        ("[agent]\nxyz = 5", '2: [agent] has no key "xyz"; write one of instructions, model, import'),
+        ("[agent]\nxyz = 5", '2: [agent] has no key "xyz"; write one of instructions, model, import, deps, settings'),
         ("[agent]\nimport_ = 'a:b'", '2: [agent] has no key "import_"; write import'),
         ("[agent]\n[approval]\ntimeout = 5", '2: there is no table "approval"; write [approvals]'),
         ("timeout = 5", '1: "timeout" is outside of any table; move it under [approvals]'),

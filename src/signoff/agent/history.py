@@ -64,6 +64,12 @@ class Saver(AbstractCapability[Any]):
                 self.saved = entries[-1].position + 1
         return cast(Any, node)
 
+    def note_results(self, messages: Sequence[ModelMessage]) -> None:
+        """Take over the results behind the last response. There are some if an output tool ended the run."""
+        results = [*takewhile(lambda message: isinstance(message, ModelRequest), reversed(messages))]
+        if self.history and isinstance(self.history[-1], ModelResponse):
+            self.history += reversed(results)
+
     def unsaved(self) -> tuple[HistoryEntry, ...]:
         return tuple(entry_of(position, self.history[position]) for position in range(self.saved, len(self.history)))
 

@@ -1,6 +1,7 @@
 """Plugins: Python files with a list `tools` of functions, `pydantic_ai.Tool`s or toolsets of PydanticAI.
 
 If a plugin has a function `on_tool_approval(event)`, it is called with every decision, as written to the record.
+If it has a list `capabilities` of PydanticAI's capabilities, every run gets them, between the gate and the seal.
 
 Each plugin's folder is a package, so `from . import sibling` works anywhere in the plugin. A plain `import sibling`
 works at the top of the file. That sibling belongs to this plugin alone, so two plugins may each have a `helpers.py`.
@@ -17,14 +18,16 @@ import sys
 import traceback
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
 from pydantic_ai import Tool
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
+from signoff.agent.imported import check_capabilities
 from signoff.errors import ConfigError
 from signoff.gate.declarations import WORDS
 
@@ -35,16 +38,28 @@ OURSELVES = "Signoff itself"
 """The owner of the built-in tools, in messages."""
 
 
+@dataclass(frozen=True, slots=True)
+class PluginParts:
+    """The parts of plugins besides their tools."""
+
+    listeners: list[Listener] = field(default_factory=list[Listener])
+    owners: dict[str, str] = field(default_factory=dict[str, str])
+    """Tool name -> the plugin that defines it, or "Signoff itself"."""
+    capabilities: list[AbstractCapability[Any]] = field(default_factory=list[AbstractCapability[Any]])
+
+
 def load_plugins(
     paths: Sequence[str],
     base: Path,
     taken: Collection[str] = (),
     listeners: list[Listener] | None = None,
     owners: dict[str, str] | None = None,
+    capabilities: list[AbstractCapability[Any]] | None = None,
 ) -> list[PluginTool]:
     """Return the tools of all files, in order. `taken` holds the tool names in use. Raises ConfigError.
 
-    `owners`, tool name -> the file that defines it, gets the tools of these files.
+    `owners`, tool name -> the file that defines it, gets the tools of these files, and so do `listeners` and
+    `capabilities`.
     """
     owners = {} if owners is None else owners
     owners |= dict.fromkeys(taken, OURSELVES)
@@ -55,6 +70,8 @@ def load_plugins(
             module = source.load()
             if listeners is not None:
                 listeners += source.listener(module)
+            if capabilities is not None:
+                capabilities += source.capabilities(module)
             for number, entry in enumerate(source.tools(module)):
                 tool = source.as_tool(number, entry)
                 for known in _tools_of(tool):
@@ -98,12 +115,30 @@ class _Source:
     def tools(self, module: ModuleType) -> Sequence[object]:
         """Return the plugin's list `tools`."""
         if not hasattr(module, "tools"):
+            if hasattr(module, "capabilities"):
+                return ()
             raise self.fail(None, "there is no list named tools", "write tools = [my_function] at its end")
         tools: object = module.tools
         if not isinstance(tools, list | tuple):
             cause = f"tools is a {type(tools).__name__}"
             raise self.fail(self.line_of(None), cause, "write a list: tools = [my_function]")
         return cast("Sequence[object]", tools)
+
+    def capabilities(self, module: ModuleType) -> list[AbstractCapability[Any]]:
+        """Return the plugin's list `capabilities`."""
+        if not hasattr(module, "capabilities"):
+            return []
+        listed: object = module.capabilities
+        entries = cast("list[object]", listed) if isinstance(listed, list) else [listed]
+        line = self.line_of(None, "capabilities")
+        for number, entry in enumerate(entries):
+            if not isinstance(listed, list) or not isinstance(entry, AbstractCapability):
+                what = f"the class {entry.__name__}" if isinstance(entry, type) else f"a {type(entry).__name__}"
+                where = f"entry {number + 1} of capabilities" if isinstance(listed, list) else "capabilities"
+                raise self.fail(line, f"{where} is {what}", "write a list: capabilities = [MyCapability()]")
+        made = cast("list[AbstractCapability[Any]]", entries)
+        check_capabilities(f"{self.name}{f':{line}' if line else ''}:", made)
+        return made
 
     def as_tool(self, number: int, entry: object) -> PluginTool:
         if isinstance(entry, Tool | AbstractToolset):
@@ -128,12 +163,12 @@ class _Source:
             cause = f"the tool {tool.name} has metadata approval={approval!r}"
             raise self.fail(self.line_of(number), cause, f"write one of {', '.join(WORDS)}, or a function")
 
-    def line_of(self, number: int | None) -> int | None:
-        """Return the line where `tools` is assigned, or the line of the entry `number` if `tools` is a literal list."""
+    def line_of(self, number: int | None, name: str = "tools") -> int | None:
+        """Return the line where the name is assigned, or the line of the entry `number` if it is a literal list."""
         line: int | None = None
         for node in ast.parse(self.path.read_bytes()).body:
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-            if any(isinstance(target, ast.Name) and target.id == "tools" for target in targets):
+            if any(isinstance(target, ast.Name) and target.id == name for target in targets):
                 line = node.lineno
                 value = getattr(node, "value", None)
                 if number is not None and isinstance(value, ast.List | ast.Tuple) and number < len(value.elts):

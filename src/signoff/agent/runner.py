@@ -16,12 +16,16 @@ from typing import Any, Never
 
 from pydantic_ai import AgentRunResult, AgentRunResultEvent, DeferredToolRequests
 from pydantic_ai.agent import AbstractAgent
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ModelContextWindowExceededError
 from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.models import Model
+from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import RunUsage, UsageLimits
 
 from signoff.agent.batches import build_batch
 from signoff.agent.compaction import beginning_of, cut_of, summarise
+from signoff.agent.deps import DepsMaker
 from signoff.agent.failures import explain, retry_delay
 from signoff.agent.history import (
     Conversation,
@@ -33,6 +37,7 @@ from signoff.agent.history import (
     requests_made,
     responses_in,
 )
+from signoff.agent.outputs import RunWaits, around, shown
 from signoff.agent.prompt import NOTE, Prompt, has_enclosures, images_in, prompt_of, with_images
 from signoff.approvals.containment import contained, described
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, JsonObject, Place, Ruling, Terms
@@ -64,6 +69,23 @@ class Limits:
     """About how many tokens of a conversation the model gets. A summary takes the place of the older ones."""
 
 
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """Further parts of every run, besides the agent."""
+
+    model: Model | None = None
+    """None: the agent's own."""
+    toolsets: tuple[AbstractToolset[Any], ...] = ()
+    capabilities: tuple[AbstractCapability[Any], ...] = ()
+    """They lie between the gate and the seal."""
+    deps: DepsMaker | None = None
+    own_output: bool = False
+    """Whether to keep the agent's own output type. If not, its output is text."""
+
+    async def deps_for(self, asker: Actor, place: Place, slots: ToolSlots) -> Any:
+        return await self.deps.make(asker, place, slots) if self.deps else None
+
+
 @dataclass(frozen=True)
 class AgentRunner:
     """Runs one PydanticAI agent behind the gate."""
@@ -78,6 +100,7 @@ class AgentRunner:
     slots: ToolSlots = field(default_factory=ToolSlots)
     mask: Callable[[JsonObject], JsonObject] = lambda args: args
     activity: Activity = field(default_factory=Activity)
+    extras: Extras = field(default_factory=Extras)
 
     async def quiesce(self, seconds: float) -> None:
         await self.slots.clear(seconds)
@@ -133,10 +156,26 @@ class AgentRunner:
         )
         prompt = None if turn.prompted else prompt_of(turn, await self.store.run(lambda tx: tx.files_of(turn.id)))
         with contained():
-            result = await self._run(turn, prompt, conversation.shown, gate, saver)
-        if isinstance(result.output, DeferredToolRequests):
-            return Waiting(self._batch(result, gate, turn))
-        return Finished(str(result.output), saver.unsaved())
+            output = await self._output(turn, prompt, conversation.shown, gate, saver)
+        if isinstance(output, DeferredToolRequests):
+            words = next(text_of(m) for m in reversed(saver.history) if isinstance(m, ModelResponse))
+            return Waiting(build_batch(output, gate, turn, words, now=self.clock.now(), terms=self.terms))
+        return Finished(output, saver.unsaved())
+
+    async def _output(
+        self, turn: Turn, prompt: Prompt | None, history: list[ModelMessage], gate: Gate, saver: Saver
+    ) -> str | DeferredToolRequests:
+        """Run the agent. Returns the text of the reply, or the calls that people have to decide about."""
+        if not self.extras.own_output:
+            inner = [gate, saver, *self.extras.capabilities, gate.seal()]
+            output_type = [str, DeferredToolRequests]
+            return (await self._run(turn, prompt, history, gate, inner, output_type)).output
+        try:
+            result = await self._run(turn, prompt, history, gate, around(gate, [saver, *self.extras.capabilities]))
+        except RunWaits as waits:
+            return waits.requests
+        saver.note_results(result.all_messages())
+        return await shown(result.output, self.mask, self.slots)
 
     async def _failed(self, turn: Turn, error: Exception) -> Never:
         """End the turn with a line for the asker, unless the error has one already or the store failed."""
@@ -146,21 +185,31 @@ class AgentRunner:
         raise TurnFailed(explain(error, model_requests=self.limits.model_requests)) from error
 
     async def _run(
-        self, turn: Turn, prompt: Prompt | None, history: list[ModelMessage], gate: Gate, saver: Saver
-    ) -> AgentRunResult[str | DeferredToolRequests]:
+        self,
+        turn: Turn,
+        prompt: Prompt | None,
+        history: list[ModelMessage],
+        gate: Gate,
+        capabilities: Sequence[AbstractCapability[Any]],
+        output_type: Any = None,
+    ) -> AgentRunResult[Any]:
         marked = has_enclosures(history) or not isinstance(prompt, str | None)
         requests_left = self.limits.model_requests - (requests_made(history) if turn.prompted else 0)
         usage = RunUsage()
+        deps = await self.extras.deps_for(turn.asker, turn.place, self.slots)
         try:
             async with self.agent.run_stream_events(
                 prompt,
-                output_type=[str, DeferredToolRequests],
+                output_type=output_type,
+                deps=deps,
+                model=self.extras.model,
+                toolsets=self.extras.toolsets,
                 message_history=history,
                 conversation_id=turn.place.conversation,
                 instructions=NOTE if marked else None,
                 usage_limits=UsageLimits(request_limit=max(requests_left, 0)),
                 usage=usage,
-                capabilities=[gate, saver, gate.seal()],
+                capabilities=capabilities,
             ) as events:
                 async for event in events:
                     if isinstance(event, AgentRunResultEvent):
@@ -172,15 +221,27 @@ class AgentRunner:
         raise TurnFailed("The run ended without a result. Nothing further was run.")
 
     async def revise(self, batch: Batch, request: ApprovalRequest, args: JsonObject) -> Revised:
-        heard = said((await self._conversation(batch.place.conversation)).messages)
-        dry_run = DryRun(self.agent, self.policy, batch.place, batch.asker, heard, self.slots)
+        dry_run = await self._dry_run(batch.place, batch.asker)
         return await dry_run.call(request.call.tool, args, request.call)
 
     async def test(self, tool: str, args: JsonObject, place: Place, actor: Actor) -> Ruling:
         """Return the ruling on such a call without running it."""
+        return (await (await self._dry_run(place, actor)).call(tool, args)).ruling
+
+    async def _dry_run(self, place: Place, asker: Actor) -> DryRun:
         heard = said((await self._conversation(place.conversation)).messages)
-        dry_run = DryRun(self.agent, self.policy, place, actor, heard, self.slots)
-        return (await dry_run.call(tool, args)).ruling
+        extras = self.extras
+        return DryRun(
+            self.agent,
+            self.policy,
+            place,
+            asker,
+            heard,
+            self.slots,
+            extras.toolsets,
+            extras.capabilities,
+            lambda: extras.deps_for(asker, place, self.slots),
+        )
 
     async def _conversation(self, name: str) -> Conversation:
         entries, summary = await self.store.run(lambda tx: (tx.history(name), tx.summary(name)))
@@ -203,7 +264,7 @@ class AgentRunner:
         if cut is None:
             return False
         try:
-            summary = await summarise(conversation, cut, self.agent.model, usage)
+            summary = await summarise(conversation, cut, self.extras.model or self.agent.model, usage)
         except Exception as error:
             log.warning("the conversation of turn %s could not be summarised: %s", turn.id, described(error))
             return False
@@ -212,10 +273,6 @@ class AgentRunner:
         await self.store.run(lambda tx: tx.save_summary(turn.place.conversation, summary))
         log.info("turn %s reads a summary in place of the first %d messages", turn.id, cut)
         return True
-
-    def _batch(self, result: AgentRunResult[Any], gate: Gate, turn: Turn) -> Any:
-        words = next(text_of(m) for m in reversed(result.all_messages()) if isinstance(m, ModelResponse))
-        return build_batch(result.output, gate, turn, words, now=self.clock.now(), terms=self.terms)
 
     async def _close(self, turn: Turn, words: str) -> None:
         """Give a result to every call that is still open, so that the next mention can continue the conversation."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -15,19 +13,20 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, PrefixedToolset
 
 from signoff.agent.demo.model import demo_model
+from signoff.agent.imported import import_agent, load_deps, model_for
 from signoff.agent.mcp import McpServer, build_servers
 from signoff.agent.models import choose_model
 from signoff.agent.own_asking import asking_tools_of
 from signoff.agent.own_tools import as_own
-from signoff.agent.plugins import OURSELVES, Listener, PluginTool, load_plugins
-from signoff.agent.runner import AgentRunner, Limits
+from signoff.agent.plugins import OURSELVES, Listener, PluginParts, PluginTool, load_plugins
+from signoff.agent.runner import AgentRunner, Extras, Limits
 from signoff.agent.tools import builtin_tools
 from signoff.approvals.model import JsonObject, Ruling, Terms, Verdict
 from signoff.approvals.notify import ways_of_card
 from signoff.approvals.policy import Policy
 from signoff.approvals.ports import Clock
 from signoff.config.schema import Config
-from signoff.errors import ConfigError, StartupError
+from signoff.errors import StartupError
 from signoff.gate.declarations import declaration, marks_of
 from signoff.gate.examiner import Judge
 from signoff.gate.tool_slots import ToolShares, ToolSlots
@@ -52,33 +51,42 @@ class Brain:
     """Functions of plugins that are called with every decision."""
     owners: Mapping[str, str] = field(default_factory=dict[str, str])
     """Tool name -> the plugin that defines it, or "Signoff itself"."""
+    extras: Extras = field(default_factory=Extras)
 
     @property
     def tools(self) -> tuple[ToolFacts, ...]:
         """The tools known now: an MCP server's tools are known only after its first run."""
-        return tuple(facts(self.agent, self.policy))
+        return tuple(facts([*self.agent.toolsets, *self.extras.toolsets], self.policy))
 
     @classmethod
     def build(cls, config: Config, model_name: str, problems: list[Problem] | None = None) -> Brain:
         """Build everything. Raises StartupError; if `problems` is given, it gets the parts that were left out."""
-        policy = build_policy(config)
+        policy, parts = build_policy(config), PluginParts()
+        deps, imported = None, None
+        if config.agent.deps:
+            deps = _attempt(problems, ("agent", "deps"), partial(load_deps, config), None, config)
         if config.agent.import_:
-            imported = _attempt(problems, ("agent", "import"), lambda: _import_alone(config), None)
-            if imported is not None:
-                return cls(imported, policy, tuple(verdicts(imported.toolsets, policy)))
-        listeners: list[Listener] = []
-        owners: dict[str, str] = {}
-        tools = build_tools(config, listeners, owners, problems)
-        for name in config.mcp:
-            only = config.model_copy(update={"mcp": {name: config.mcp[name]}})
-            tools += _attempt(problems, ("mcp", name), partial(build_servers, only), [])
+            imported = _attempt(problems, ("agent", "import"), partial(import_agent, config), None, config)
+        own = [] if imported else builtin_tools(config.tools.enable, config.workspace)
+        parts.owners.update((tool.name, OURSELVES) for tool in own)
+        plugins = build_plugins(config, parts, problems)
+        servers = build_all_servers(config, problems)
+        extras = Extras(deps=deps, capabilities=tuple(parts.capabilities))
+        if imported is not None:
+            load_model = partial(model_for, imported, model_name)
+            model = _attempt(problems, ("agent", "model"), load_model, None)
+            toolsets = as_toolsets([*plugins, *servers])
+            extras = replace(extras, model=model, toolsets=toolsets, own_output=True)
+            lines = verdicts([*imported.toolsets, *toolsets], policy)
+            return cls(imported, policy, tuple(lines), tuple(parts.listeners), parts.owners, extras)
+        tools: list[PluginTool] = [*map(as_own, own), *plugins, *servers]
         agent = Agent(
             _attempt(problems, ("agent", "model"), partial(choose_model, model_name), demo_model()),
             instructions=config.agent.instructions,
             tools=[tool for tool in tools if isinstance(tool, Tool)],
             toolsets=[toolset for toolset in tools if isinstance(toolset, AbstractToolset)],
         )
-        return cls(agent, policy, tuple(verdicts(tools, policy)), tuple(listeners), owners)
+        return cls(agent, policy, tuple(verdicts(tools, policy)), tuple(parts.listeners), parts.owners, extras)
 
     def runner(self, config: Config, store: TurnStore, clock: Clock, policy: Judge, mask: Mask) -> AgentRunner:
         limits = config.limits
@@ -95,16 +103,26 @@ class Brain:
             ),
             ToolSlots(limits.tool_seconds, ToolShares(limits.tools_per_person)),
             mask,
+            extras=self.extras,
         )
 
 
-def _attempt(problems: list[Problem] | None, path: tuple[str | int, ...], build: Callable[[], T], otherwise: T) -> T:
-    """Build a part. If that fails, note the problem and return `otherwise`; without a list of problems, raise."""
+def _attempt(
+    problems: list[Problem] | None,
+    path: tuple[str | int, ...],
+    build: Callable[[], T],
+    otherwise: T,
+    config: Config | None = None,
+) -> T:
+    """Build a part. If that fails, note the problem and return `otherwise`; without a list of problems, raise.
+
+    With `config`, the raised error begins with the file and the line of the key.
+    """
     try:
         return build()
     except StartupError as error:
         if problems is None:
-            raise
+            raise type(error)(f"{config.where(*path)}: {error}") if config else error from error.__cause__
         problems.append((path, error))
         return otherwise
 
@@ -136,8 +154,8 @@ def build_terms(config: Config) -> Terms:
     )
 
 
-def facts(agent: AbstractAgent[Any, Any], policy: Policy) -> list[ToolFacts]:
-    """Return the agent's function tools and the known tools of MCP servers. Others are known only when it runs."""
+def facts(toolsets: Iterable[AbstractToolset[Any]], policy: Policy) -> list[ToolFacts]:
+    """Return the function tools and the known tools of MCP servers. Others are known only when they run."""
     return [
         ToolFacts(
             tool_def.name,
@@ -145,7 +163,7 @@ def facts(agent: AbstractAgent[Any, Any], policy: Policy) -> list[ToolFacts]:
             verdict_of(tool_def, policy),
             marks_of(tool_def),
         )
-        for toolset in agent.toolsets
+        for toolset in toolsets
         for tool_def in _definitions(toolset)
     ]
 
@@ -158,45 +176,29 @@ def _definitions(toolset: AbstractToolset[Any]) -> list[ToolDefinition]:
     return []
 
 
-def build_tools(
-    config: Config,
-    listeners: list[Listener] | None = None,
-    owners: dict[str, str] | None = None,
-    problems: list[Problem] | None = None,
-) -> list[PluginTool]:
-    """Return the built-in tools and those of the plugins. See `Brain.build` for `problems`."""
-    owners = {} if owners is None else owners
-    tools: list[PluginTool] = [*builtin_tools(config.tools.enable, config.workspace)]
-    owners |= {tool.name: OURSELVES for tool in tools if isinstance(tool, Tool)}
+def build_plugins(config: Config, parts: PluginParts, problems: list[Problem] | None = None) -> list[PluginTool]:
+    """Return the tools of the plugins; `parts` gets everything else. See `Brain.build` for `problems`."""
+    tools: list[PluginTool] = []
     for number, path in enumerate(config.tools.plugins):
-        load = partial(load_plugins, [path], config.folder, (), listeners, owners)
+        load = partial(load_plugins, [path], config.folder, (), parts.listeners, parts.owners, parts.capabilities)
         tools += _attempt(problems, ("tools", "plugins", number), load, [])
     return [as_own(tool) for tool in tools]
 
 
-def _import_alone(config: Config) -> AbstractAgent[Any, Any]:
-    if config.mcp or config.tools.plugins:
-        unused = "[mcp.NAME]" if config.mcp else "[tools] plugins"
-        cause = f"[agent] import brings its own tools, so {unused} would not be used"
-        raise ConfigError(f"{cause}; remove one of them")
-    return import_agent(config)
+def build_all_servers(config: Config, problems: list[Problem] | None = None) -> list[AbstractToolset[Any]]:
+    """Return the MCP servers of signoff.toml. See `Brain.build` for `problems`."""
+    servers: list[AbstractToolset[Any]] = []
+    for name in config.mcp:
+        only = config.model_copy(update={"mcp": {name: config.mcp[name]}})
+        servers += _attempt(problems, ("mcp", name), partial(build_servers, only), [])
+    return servers
 
 
-def import_agent(config: Config) -> AbstractAgent[Any, Any]:
-    """Load an existing agent and keep its model, instructions and tools. The tools pass our gate."""
-    target = config.agent.import_ or ""
-    module_name, _, name = target.partition(":")
-    folder = str(config.folder.resolve())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    try:
-        found = getattr(importlib.import_module(module_name), name)
-    except (Exception, SystemExit) as error:
-        cause = f"{type(error).__name__}: {error}"
-        raise ConfigError(f'[agent] import = "{target}" cannot be loaded: {cause}; write "module:agent"') from error
-    if not isinstance(found, AbstractAgent):
-        raise ConfigError(f'[agent] import = "{target}" is not a PydanticAI agent but a {type(found).__name__}')
-    return found  # pyright: ignore[reportUnknownVariableType]
+def as_toolsets(tools: Sequence[PluginTool]) -> tuple[AbstractToolset[Any], ...]:
+    """Return the same tools as toolsets, which a run takes besides those of the agent."""
+    functions = [tool for tool in tools if isinstance(tool, Tool)]
+    toolsets = [tool for tool in tools if isinstance(tool, AbstractToolset)]
+    return (*([FunctionToolset(functions, id="plugins")] if functions else []), *toolsets)
 
 
 DEPENDS = "depends on its arguments"

@@ -95,7 +95,12 @@ class Survey:
 async def survey(brain: Brain, config: Config, *, keep_running: bool) -> Survey:
     """Ask every toolset for its tools. With `keep_running`, the MCP servers stay connected for the first run."""
     ctx = RunContext[Any](deps=None, model=_model(brain), usage=RunUsage())
-    asking = [_listed(toolset, ctx, config, keep_running) for toolset in brain.agent.toolsets]
+    own = ("agent", "import") if brain.extras.own_output else ("tools", "plugins")
+    label = "[agent] import" if brain.extras.own_output else "Signoff itself or a plugin"
+    asking = [_listed(toolset, ctx, config, keep_running, Source(label, own)) for toolset in brain.agent.toolsets]
+    added = Source("a plugin", ("tools", "plugins"))
+    asking += [_listed(toolset, ctx, config, keep_running, added) for toolset in brain.extras.toolsets]
+    asking += [_listed(toolset, ctx, config, keep_running, added) for toolset in _of_capabilities(brain)]
     listings = tuple(await asyncio.gather(*asking))
     verdicts = {
         tool.name: verdict_of(tool, brain.policy, asks_itself=tool.name in listing.asking)
@@ -105,13 +110,20 @@ async def survey(brain: Brain, config: Config, *, keep_running: bool) -> Survey:
     return Survey(listings, brain.owners, verdicts)
 
 
-async def _listed(toolset: AbstractToolset[Any], ctx: RunContext[Any], config: Config, keep_running: bool) -> Listing:
-    plain = Source("[agent] import" if config.agent.import_ else "Signoff itself or a plugin", ("tools", "plugins"))
+def _of_capabilities(brain: Brain) -> list[AbstractToolset[Any]]:
+    """Return the toolsets of plugins' capabilities. Some are made only when a run begins."""
+    toolsets = [capability.get_toolset() for capability in brain.extras.capabilities]
+    return [toolset for toolset in toolsets if isinstance(toolset, AbstractToolset)]
+
+
+async def _listed(
+    toolset: AbstractToolset[Any], ctx: RunContext[Any], config: Config, keep_running: bool, plain: Source
+) -> Listing:
     if isinstance(toolset, FunctionToolset):
         return Listing(plain, tuple(tool.tool_def for tool in toolset.tools.values()), asking_tools_of(toolset))
     if isinstance(toolset, PrefixedToolset) and isinstance(server := toolset.wrapped, McpServer):
         return await _of_server(server, ctx, config, keep_running)
-    source = Source(toolset.label, ("agent", "import") if config.agent.import_ else ("tools", "plugins"))
+    source = replace(plain, label=toolset.label)
     try:
         async with asyncio.timeout(PATIENCE):
             run = await toolset.for_run(ctx)

@@ -226,11 +226,11 @@ def _without_effect(config: Config) -> Iterator[Finding]:
 def _unused_beside_import(config: Config) -> Iterator[Finding]:
     if not config.agent.import_:
         return
-    used = {("agent", "import_")}
+    used = {("agent", key) for key in ("import_", "deps", "settings", "model")}
     given = {("agent", key) for key in config.agent.model_fields_set}
     given |= {("tools", key) for key in config.tools.model_fields_set & {"enable", "workspace"}}
     for table, key in sorted(given - used):
-        problem = f"[{table}] {key} has no effect, because [agent] import brings its own model, instructions and tools"
+        problem = f"[{table}] {key} has no effect, because [agent] import brings its own instructions and tools"
         yield warning(config.where(table, key), problem, "remove it, or remove import")
 
 

@@ -75,6 +75,7 @@ DEFAULT_TOOLS: tuple[BuiltinTool, ...] = tuple(
 )
 """The tools without `[tools] enable`. The tools that clean up are only for those who ask for them by name."""
 WORKSPACE = "data/workspace"
+_TARGET = r"\A[A-Za-z_][\w.]*:[A-Za-z_]\w*\z"
 _FILLED_HINT = 'names and texts, in which ${NAME} is taken from the environment, for example { TOKEN = "${MY_TOKEN}" }'
 
 INSTRUCTIONS = (
@@ -96,9 +97,19 @@ class AgentConfig(_Section):
     import_: str | None = Field(
         default=None,
         alias="import",
-        pattern=r"\A[A-Za-z_][\w.]*:[A-Za-z_]\w*\z",
+        pattern=_TARGET,
         description='"module:agent", for example "my_agents.support:agent"',
     )
+    deps: str | None = Field(
+        default=None,
+        pattern=_TARGET,
+        description='"module:make_deps", for example "my_agents.support:make_deps"',
+    )
+    """A function that makes the dependencies of each run."""
+    settings: Mapping[str, Any] = Field(
+        default_factory=dict[str, Any], description="a table [agent.settings] with values of your own"
+    )
+    """The operator's own values, which `deps` gets."""
 
 
 class ToolsConfig(_Section):

@@ -7,14 +7,16 @@ So hooks, toolsets and validators judge new arguments exactly as they would judg
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic_ai import ApprovalRequired, DeferredToolRequests, RunContext, ToolDefinition
 from pydantic_ai.agent import AbstractAgent
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.toolsets import AbstractToolset
 
 from signoff.approvals.containment import described
 from signoff.approvals.digest import bind
@@ -38,24 +40,43 @@ class DryRun:
     heard: Sequence[Said] = ()
     slots: ToolSlots = field(default_factory=ToolSlots)
     """Those of the real calls. A dry run takes over their time limit and threads, but no place in a share."""
+    toolsets: Sequence[AbstractToolset[Any]] = ()
+    capabilities: Sequence[AbstractCapability[Any]] = ()
+    """The toolsets and capabilities that a real run gets besides those of the agent."""
+    make_deps: Callable[[], Awaitable[Any]] | None = None
 
     async def call(self, tool: str, args: JsonObject, instead_of: ToolCall | None = None) -> Revised:
         """Return the call as people would see it. Raises Refused if the tool does not take it."""
         slots = ToolSlots(self.slots.seconds_per_tool, threads=self.slots.threads)
         gate = DryRunGate(self.policy, MemoryBook(), self.place, self.asker, slots, heard=self.heard)
         try:
-            result = await self.agent.run(
-                "dry run", model=_calling(tool, args), output_type=[str, DeferredToolRequests], capabilities=[gate]
+            await self.agent.run(
+                "dry run",
+                model=_calling(tool, args),
+                deps=await self.make_deps() if self.make_deps else None,
+                toolsets=self.toolsets,
+                capabilities=[gate, *self.capabilities],
             )
+        except _Ended as end:
+            if gate.tried is None:
+                raise Refused(f"The tool does not take this: {end.answer}") from None
         except Exception as error:
             raise Refused(f"This could not be tried: {described(error)}") from error
         if gate.tried is None:
-            raise Refused(f"The tool does not take this: {_answer(result.all_messages())}")
+            raise Refused(f"{tool} is not a tool that could be tried.")
         if instead_of is None:
             return gate.tried
         if gate.tried.call.schema != instead_of.schema:
             raise Refused("The tool has changed since this card was made, so its call cannot be edited.")
         return replace(gate.tried, call=bind(replace(gate.tried.call, key=instead_of.key), self.place))
+
+
+class _Ended(Exception):
+    """Ends a dry run: the call was previewed, or it got an answer without that."""
+
+    def __init__(self, answer: str = "no reason was given") -> None:
+        super().__init__(answer)
+        self.answer = answer
 
 
 @dataclass
@@ -76,13 +97,21 @@ class DryRunGate(Gate):
         self.tried = Revised(replace(attempt.call, operands=view.operands), ruling, view.text, view.diff_of)
         raise ApprovalRequired
 
+    # Both hooks end the run with an exception, which needs no output type of ours: the agent may have its own.
+
+    async def handle_deferred_tool_calls(self, ctx: RunContext[Any], *, requests: DeferredToolRequests) -> None:
+        raise _Ended
+
+    async def wrap_output_validate(self, ctx: RunContext[Any], **rest: Any) -> Any:
+        raise _Ended("it is an output of the agent, not a tool")
+
 
 def _calling(tool: str, args: JsonObject) -> FunctionModel:
-    """Return a model that makes one call and ends the run once that call has a result."""
+    """Return a model that makes one call, and ends the run once that call has a result."""
 
     def once(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         if len(messages) > 1:
-            return ModelResponse(parts=[TextPart("done")])
+            raise _Ended(_answer(messages))
         return ModelResponse(parts=[ToolCallPart(tool, json.dumps(dict(args)), "dry run")])
 
     return FunctionModel(once)
