@@ -27,6 +27,7 @@ from signoff.agent.history import (
     requests_made,
     responses_in,
 )
+from signoff.agent.inner_runs import StoredRuns, judged_inside
 from signoff.agent.prompt import NOTE, Prompt, has_enclosures, images_in, prompt_of, with_images
 from signoff.approvals.containment import contained
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, JsonObject, Place, Ruling, Terms
@@ -93,6 +94,7 @@ class AgentRunner:
             self.limits.calls_per_response,
             responses=responses_in(history),
             progress=progress or Unseen(),
+            children=StoredRuns(self.store, turn),
         )
         prompt = None if turn.prompted else prompt_of(turn, await self.store.run(lambda tx: tx.files_of(turn.id)))
         try:
@@ -111,7 +113,9 @@ class AgentRunner:
         self, turn: Turn, prompt: Prompt | None, history: list[ModelMessage], gate: Gate, saver: Saver
     ) -> AgentRunResult[str | DeferredToolRequests]:
         marked = has_enclosures(history) or not isinstance(prompt, str | None)
-        requests_left = self.limits.model_requests - (requests_made(history) if turn.prompted else 0)
+        made = await self.store.run(lambda tx: tx.inner_requests(turn.id))
+        requests_left = self.limits.model_requests - made - (requests_made(history) if turn.prompted else 0)
+        gate.requests.left = requests_left
         usage = RunUsage()
         try:
             async with self.agent.run_stream_events(
@@ -132,6 +136,8 @@ class AgentRunner:
         raise TurnFailed("The run ended without a result. Nothing further was run.")
 
     async def revise(self, batch: Batch, request: ApprovalRequest, args: JsonObject) -> Revised:
+        if request.path:
+            return await judged_inside(self.policy, batch, request, args)
         heard = said(await self._history(batch.place.conversation))
         dry_run = DryRun(self.agent, self.policy, batch.place, batch.asker, heard, self.slots)
         return await dry_run.call(request.call.tool, args, request.call)
