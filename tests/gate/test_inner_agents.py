@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 from pydantic_ai import Agent, Tool
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from signoff.agent.runner import Limits
 from signoff.approvals.clicks import Click
@@ -58,7 +60,7 @@ async def test_a_call_of_an_agent_inside_a_tool_is_asked_about_with_its_path(ben
 
 async def test_a_rule_denies_a_call_of_an_agent_inside_a_tool(bench: Bench) -> None:
     inner, script = child("researcher", [calls(("free", {"value": "x"})), "ok"], [bench.box.tool("free")])
-    policy = Policy([Rule("free", Verdict.DENY)])
+    policy = Policy((Rule("free", Verdict.DENY),))
     step = await bench.start(
         [calls(("research", {"topic": "t"})), "done"], [delegate("research", inner)], policy=policy
     )
@@ -323,3 +325,23 @@ async def test_a_tool_that_was_approved_is_not_asked_about_again_while_its_agent
         step = await bench.decide(step, Choice.ACCEPT)
     assert cards == [["ask"], ["one › danger"], ["one › danger"]]
     assert len(bench.box.ran) == 2
+
+
+async def test_an_agent_inside_a_tool_may_use_the_model_of_the_turn(bench: Bench) -> None:
+    """The connections of a model belong to one loop, and the tools run on another one."""
+    loops: list[object] = []
+
+    async def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        loops.append(asyncio.get_running_loop())
+        return ModelResponse(parts=[TextPart("fine")])
+
+    inner: Agent[Any, Any] = Agent(FunctionModel(answer), name="one")
+
+    async def ask(topic: str) -> str:
+        assert asyncio.get_running_loop() is not here
+        return (await inner.run(topic)).output
+
+    here = asyncio.get_running_loop()
+    await bench.start([calls(("ask", {"topic": "t"})), "done"], [ask])
+    assert bench.script.results == {"call_0": "fine"}
+    assert loops == [here]

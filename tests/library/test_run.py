@@ -471,7 +471,7 @@ async def test_an_agent_inside_a_tool_asks_through_the_ui_of_the_run_without_bei
         return (await child.run("go")).output
 
     agent, script = play(calls(("delegate", {})), "done", tools=[delegate])
-    await run_with_approval(agent, "go", ui=ui, policy=Policy([Rule("banned", Verdict.DENY)]))
+    await run_with_approval(agent, "go", ui=ui, policy=Policy((Rule("banned", Verdict.DENY),)))
     assert [request.shown_tool for request in ui.asked] == ["helper › danger", "helper › danger"]
     assert box.ran == [("danger", "1", None)]
     assert "Rejected" in heard.results["call_0"]

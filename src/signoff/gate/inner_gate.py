@@ -44,7 +44,9 @@ class InnerGate(Gate):
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, handler: Any
     ) -> ModelResponse:
         if self.replay is None:
-            return await handler(request_context)
+            # An agent may use the bot's own model, whose connections belong to the bot's loop. A stream cannot move.
+            away = self.home is not None and not request_context.streaming
+            return await (self.home.run(handler(request_context)) if self.home and away else handler(request_context))
         response, self.replay = replace(self.replay, usage=RequestUsage()), None
         self.responses += 1
         ctx.usage.requests -= 1  # the framework is about to count it
