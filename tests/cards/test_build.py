@@ -50,6 +50,16 @@ def test_after_the_deadline_nothing_is_offered() -> None:
     assert as_text(card.about[-1]).endswith(" · the deadline has passed")
 
 
+def test_a_call_of_an_agent_inside_a_tool_shows_its_path_and_cannot_be_edited() -> None:
+    request = replace(make_request(args={"path": "a.txt"}), path=("researcher",))
+    card = card_of(make_batch(request))
+    assert card.calls[0].tool == f"researcher › {request.call.tool}"
+    assert not card.calls[0].warnings
+    assert Offers(edit=True).why_no_edit(request) == "an agent inside a tool made it"
+    deep = replace(request, path=("a", "b", "c", "d"))
+    assert deep.shown_tool == f"a › … › d › {request.call.tool}"
+
+
 def test_summary_then_reason_then_path_are_the_tools_words() -> None:
     metadata = {"path": "p", "reason": "r", "summary": "s"}
     for expected in ("s", "r", "p"):

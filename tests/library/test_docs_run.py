@@ -62,7 +62,7 @@ def test_the_plugin_of_the_page_on_tools_is_one(tmp_path: Path) -> None:
     lines = dict(line.split(": ", 1) for line in brain.verdicts)
     assert lines["restart"] == "ask (declared)"
     assert lines["scale"] == "depends on its arguments"
-    assert {"resize", "uptime"} < set(lines)
+    assert {"resize", "uptime", "ask_helper"} < set(lines)
 
 
 @pytest.mark.parametrize("name", [*signoff.__all__, "TerminalUI"])

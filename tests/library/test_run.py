@@ -462,6 +462,36 @@ async def test_sub_agents_ask_through_the_same_ui_one_question_at_a_time() -> No
     assert len(box.ran) == 2
 
 
+async def test_an_agent_inside_a_tool_asks_through_the_ui_of_the_run_without_being_changed() -> None:
+    box, ui = Box(), ScriptedUI([True, False])
+    answers = calls(("danger", {"value": "1"})), calls(("danger", {"value": "2"}), ("banned", {}))
+    child, heard = play(*answers, "child done", tools=[protected(box), box.tool("banned")], name="helper")
+
+    async def delegate() -> str:
+        return (await child.run("go")).output
+
+    agent, script = play(calls(("delegate", {})), "done", tools=[delegate])
+    await run_with_approval(agent, "go", ui=ui, policy=Policy((Rule("banned", Verdict.DENY),)))
+    assert [request.shown_tool for request in ui.asked] == ["helper › danger", "helper › danger"]
+    assert box.ran == [("danger", "1", None)]
+    assert "Rejected" in heard.results["call_0"]
+    assert "Not allowed" in heard.results["call_1"]
+    assert script.results == {"call_0": "child done"}
+
+
+async def test_questions_of_agents_inside_tools_count_for_max_rounds() -> None:
+    box, ui = Box(), ScriptedUI([True])
+    child, _ = play(calls(("danger", {"value": "1"})), calls(("danger", {"value": "2"})), "end", tools=[protected(box)])
+
+    async def delegate() -> str:
+        return (await child.run("go")).output
+
+    wanted = calls(("delegate", {})), calls(("danger", {"value": "3"}))
+    agent, _ = play(*wanted, "done", tools=[delegate, protected(box)])
+    await run_with_approval(agent, "go", ui=ui, max_rounds=1)
+    assert box.ran == [("danger", "1", None)]
+
+
 @dataclass
 class Advised:
     """A UI that first runs its own agent to look into the request, and asks about that agent's calls too."""

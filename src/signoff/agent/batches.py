@@ -28,14 +28,15 @@ def build_batch(
     now: float,
     terms: Terms,
 ) -> Batch:
-    """Build a batch with a request for every deferred call, in the model's order."""
-    pending = [gate.pending(call.tool_call_id) for call in requests.approvals]
-    if requests.calls or None in pending:
+    """Build a batch with a request for every deferred call, in the model's order, and for calls inside them."""
+    deferred = [gate.pending(call.tool_call_id) for call in requests.approvals]
+    if requests.calls or not all(deferred):
         raise TurnFailed("A tool call was deferred past the gate. Nothing further was run. Please tell the operator.")
-    rulings = [terms.fill(call.ruling) for call in pending if call]
+    pending = [call for several in deferred for call in several]
+    rulings = [terms.fill(call.ruling) for call in pending]
     asked = tuple(
         call.request(ruling, effective(ruling.approvers or (), turn.place))
-        for call, ruling in zip(filter(None, pending), rulings, strict=True)
+        for call, ruling in zip(pending, rulings, strict=True)
     )
     # A card has one deadline, so the shortest timeout of the calls that ask applies.
     asking = [ruling for ruling in rulings if not ruling.held] or rulings
@@ -46,8 +47,7 @@ def build_batch(
         for request, ruling in zip(asked, rulings, strict=True)
     )
     notify = () if turn.place.is_direct else ways_of_card(ruling.notify for ruling in asking)
-    position = asked[0].call.key.position
-    ran = tuple(tool for key, tool in gate.ran.items() if key.position == position)
+    ran = tuple(tool for key, tool in gate.ran.items() if key.position == gate.responses)
     return Batch(
         id=secrets.token_hex(8),
         turn=turn.id,

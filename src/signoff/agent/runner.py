@@ -37,6 +37,7 @@ from signoff.agent.history import (
     requests_made,
     responses_in,
 )
+from signoff.agent.inner_runs import StoredRuns, judged_inside
 from signoff.agent.outputs import RunWaits, around, shown
 from signoff.agent.prompt import NOTE, Prompt, has_enclosures, images_in, prompt_of, with_images
 from signoff.approvals.containment import contained, described
@@ -153,6 +154,7 @@ class AgentRunner:
             self.limits.calls_per_response,
             responses=responses_in(conversation.messages),
             progress=progress,
+            children=StoredRuns(self.store, turn),
         )
         prompt = None if turn.prompted else prompt_of(turn, await self.store.run(lambda tx: tx.files_of(turn.id)))
         with contained():
@@ -194,7 +196,11 @@ class AgentRunner:
         output_type: Any = None,
     ) -> AgentRunResult[Any]:
         marked = has_enclosures(history) or not isinstance(prompt, str | None)
-        requests_left = self.limits.model_requests - (requests_made(history) if turn.prompted else 0)
+        made = 0
+        if turn.prompted:
+            made = requests_made(history) + await self.store.run(lambda tx: tx.inner_requests(turn.id))
+        requests_left = self.limits.model_requests - made
+        gate.requests.left = requests_left
         usage = RunUsage()
         deps = await self.extras.deps_for(turn.asker, turn.place, self.slots)
         try:
@@ -221,6 +227,8 @@ class AgentRunner:
         raise TurnFailed("The run ended without a result. Nothing further was run.")
 
     async def revise(self, batch: Batch, request: ApprovalRequest, args: JsonObject) -> Revised:
+        if request.path:
+            return await judged_inside(self.policy, batch, request, args)
         dry_run = await self._dry_run(batch.place, batch.asker)
         return await dry_run.call(request.call.tool, args, request.call)
 

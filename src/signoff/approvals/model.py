@@ -311,6 +311,14 @@ class ApprovalRequest:
     """Who may decide too, once the request is escalated."""
     escalate_at: float | None = None
     """When the request is escalated; None: never, or it was escalated already."""
+    path: tuple[str, ...] = ()
+    """The names of the agents inside tools that made the call, outermost first; empty: the turn's own agent made it."""
+
+    @property
+    def shown_tool(self) -> str:
+        """The tool with the agents that lead to it, for people: `researcher › bash`."""
+        path = self.path if len(self.path) <= 3 else (self.path[0], "…", self.path[-1])
+        return " › ".join((*path, self.call.tool))
 
     # The names that programs written for the library's first design use.
 

@@ -118,7 +118,7 @@ class Inbox:
 
         async def respond(said: Line) -> None:
             try:
-                await self.respond(interaction, (*said, " · ", Code(plain(batch.questions[0].call.tool, TOOL))))
+                await self.respond(interaction, (*said, " · ", Code(plain(batch.questions[0].shown_tool, TOOL))))
             except Failure as error:
                 log.warning("an inbox was not answered: %s", error)
 

@@ -236,7 +236,7 @@ def _named(batch: Batch) -> Iterator[str]:
     """Name the calls and their arguments, without any value."""
     for request in batch.open_questions[:CALLS]:
         names = [quoting.code(argument_label(name)[0]) for name in list(request.call.args)[:NAMES]]
-        parts = [f"**{quoting.code(plain(request.call.tool, TOOL))}**", TOO_LONG, *names]
+        parts = [f"**{quoting.code(plain(request.shown_tool, TOOL))}**", TOO_LONG, *names]
         yield _one_line(parts, LINES // min(len(batch.open_questions), CALLS))
 
 

@@ -153,7 +153,7 @@ def chosen_in(data: object) -> dict[str, list[str]]:
 
 
 def _modal(does: str, request: ApprovalRequest, locator: FormLocator) -> ui.Modal:
-    title = does + clip(request.call.tool, (MAX_TITLE - len(does)) // 2)[0]
+    title = does + clip(request.shown_tool, (MAX_TITLE - len(does)) // 2)[0]
     modal = ui.Modal(title=title, custom_id=str(locator))
     # discord.py forgets a stopped form, so every submission takes the same path, before and after a restart.
     modal.stop()

@@ -83,7 +83,7 @@ def choose(batch: Batch, requests: Sequence[ApprovalRequest], offers: Offers, pa
 
 
 def more(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> Panel:
-    lines = [f"### {quoting.code(clip(request.call.tool, TOOL_BUDGET)[0])}", "More options for this call."]
+    lines = [f"### {quoting.code(clip(request.shown_tool, TOOL_BUDGET)[0])}", "More options for this call."]
     lines += [f"-# {quoting.trusted(obstacle)}" for obstacle in offers.obstacles(request)]
     return Panel(["\n".join(lines)], further_actions(batch, request, offers, page))
 
@@ -98,7 +98,7 @@ def held_call(batch: Batch, request: ApprovalRequest, offers: Offers, page: int,
             return view
     except CardFailed as error:
         log.info("the held call %s is not shown: %s", request.id, error)
-    tool = quoting.code(clip(request.call.tool, TOOL_BUDGET)[0])
+    tool = quoting.code(clip(request.shown_tool, TOOL_BUDGET)[0])
     return Panel([f"### {tool}\n{NOT_SHOWN}"], held_actions(batch, request, page))
 
 
@@ -108,7 +108,7 @@ def confirm(batch: Batch, request: ApprovalRequest, plan: Plan, offers: Offers, 
     covered = plan.coverage.covered(shown.call.args)
     args = {name: covered[name] for name in request.description.ordered(covered)}
     rule, note = quoting.block(rule_text(shown.call.tool, args, plan.choice), "toml")
-    lines = [f"### Remember: {quoting.code(clip(request.call.tool, TOOL_BUDGET)[0])}"]
+    lines = [f"### Remember: {quoting.code(clip(request.shown_tool, TOOL_BUDGET)[0])}"]
     lines += [quoting.line(line) for line in plan_lines(batch, request, plan, offers.grants, now)]
     texts = ["\n".join(lines), "\n".join(["As a rule, it would read:", rule, *([f"-# {note}"] if note else [])])]
     said_by_tool = {TOOLS_WORDS: shown.summary, PREVIEW: shown.shown_preview} if plan.named is None else {}

@@ -30,6 +30,7 @@ HIDDEN = "parts of the arguments are masked"
 TOO_LONG = "the arguments are longer than the 4,000 characters that one field takes"
 NOT_HERE = "arguments cannot be edited here"
 MAY_HAVE_RUN = "the call may have run already"
+INSIDE_A_TOOL = "an agent inside a tool made it"
 NOT_ASKED = "the call needs no approval"
 NOT_PERMITTED = "the operator does not permit it"
 DEPENDS_ON_STATE = "the call depends on something that may change, such as a file"
@@ -65,6 +66,8 @@ class Offers:
             return MAY_HAVE_RUN
         if request.held:
             return NOT_ASKED
+        if request.path:
+            return INSIDE_A_TOOL
         if not self.edit:
             return NOT_HERE
         if self.masker is not None and self.masker.hides(request.call.args):
@@ -84,7 +87,7 @@ class Offers:
         if not may_be_remembered(request):
             asks = NOT_ASKED if request.held else DEPENDS_ON_STATE
             return MAY_HAVE_RUN if request.kind is not RequestKind.CALL else asks
-        is_long = len(request.shown_preview) > QUOTED or len(request.call.tool) > TOOL_BUDGET
+        is_long = len(request.shown_preview) > QUOTED or len(request.shown_tool) > TOOL_BUDGET
         return TOO_LONG_TO_REMEMBER if is_long or len(self.quoted(request)) > QUOTED else ""
 
     def obstacles(self, request: ApprovalRequest) -> list[str]:
@@ -184,7 +187,7 @@ def look_actions(batch: Batch, requests: Sequence[ApprovalRequest], page: int) -
     """
     order = [*(batch.questions if len(batch.questions) > 1 else ()), *batch.held]
     return [
-        Action(Verb.MORE, r.id, f"{number}. {plain(r.call.tool, TOOL_BUDGET)}", Style.PLAIN, batch.revision, page)
+        Action(Verb.MORE, r.id, f"{number}. {plain(r.shown_tool, TOOL_BUDGET)}", Style.PLAIN, batch.revision, page)
         for number, r in enumerate(order, start=1)
         if r in requests
     ]

@@ -198,7 +198,7 @@ def _call(
 ) -> tuple[CardCall, CardFile | None]:
     """Build one call, and the file for it if the card does not show the whole call."""
     sizes = page.sizes
-    tool, tool_cut = clip(request.call.tool, sizes.tool)
+    tool, tool_cut = clip(request.shown_tool, sizes.tool)
     # The reason is our own text, so nobody can forge the mark of a cut. It does not run, so a cut needs no file.
     reason, _ = clip(f"Why: {request.why or 'it needs approval'}", sizes.why)
     warnings, more = fit_warnings(contents.warnings, sizes.warnings)

@@ -65,7 +65,7 @@ class CallContents:
         args = self.request.call.args
         warnings = [DESTRUCTIVE] if self.request.description.destructive else []
         warnings += warnings_about_masks(self.request) if self.masked else []
-        warnings += warnings_in("tool name", [self.request.call.tool])
+        warnings += warnings_in("tool name", [self.request.call.tool, *self.request.path])
         for name in sorted(args):
             warnings += warnings_in("argument name", [name])
             warnings += warnings_in(argument_place(name), strings_in(args[name]))
@@ -120,7 +120,7 @@ def _read_call(batch: Batch, request: ApprovalRequest) -> CallContents:
     try:
         values = _arguments(request)
     except (TypeError, ValueError, RecursionError) as error:
-        tool = plain(request.call.tool, 64)
+        tool = plain(request.shown_tool, 64)
         raise CardFailed(f"The arguments of {tool} cannot be shown: they are not plain JSON.") from error
     shape = Shape.SENTENCE if reads_as_sentence(request.summary) else Shape.BLOCK
     summary = [Value(TOOLS_WORDS, request.summary, shape=shape)] if request.summary else []

@@ -34,6 +34,7 @@ def request_file(
         "Signoff: one complete request",
         f"request: {_ascii(request.id)} of {_ascii(batch.id)}",
         f"tool: {_ascii(call.tool)}",
+        *([f"made inside a tool, by agent: {_ascii(' > '.join(request.path))}"] if request.path else []),
         *([f"tool's description: {_ascii(said)}"] if (said := request.description.sentence) else []),
         f"digest: {_ascii(call.digest)}",
         f"tool schema: {_ascii(call.schema)}",

@@ -41,6 +41,6 @@ def settled(batch: Batch) -> Line:
 
 def _calls(batch: Batch) -> str:
     questions = batch.open_questions or batch.questions
-    tools = list(dict.fromkeys(plain(request.call.tool, NAME_BUDGET) for request in questions))
+    tools = list(dict.fromkeys(plain(request.shown_tool, NAME_BUDGET) for request in questions))
     named = ", ".join(tools[:CONDITIONS])
     return named if len(questions) == 1 else f"{len(questions)} calls ({named})"

@@ -51,7 +51,7 @@ def title_with_progress(batch: Batch, tone: Tone, title: Line | None) -> tuple[T
 def held_progress(batch: Batch) -> list[Line]:
     """Say which held calls have not simply run, since the card shows no more of them than their names."""
     words = {RunState.FAILED: "failed", RunState.MAY_HAVE_RUN: "may have run", RunState.NOT_RUN: "not run"}
-    ends = [f"{plain(r.call.tool, TOOL)} {words[r.run.state]}" for r in batch.held if r.run and r.run.state in words]
+    ends = [f"{plain(r.shown_tool, TOOL)} {words[r.run.state]}" for r in batch.held if r.run and r.run.state in words]
     if not ends:
         return []
     more = f" and {len(ends) - NAMED} more" if len(ends) > NAMED else ""

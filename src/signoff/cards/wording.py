@@ -219,7 +219,7 @@ def remember_lines(batch: Batch, request: ApprovalRequest, terms: GrantTerms, no
 
 def reminder(batch: Batch) -> Line:
     """Name the questions that are still open, and their deadline."""
-    tools = [plain(r.call.tool, NAME_BUDGET) for r in batch.open_questions]
+    tools = [plain(r.shown_tool, NAME_BUDGET) for r in batch.open_questions]
     named = ", ".join(list(dict.fromkeys(tools))[:CONDITIONS])
     calls = f"{named}" if len(tools) == 1 else f"{len(tools)} calls ({named})"
     return (f"Still open: {calls}, until ", Moment(batch.deadline))
@@ -233,7 +233,7 @@ def held_lines(batch: Batch, named_at_most: int) -> list[Line]:
     waiting = [r for r in others if r not in not_run]
 
     def tools(requests: Sequence[ApprovalRequest]) -> str:
-        return list_tools([r.call.tool for r in requests], named_at_most)
+        return list_tools([r.shown_tool for r in requests], named_at_most)
 
     lines: list[Line] = []
     if waiting:

@@ -9,20 +9,24 @@ declares otherwise: a server's hints about itself are no promise, unless the ope
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from types import FunctionType
 from typing import Any, cast
 
 from pydantic_ai import ToolDefinition
-from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
+from pydantic_ai.agent import AbstractAgent
+from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, ToolsetTool
 
 from signoff.approvals.model import Ruling, Verdict
 from signoff.approvals.policy import Declaration, Predicate
 from signoff.approvals.tool_description import Marks, ToolDescription
-from signoff.gate.arguments import origin_of
+from signoff.gate.arguments import innermost, origin_of
 
 TRUSTED = "signoff_trusted"
 """Metadata key: whether the operator trusts the MCP server of this tool."""
@@ -79,6 +83,30 @@ def is_read_only(tool_def: ToolDefinition) -> bool:
 def is_independent(tool_def: ToolDefinition) -> bool:
     """Whether the order in which this tool's calls start does not matter."""
     return (tool_def.metadata or {}).get("independent") is True
+
+
+def runs_agents(tool: ToolsetTool[Any]) -> bool:
+    """Whether the tool is known to run agents: it says so, or its function uses an agent of its module or closure.
+
+    Its call is repeated after a restart, since what its agents did is in the book of calls.
+    """
+    said = (tool.tool_def.metadata or {}).get("delegate")
+    if isinstance(said, bool):
+        return said
+    origin, inner = origin_of(tool), innermost(tool)
+    if not isinstance(origin, FunctionToolset):
+        return False
+    known = origin.tools.get(getattr(inner, "original_name", None) or inner.tool_def.name)
+    function = inspect.unwrap(known.function) if known else None
+    return inspect.isfunction(function) and any(isinstance(value, AbstractAgent) for value in _used_by(function))
+
+
+def _used_by(function: FunctionType) -> Iterator[Any]:
+    names = function.__code__.co_names
+    yield from (function.__globals__[name] for name in names if name in function.__globals__)
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):  # not set yet
+            yield cell.cell_contents
 
 
 def asking_if_mcp(tool: ToolsetTool[Any], origin: AbstractToolset[Any]) -> ToolsetTool[Any]:

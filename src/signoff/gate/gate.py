@@ -12,13 +12,13 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import ValidationError
 from pydantic_ai import ApprovalRequired, CallDeferred, ModelRetry, RunContext, ToolDefinition, ToolDenied
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.exceptions import ToolFailed
-from pydantic_ai.messages import ModelResponse, ToolCallPart
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import to_jsonable_python
@@ -38,11 +38,14 @@ from signoff.approvals.model import (
     Verdict,
 )
 from signoff.approvals.policy import Said
+from signoff.errors import SignoffError
 from signoff.gate import wording
 from signoff.gate.arguments import seal_of
 from signoff.gate.book import Ask, CallBook, Go, Replay, Settled, UnusableResult, passable
-from signoff.gate.declarations import describe_tool, is_independent, is_read_only, marks_of
+from signoff.gate.declarations import describe_tool, is_independent, is_read_only, marks_of, runs_agents
+from signoff.gate.delegation import AgentsAsk, Delegation, InnerRun, InnerRuns, ModelRequests, Opened
 from signoff.gate.examiner import Examiner, Judge
+from signoff.gate.home_loop import HomeLoop
 from signoff.gate.lost_calls import CallLost
 from signoff.gate.pending_call import (
     Attempt,
@@ -80,11 +83,22 @@ class Gate(AbstractCapability[Any]):
     contains_failures: bool = True
     """Whether a tool's exception becomes a failed result, instead of ending the run."""
     native_allowed: bool = False
+    asks_inside: ClassVar[bool] = False
+    """Whether people are asked inside the run, which then goes on at once. See `inline`."""
     heard: Sequence[Said] | None = None
     """The conversation for predicates; None: read it from the run's own messages."""
     responses: int = 0
     """How many responses the conversation has. The run's own history may be shorter, because an agent may cut it."""
     progress: Progress = field(default_factory=Unseen)
+    conversation: str = ""
+    """Keys the calls in the book, if it is not the place's: the agent runs inside a tool. See `delegation`."""
+    path: tuple[str, ...] = ()
+    """The names of the agents inside tools that lead to this one, outermost first."""
+    children: InnerRuns | None = None
+    """Keeps the runs of agents inside tools."""
+    requests: ModelRequests = field(default_factory=ModelRequests)
+    home: HomeLoop | None = None
+    """The bot's loop, if this gate may be used on another one."""
     ran: dict[CallKey, str] = field(default_factory=dict[CallKey, str])
     """Key of each call that ran -> its tool."""
     admitted: dict[str, str] = field(default_factory=dict[str, str])
@@ -92,6 +106,8 @@ class Gate(AbstractCapability[Any]):
     _seen: dict[CallKey, tuple[ToolCall, Ruling]] = field(default_factory=dict[CallKey, tuple[ToolCall, Ruling]])
     """Key of each validated call -> (the call, the ruling on it)."""
     _pending: dict[CallKey, PendingCall] = field(default_factory=dict[CallKey, PendingCall])
+    _within: dict[CallKey, Sequence[PendingCall]] = field(default_factory=dict[CallKey, Sequence[PendingCall]])
+    """Key of each call whose tool runs agents that ask -> their calls."""
     _order: StartOrder = field(default_factory=StartOrder)
 
     def __post_init__(self) -> None:
@@ -115,6 +131,7 @@ class Gate(AbstractCapability[Any]):
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
         await self.slots.wait_open(self.place.server)
+        self.requests.take()
         self.progress.thinking()
         return request_context
 
@@ -200,14 +217,15 @@ class Gate(AbstractCapability[Any]):
             ruling = await self.examiner.rule(call, attempt.ctx)
             if ruling.verdict is Verdict.DENY:
                 return self._denied(call, ruling)
-            if ruling.verdict is Verdict.ALLOW and self.hold and self._is_held(call):
+            if ruling.verdict is Verdict.ALLOW and self.hold and self._is_held(call, attempt.delegates):
                 ruling = replace(ruling, verdict=Verdict.ASK, reason=wording.HELD, held=True)
             asks = ruling.verdict is Verdict.ASK
             view = await self.examiner.preview(tool_def, attempt.ctx, attempt.args) if asks else Preview("")
             call = replace(call, operands=view.operands)
             if (decided or not asks) and await self._wait_for_turn(attempt):
                 continue  # rule again: the server may have been paused, and its rules changed, in the meantime
-            match await self.book.enter(call, asks=asks, held=ruling.held, read_only=is_read_only(tool_def)):
+            again = is_read_only(tool_def) or attempt.delegates
+            match await self.book.enter(call, asks=asks, held=ruling.held, read_only=again):
                 case Ask(RequestKind.MAY_HAVE_RUN as kind):
                     why = wording.interrupted(idempotent=marks_of(tool_def).idempotent is True)
                     ruling = replace(ruling, reason=why, held=False)
@@ -230,6 +248,9 @@ class Gate(AbstractCapability[Any]):
                         continue
                     try:
                         return await self._reported(replace(attempt, call=call), request)
+                    except AgentsAsk as asked:
+                        self._within[call.key] = asked.pending
+                        raise ApprovalRequired from asked
                     except ApprovalRequired as raised:
                         pending = await self._asked_by_tool(replace(attempt, call=call), ruling, request, raised)
                         attempt, decided = await self._ask(attempt, pending), True
@@ -250,11 +271,18 @@ class Gate(AbstractCapability[Any]):
         edit: Edit | None = None,
     ) -> PendingCall:
         said = describe_tool(self.examiner.tools[call.tool])
-        return PendingCall(call, ruling, kind, metadata or {}, view.text, edit, said, view.diff_of)
+        return PendingCall(call, ruling, kind, metadata or {}, view.text, edit, said, view.diff_of, self.path)
 
-    def pending(self, call_id: str) -> PendingCall | None:
-        """Return this call of the newest response if people have to decide about it."""
-        return self._pending.get(self._key(call_id))
+    def pending(self, call_id: str) -> Sequence[PendingCall]:
+        """Return what people have to decide about this call of the newest response: the call, or calls inside it."""
+        key = self._key(call_id)
+        return self._within.get(key) or ([self._pending[key]] if key in self._pending else [])
+
+    async def open_inner(self, call: Delegation, run: InnerRun, given: Sequence[ModelMessage]) -> Opened:
+        """Return the gate for an agent that runs inside the call."""
+        if self.children is None:
+            raise RuntimeError("no agent may run here")
+        return await self.children.open(call, run, given, call.home)
 
     async def _reported(self, attempt: Attempt, request: ApprovalRequest | None) -> Any:
         """Run the call, and report when it starts and how it ends. By then the book has its end."""
@@ -262,7 +290,7 @@ class Gate(AbstractCapability[Any]):
         self.progress.started(key, attempt.call.tool)
         try:
             result = await self._go(attempt, request)
-        except ApprovalRequired:
+        except (ApprovalRequired, AgentsAsk):
             self.progress.withdrawn(key)
             raise
         except BaseException:
@@ -277,11 +305,13 @@ class Gate(AbstractCapability[Any]):
         info = CallInfo(self.place, self.asker, request.call.operands if request else {})
         ctx = replace(attempt.ctx, tool_call_approved=said_yes(request), tool_call_metadata=info)
         try:
-            async with self.slots.occupy():
+            async with self.slots.occupy() as limit:
                 with contained() if self.contains_failures else nullcontext():
                     self._order.passed(call.key)
-                    result = await attempt.run(ctx, args)
+                    result = await Delegation(self, call).run(limit, attempt.run(ctx, args))
                     result = await passable(result) if self.contains_failures else result
+        except (AgentsAsk, SignoffError):
+            raise  # the call goes on later: the book keeps it as started
         except ApprovalRequired:
             await self.book.withdraw(call)
             raise
@@ -346,7 +376,7 @@ class Gate(AbstractCapability[Any]):
             raise ToolFailed(wording.NOT_AVAILABLE)
         ctx = replace(ctx, tool_call_metadata=CallInfo(self.place, self.asker))
         call, fixed = await self.examiner.describe(ctx, name, args, self._key(ctx.tool_call_id))
-        return Attempt(ctx, tool_def, fixed.args, run, call)
+        return Attempt(ctx, tool_def, fixed.args, run, call, delegates=runs_agents(self.examiner.tools[name]))
 
     async def _edited(self, attempt: Attempt, request: ApprovalRequest) -> Attempt:
         """Replace the model's arguments with those that a person wrote, as the tool's own validator reads them."""
@@ -389,8 +419,9 @@ class Gate(AbstractCapability[Any]):
                 raise  # a pause or a queue may last longer than the time limit
         return True
 
-    def _is_held(self, call: ToolCall) -> bool:
-        return bool(self._questions(call.key))
+    def _is_held(self, call: ToolCall, delegates: bool) -> bool:
+        # A tool that runs agents goes ahead: their questions belong on the same card.
+        return not delegates and bool(self._questions(call.key))
 
     def _questions(self, key: CallKey) -> list[ToolCall]:
         """The other calls of the same response that ask by themselves and could run here."""
@@ -402,4 +433,4 @@ class Gate(AbstractCapability[Any]):
         ]
 
     def _key(self, call_id: str | None) -> CallKey:
-        return CallKey(self.place.conversation, self.responses, call_id or "")
+        return CallKey(self.conversation or self.place.conversation, self.responses, call_id or "")

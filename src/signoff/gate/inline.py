@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from pydantic import ValidationError
 from pydantic_ai import CallToolsNode, ModelRetry, RunContext, ToolApproved, ToolDefinition, ToolDenied
 from pydantic_ai.exceptions import ToolFailed
-from pydantic_ai.messages import ModelResponse, ToolCallPart
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
 from signoff.approvals.approvers import ASKER
@@ -36,9 +37,13 @@ from signoff.approvals.model import (
 from signoff.gate import wording
 from signoff.gate.arguments import first_problem
 from signoff.gate.book import MemoryBook
+from signoff.gate.delegation import Delegation, InnerRun, Opened, install, outside
 from signoff.gate.gate import Gate
+from signoff.gate.inner_gate import run_inside
 from signoff.gate.pending_call import Attempt, CallInfo, CallTool, PendingCall, Preview
 from signoff.gate.transcript import response_of
+
+install(run_inside)
 
 How = Literal["ui", "memory", "mode", "no_approver", "error", "policy", "max_rounds", "unreadable", "held"]
 USER = Actor("user", "", "local")
@@ -101,12 +106,15 @@ class Decider(Protocol):
 class InlineGate(Gate):
     """One per run. Its book is in memory, because the run does not outlive the process."""
 
+    asks_inside: ClassVar[bool] = True
+
     decider: Decider = field(kw_only=True)
     decisions: MemoryBook = field(kw_only=True)
     """This gate's book. The gate writes decisions into it."""
     max_rounds: int = 25
     """After this many responses that had to ask, nobody is asked again."""
-    _rounds: set[int] = field(default_factory=set[int])
+    _rounds: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
+    """The responses that had to ask, also those of agents inside tools: (conversation, position)."""
     _accepted: dict[CallKey, bool] = field(default_factory=dict[CallKey, bool])
     """Key of each decided question -> whether it was accepted."""
     _ended: set[CallKey] = field(default_factory=set[CallKey])
@@ -137,7 +145,31 @@ class InlineGate(Gate):
 
     def _key(self, call_id: str | None) -> CallKey:
         # The framework reports a streamed response only after its calls.
-        return CallKey(self.place.conversation, self.responses + self._after_text, call_id or "")
+        key = super()._key(call_id)
+        return replace(key, position=key.position + self._after_text)
+
+    async def open_inner(self, call: Delegation, run: InnerRun, given: Sequence[ModelMessage]) -> Opened:
+        """Return a gate that asks about the calls of an agent inside a tool in the same way."""
+        book = MemoryBook()
+        gate = InlineGate(
+            self.policy,
+            book,
+            self.place,
+            self.asker,
+            self.slots,
+            self.hold,
+            self.calls_per_response,
+            self.contains_failures,
+            self.native_allowed,
+            progress=self.progress,
+            conversation=run.conversation,
+            path=(*self.path, run.agent),
+            decider=self.decider,
+            decisions=book,
+            max_rounds=self.max_rounds,
+            _rounds=self._rounds,
+        )
+        return Opened(gate)
 
     async def handle_deferred_tool_calls(
         self, ctx: RunContext[Any], *, requests: DeferredToolRequests
@@ -235,8 +267,9 @@ class InlineGate(Gate):
         decided = self.decider.known(request)
         if decided is None:
             tired = self._is_tired(key)
-            self._rounds.add(key.position)
-            decided = Decided(ApprovalDecision(False), "max_rounds") if tired else await self.decider.ask(request)
+            self._rounds.add((key.conversation, key.position))
+            with outside():
+                decided = Decided(ApprovalDecision(False), "max_rounds") if tired else await self.decider.ask(request)
         if decided.approved and decided.decision.override_args is not None:
             request, decided = await self._with_edit(ctx, request, decided)
         self.decider.settle(request, decided)
@@ -277,7 +310,7 @@ class InlineGate(Gate):
 
     def _is_tired(self, key: CallKey) -> bool:
         """Whether `max_rounds` other responses have already asked, so that nobody is asked again."""
-        return len(self._rounds | {key.position}) > self.max_rounds
+        return len(self._rounds | {(key.conversation, key.position)}) > self.max_rounds
 
     def _denied(self, call: ToolCall, ruling: Ruling) -> ToolDenied:
         decided = Decided(ApprovalDecision(False, ruling.reason), "policy")

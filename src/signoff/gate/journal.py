@@ -44,7 +44,9 @@ class Journal(CallBook):
             record = tx.call(call.key)
             if record and record.ended:
                 return Replay(record)
-            unknown = record is not None and not read_only
+            # The tool may be run again if it runs agents: what they did is in the journal.
+            goes_on = record is not None and tx.has_inner_runs(call.key)
+            unknown = record is not None and not read_only and not goes_on
             request = self._decision(tx, call.key)
             if request is None or (unknown and not _is_about(request, record)):
                 if unknown or asks:
@@ -63,8 +65,11 @@ class Journal(CallBook):
                 return Ask(request.kind, again=True)
             used = request.id if request else ""
             started = CallRecord(call.key, call.tool, call.digest, CallState.STARTED, request=used, started=now)
+            if goes_on:
+                started = replace(started, started=record.started if record else now)
             tx.put_call(started, self.turn.id, now)
-            self._record(tx, "started", call, now, used)
+            if not goes_on:
+                self._record(tx, "started", call, now, used)
             return Go(request)
 
         return await self.store.run(work)

@@ -74,6 +74,8 @@ class Attempt:
     run: CallTool
     call: ToolCall
     edit: Edit | None = None
+    delegates: bool = False
+    """Whether the tool is known to run agents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,8 @@ class PendingCall:
     description: ToolDescription = field(default_factory=ToolDescription)
     diff_of: str = ""
     """The argument that the preview shows as a diff."""
+    path: tuple[str, ...] = ()
+    """The names of the agents inside tools that made the call; empty: the turn's own agent made it."""
 
     def request(self, ruling: Ruling, approvers: tuple[str, ...]) -> ApprovalRequest:
         """Return the request that people see, with the terms of this ruling."""
@@ -110,6 +114,7 @@ class PendingCall:
             description=self.description,
             diff_of=self.diff_of,
             by_server=ruling.by_server,
+            path=self.path,
         )
 
 

@@ -165,12 +165,13 @@ class ToolSlots:
             paused.set()
 
     @asynccontextmanager
-    async def occupy(self) -> AsyncGenerator[None]:
+    async def occupy(self) -> AsyncGenerator[asyncio.Timeout]:
+        """Run a tool here. Its time limit can be moved while the tool runs."""
         self.running += 1
         limit = asyncio.timeout(self.seconds_per_tool)
         try:
             async with limit:
-                yield
+                yield limit
         except TimeoutError as error:
             if not limit.expired():
                 raise

@@ -25,6 +25,11 @@ OUT_OF_DATE = "Not run: the tool no longer takes the arguments that were approve
 PAST_THE_GATE = "Not run: the call was deferred past the gate."
 SAME_ID = "Nothing was run: several calls of one response have the same id."
 ORDER = "the calls before it"
+OTHER_PROMPT = (
+    "The tool failed: after a decision it ran its agent with another prompt than before, so the decision could not be "
+    "used. A tool that runs an agent has to give it the same prompt when it is run again."
+)
+LEFT_RUNNING = "Not run: the call needs approval, and the tool that started this agent has already ended."
 CALL_AGAIN = (
     "Not run: nothing else of its response was approved. It needs no approval by itself, so you may call it again."
 )

@@ -47,14 +47,16 @@ _BATCH = """id, turn, server, channel, conversation, asker_seen, opened, deadlin
 _NOTIFY = [name.strip() for name in _BATCH.split(",")].index("notify")
 _REQUEST = """id, conversation, position, call_id, tool, args, schema, digest, why, approvers, kind, metadata,
     quorum, four_eyes, message, preview, held, missing, operands, votes, edit, state, choice, settled_by, settled_at,
-    note, remember, grant_note, escalate_to, escalate_at, described"""
+    note, remember, grant_note, escalate_to, escalate_at, described, path"""
 
 BATCHES = f"SELECT {_BATCH} FROM batches WHERE {{where}} ORDER BY {{order}}, id"
 REQUESTS_OF = f"""SELECT batch, {_REQUEST} FROM requests
     WHERE batch IN (SELECT id FROM batches WHERE {{where}}) ORDER BY batch, seq"""
 _SAME_CALL = "{0}.conversation = r.conversation AND {0}.position = r.position AND {0}.call_id = r.call_id"
 RUNS_OF = f"""SELECT r.id, calls.state, calls.request, calls.started, calls.at, calls.line, calls.unknown, turns.state,
-    turns.batch = r.batch, (SELECT kind FROM requests AS later WHERE {_SAME_CALL.format("later")} AND later.seq > r.seq
+    turns.batch = r.batch, EXISTS (SELECT 1 FROM inner_runs AS i WHERE i.parent_conversation = r.conversation
+    AND i.parent_position = r.position AND i.parent_call_id = r.call_id),
+    (SELECT kind FROM requests AS later WHERE {_SAME_CALL.format("later")} AND later.seq > r.seq
     ORDER BY later.seq LIMIT 1)
     FROM requests AS r JOIN batches AS b ON b.id = r.batch JOIN turns ON turns.id = b.turn
     LEFT JOIN calls ON {_SAME_CALL.format("calls")}
@@ -84,7 +86,7 @@ INSERT_BATCH = f"""INSERT INTO batches ({_BATCH}, settled)
     VALUES ({", ".join("?" * 18)})
     ON CONFLICT (id) DO NOTHING"""
 INSERT_REQUEST = f"""INSERT INTO requests (seq, batch, {_REQUEST})
-    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM requests), {", ".join("?" * 32)})"""
+    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM requests), {", ".join("?" * 33)})"""
 SETTLE = """UPDATE requests SET votes = ?, state = ?, choice = ?, settled_by = ?, settled_at = ?, note = ?,
     remember = ?, grant_note = ? WHERE id = ? AND state = 'pending'"""
 REWRITE = """UPDATE requests SET args = ?, digest = ?, why = ?, approvers = ?, quorum = ?, four_eyes = ?, message = ?,
@@ -250,6 +252,7 @@ class RequestRows:
             *_settlement_columns(request.settlement),
             *_escalation(request),
             dump_described(request.description, request.diff_of),
+            dump_strings(request.path),
         )
 
     def _change_batch(self, sql: str, *params: str | int) -> None:
@@ -288,7 +291,7 @@ def _batch(row: Row, requests: Sequence[ApprovalRequest], copies: Sequence[CardC
 def _request(row: Row) -> ApprovalRequest:
     id, conversation, position, call_id, tool, args, schema, digest, *rest = row
     why, approvers, kind, metadata, quorum, four_eyes, message, preview, held, missing, *rest = rest
-    operands, votes, edit, state, *settlement, escalate_to, escalate_at, described = rest
+    operands, votes, edit, state, *settlement, escalate_to, escalate_at, described, path = rest
     description, diff_of = load_described(described)
     standing, void = load_votes(votes)
     return ApprovalRequest(
@@ -320,19 +323,22 @@ def _request(row: Row) -> ApprovalRequest:
         diff_of=diff_of,
         escalate_to=load_strings(escalate_to),
         escalate_at=escalate_at,
+        path=load_strings(path),
     )
 
 
 def _run(row: Row, request: str) -> CallRun | None:
     """Return how the run of an approved request went, from the journal's row of its call and the state of its turn."""
-    state, used, started, at, line, unknown, turn, is_current, asked_next = row
+    state, used, started, at, line, unknown, turn, is_current, has_agents, asked_next = row
     if asked_next == RequestKind.MAY_HAVE_RUN:
         return CallRun(RunState.MAY_HAVE_RUN, started if used == request else None)
     # Older versions forgot the request when the call ended.
     if state is not None and used in (request, ""):
         if state != "started":
             return CallRun(RunState.MAY_HAVE_RUN if unknown else RunState(state), started, at, line or "")
-        return CallRun(RunState.RUNNING if turn == "running" else RunState.MAY_HAVE_RUN, started)
+        # A tool that runs agents goes on while they wait for people.
+        goes_on = turn == "running" or (turn == "waiting" and has_agents)
+        return CallRun(RunState.RUNNING if goes_on else RunState.MAY_HAVE_RUN, started)
     goes_on = turn in ("running", "waiting") and is_current
     return None if goes_on else CallRun(RunState.NOT_RUN)
 

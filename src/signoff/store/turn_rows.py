@@ -67,6 +67,15 @@ PUT_CALL = f"""INSERT INTO calls ({_CALL}, turn, at, unknown) VALUES (?, ?, ?, ?
     line = excluded.line, turn = excluded.turn, at = excluded.at, unknown = excluded.unknown"""
 DROP_CALL = f"DELETE FROM calls WHERE {_KEY}"
 
+BEGIN_INNER = """INSERT INTO inner_runs (conversation, parent_conversation, parent_position, parent_call_id, turn,
+    agent, requests, ended) VALUES (?, ?, ?, ?, ?, ?, 0, FALSE) ON CONFLICT (conversation) DO NOTHING"""
+INNER_REQUESTS_MADE = "UPDATE inner_runs SET requests = ? WHERE conversation = ?"
+INNER_ENDED = "UPDATE inner_runs SET ended = TRUE WHERE conversation = ?"
+_INNER_OF = "FROM inner_runs WHERE parent_conversation = ? AND parent_position = ? AND parent_call_id = ?"
+HAS_INNER = f"SELECT 1 {_INNER_OF} LIMIT 1"
+OPEN_INNER = f"SELECT conversation {_INNER_OF} AND ended = FALSE"
+INNER_REQUESTS = "SELECT COALESCE(SUM(requests), 0) FROM inner_runs WHERE turn = ?"
+
 
 class TurnRows:
     """Implements the methods that `turns.ports.TurnTx` adds to the desk's transaction."""
@@ -215,6 +224,25 @@ class TurnRows:
 
     def drop_call(self, key: CallKey) -> None:
         self.db.change(DROP_CALL, key.conversation, key.position, key.call_id)
+
+    def begin_inner_run(self, conversation: str, call: CallKey, turn_id: str, agent: str) -> None:
+        self.db.change(BEGIN_INNER, conversation, call.conversation, call.position, call.call_id, turn_id, agent)
+
+    def set_inner_run(self, conversation: str, *, requests: int | None = None, ended: bool = False) -> None:
+        if requests is not None:
+            self.db.change(INNER_REQUESTS_MADE, requests, conversation)
+        if ended:
+            self.db.change(INNER_ENDED, conversation)
+
+    def has_inner_runs(self, call: CallKey) -> bool:
+        return self.db.one(HAS_INNER, call.conversation, call.position, call.call_id) is not None
+
+    def open_inner_runs(self, call: CallKey) -> Collection[str]:
+        return [row[0] for row in self.db.all(OPEN_INNER, call.conversation, call.position, call.call_id)]
+
+    def inner_requests(self, turn_id: str) -> int:
+        row = self.db.one(INNER_REQUESTS, turn_id)
+        return int(row[0]) if row else 0
 
     def _count(self, state: str, asker: str | None, conversation: str | None) -> int:
         given: dict[str, Value] = {"asker": asker, "conversation": conversation}

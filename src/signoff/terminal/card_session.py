@@ -139,7 +139,7 @@ class CardSession:
         )
 
     def _held_call(self, batch: Batch, request: ApprovalRequest, page: int) -> HeldCall:
-        tool = one_line(request.call.tool)
+        tool = one_line(request.shown_tool)
         try:
             card = build_held_call(batch, request, now=self.now(), budget=CARD_SPACE, page=page, offers=self.offers)
         except CardFailed as error:

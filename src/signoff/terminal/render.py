@@ -161,4 +161,4 @@ def covered_call(request: ApprovalRequest, offers: Offers) -> Sequence[Renderabl
         text = offers.quoted(request)
     except (ValueError, TypeError, RecursionError):
         text = "(the arguments on the card)"
-    return [Text(one_line(request.call.tool), "bold"), Block(text)]
+    return [Text(one_line(request.shown_tool), "bold"), Block(text)]

@@ -67,7 +67,7 @@ def grant_lines(batches: Sequence[Batch], *, markup: bool) -> list[str]:
             continue
         ran = request.run is not None and request.run.state in _RAN
         done = "ran" if ran else "not run" if request.state is RequestState.APPROVED else "rejected"
-        tool = plain(request.call.tool, TOOL)
+        tool = plain(request.shown_tool, TOOL)
         calls.setdefault(_giver(end.grant.by, markup), {})[f"{f'`{tool}`' if markup else tool} {done}"] = None
     return [f"{BY_GRANT}{giver}: {_listed(list(several))}." for giver, several in list(calls.items())[:GIVERS]]
 

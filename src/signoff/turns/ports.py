@@ -139,6 +139,24 @@ class TurnTx(DeskTx, Protocol):
 
     def drop_call(self, key: CallKey) -> None: ...
 
+    def begin_inner_run(self, conversation: str, call: CallKey, turn_id: str, agent: str) -> None:
+        """Note that an agent runs inside the call, unless that is known. See `gate.delegation`."""
+        ...
+
+    def set_inner_run(self, conversation: str, *, requests: int | None = None, ended: bool = False) -> None:
+        """Note how many model requests the run has made, or that it has ended."""
+        ...
+
+    def has_inner_runs(self, call: CallKey) -> bool: ...
+
+    def open_inner_runs(self, call: CallKey) -> Collection[str]:
+        """Return the conversations of the runs inside the call that have not ended."""
+        ...
+
+    def inner_requests(self, turn_id: str) -> int:
+        """Return how many model requests all agents inside the turn's tools have made."""
+        ...
+
 
 class TurnStore(Protocol):
     async def run(self, work: Callable[[TurnTx], T]) -> T:

@@ -183,7 +183,7 @@ def pending_text(batches: Sequence[Batch], notes: dict[str, str]) -> str:
         return "No card is open in this server."
     lines = [f"**{len(batches)} open card{'s' if len(batches) > 1 else ''}**, earliest deadline first"]
     for batch in batches:
-        tools = ", ".join(quoted(tool, 64) for tool in dict.fromkeys(r.call.tool for r in batch.open_questions))
+        tools = ", ".join(quoted(tool, 64) for tool in dict.fromkeys(r.shown_tool for r in batch.open_questions))
         place = batch.place
         link = f"https://discord.com/channels/{place.server}/{place.channel}/{batch.card_message}"
         where = (

@@ -1,0 +1,105 @@
+"""The runs of agents inside tools, in the store: their messages, how many model requests they made, whether they ended.
+
+A run is kept like the turn's own conversation. If its tool is run again, it goes on from its open calls without asking
+the model; a run that had ended gives its last response again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, cast
+
+from pydantic_ai import CallToolsNode, RunContext
+from pydantic_ai.messages import ModelMessage, ModelResponse
+
+from signoff.agent.history import Saver, load_messages, open_calls, responses_in
+from signoff.approvals.digest import canonical
+from signoff.approvals.errors import Refused
+from signoff.approvals.model import ApprovalRequest, Batch, CallKey, JsonObject, Verdict
+from signoff.approvals.policy import Context
+from signoff.approvals.ports import Revised
+from signoff.gate.delegation import Delegation, InnerRun, InnerRuns, Opened, install
+from signoff.gate.examiner import Judge
+from signoff.gate.home_loop import HomeLoop
+from signoff.gate.inner_gate import inner_gate, run_inside
+from signoff.turns.model import HistoryEntry, Turn
+from signoff.turns.ports import TurnStore, TurnTx
+
+install(run_inside)
+
+T = TypeVar("T")
+NO_EDIT = "This call was made by an agent inside a tool, so it cannot be edited. Reject it with a reason instead."
+
+
+@dataclass(frozen=True)
+class StoredRuns(InnerRuns):
+    store: TurnStore
+    turn: Turn
+
+    async def open(
+        self, delegation: Delegation, run: InnerRun, given: Sequence[ModelMessage], home: HomeLoop
+    ) -> Opened:
+        def work(tx: TurnTx) -> Sequence[HistoryEntry]:
+            tx.begin_inner_run(run.conversation, delegation.call.key, self.turn.id, run.agent)
+            return tx.history(run.conversation)
+
+        known = load_messages(await self.store.run(work))
+        gate = inner_gate(delegation, run, home, responses=responses_in(known or given))
+        turn = replace(self.turn, place=replace(self.turn.place, conversation=run.conversation))
+        saver = InnerSaver(StoreAtHome(self.store, home), turn, known or list(given), responses_in(given))
+        if not known:
+            saver.saved = 0
+            return Opened(gate, None, [saver])
+        last = known[-1]
+        if isinstance(last, ModelResponse) and not open_calls(known):
+            gate.replay, known = last, known[:-1]
+            gate.responses -= 1
+        return Opened(gate, known, [saver])
+
+    async def ended(self, run: InnerRun) -> None:
+        await self.store.run(lambda tx: tx.set_inner_run(run.conversation, ended=True))
+
+    async def left_behind(self, call: CallKey, begun: set[str]) -> bool:
+        return not begun.issuperset(await self.store.run(lambda tx: tx.open_inner_runs(call)))
+
+
+@dataclass
+class InnerSaver(Saver):
+    """Saves every response of an agent inside a tool, the last one too: the agent may have to give it again."""
+
+    given: int = 0
+    """How many responses the history had that the tool gave to the agent."""
+
+    async def before_node_run(self, ctx: RunContext[Any], *, node: Any) -> Any:
+        if isinstance(node, CallToolsNode) and (entries := self.unsaved()):
+            await self.store.run(lambda tx: self._write(tx, entries))
+            self.saved = entries[-1].position + 1
+        return cast(Any, node)
+
+    def _write(self, tx: TurnTx, entries: Sequence[HistoryEntry]) -> None:
+        conversation = self.turn.place.conversation
+        tx.save_history(conversation, entries)
+        tx.set_inner_run(conversation, requests=responses_in(self.history) - self.given)
+
+
+@dataclass(frozen=True)
+class StoreAtHome(TurnStore):
+    """The store, used from the loop of an agent inside a tool."""
+
+    store: TurnStore
+    home: HomeLoop
+
+    async def run(self, work: Callable[[TurnTx], T]) -> T:
+        return await self.home.run(cast("Coroutine[Any, Any, T]", self.store.run(work)))
+
+
+async def judged_inside(policy: Judge, batch: Batch, request: ApprovalRequest, args: JsonObject) -> Revised:
+    """Judge the call of an agent inside a tool by the rules alone: that agent exists only while its tool runs.
+
+    Raises Refused if the arguments are new, because nobody could check them.
+    """
+    if canonical(args) != canonical(request.call.args):
+        raise Refused(NO_EDIT)
+    ruling = await policy.decide(request.call, Verdict.ASK, Context(batch.place, batch.asker, ()))
+    return Revised(request.call, ruling, request.preview, request.diff_of)

@@ -1,0 +1,291 @@
+"""Agents that run inside a tool: they run behind the gate of the call that runs them, as they are.
+
+Every run of PydanticAI goes through `Agent.iter`. `install` puts one function in front of it: a run that starts inside
+a tool call is given to that call's `Delegation`, every other run is left alone (see docs/decisions/015). If an agent
+inside a tool must ask, the tool is left without a result, and the tool's call waits for the questions of its agents.
+After the decision the tool is run again from its beginning, and each agent goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import hashlib
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pydantic_ai import Agent
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import ToolFailed, UsageLimitExceeded
+from pydantic_ai.messages import ModelMessage
+from pydantic_core import to_jsonable_python
+
+from signoff.approvals.digest import fingerprint
+from signoff.approvals.model import CallKey, ToolCall
+from signoff.errors import SignoffError
+from signoff.gate import wording
+from signoff.gate.home_loop import HomeLoop
+from signoff.gate.pending_call import PendingCall
+
+if TYPE_CHECKING:
+    from signoff.gate.gate import Gate
+
+QUIET_SECONDS = 0.05
+"""How long no agent of a call may be busy before those that wait leave the tool. A tool may start the next one."""
+
+LONGEST_NAME = 40
+"""Most characters of an agent's name on a card, so that the name of its tool stays in sight."""
+
+_running: ContextVar[Delegation | None] = ContextVar("_running", default=None)
+"""The innermost tool call whose code is running here."""
+
+
+class AgentsAsk(Exception):
+    """Agents inside a tool ask: the tool's call has no result yet."""
+
+    def __init__(self, pending: Sequence[PendingCall]) -> None:
+        super().__init__("agents inside a tool ask")
+        self.pending = tuple(pending)
+
+
+class Delegated(BaseException):
+    """Leaves the run of an agent that must ask. A tool's `except Exception` does not catch it.
+
+    Nothing depends on how far it travels: the `Delegation` knows which of its agents wait.
+    """
+
+
+@dataclass
+class ModelRequests:
+    """How many model requests a turn has left, for its agent and all agents inside its tools together."""
+
+    left: float = float("inf")
+
+    def take(self) -> None:
+        if self.left < 1:
+            raise UsageLimitExceeded("The turn has used all of its model requests.")
+        self.left -= 1
+
+
+class RunState(StrEnum):
+    BUSY = "busy"
+    WAITING = "waiting"
+    ENDED = "ended"
+
+
+@dataclass(eq=False)
+class InnerRun:
+    """One run of an agent inside a tool call."""
+
+    agent: str
+    conversation: str
+    """Keys its messages and its calls in the store."""
+    state: RunState = RunState.BUSY
+    pending: Sequence[PendingCall] = ()
+    """The calls that people have to decide, once it waits."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Everything that the framework runs the agent with."""
+
+    gate: Gate
+    history: Sequence[ModelMessage] | None = None
+    """The messages to go on from; None: the run has not begun before."""
+    capabilities: Sequence[AbstractCapability[Any]] = ()
+    """Further capabilities of ours, between the gate and the seal."""
+
+
+class InnerRuns(Protocol):
+    """Keeps what agents inside tools did, so that they go on after a decision or a restart."""
+
+    async def open(
+        self, delegation: Delegation, run: InnerRun, given: Sequence[ModelMessage], home: HomeLoop
+    ) -> Opened:
+        """Note that the run begins, and return its gate and what is known of an earlier attempt."""
+        ...
+
+    async def ended(self, run: InnerRun) -> None: ...
+
+    async def left_behind(self, call: CallKey, begun: set[str]) -> bool:
+        """Whether an earlier attempt of the call had a run that waits, and that is not among `begun`."""
+        ...
+
+
+@dataclass(eq=False)
+class Delegation:
+    """A running tool call and the agents inside it. All of its state belongs to the bot's loop."""
+
+    gate: Gate
+    call: ToolCall
+    runs: list[InnerRun] = field(default_factory=list[InnerRun])
+    fatal: SignoffError | None = None
+    """Ends the turn's step even if the tool catches it: the store failed, or the turn was stopped."""
+    _over: bool = False
+    """Whether the tool's own code has ended. Agents that it left running can ask nobody any more."""
+    _quiet: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once those that wait leave the tool."""
+    _loop: asyncio.AbstractEventLoop | None = None
+    """The loop on which the gate runs the call."""
+    _limit: asyncio.Timeout | None = None
+    _seconds: float | None = None
+
+    # Around the tool
+
+    async def run(self, limit: asyncio.Timeout, tool: Awaitable[Any]) -> Any:
+        """Return the tool's result. Raises AgentsAsk, no matter how the tool ended, if agents inside it wait."""
+        self._loop, self._limit, self._seconds = asyncio.get_running_loop(), limit, self.gate.slots.seconds_per_tool
+        token = _running.set(self)
+        result, failure = None, None
+        try:
+            result = await tool
+        except BaseException as error:
+            task = asyncio.current_task()
+            if isinstance(error, GeneratorExit) or (task and task.cancelling()):
+                raise
+            failure = error
+        finally:
+            _running.reset(token)
+            self._over = True
+        if self.runs:
+            await self.home.run(self._leave())
+        if failure is not None:
+            raise failure
+        return result
+
+    @property
+    def home(self) -> HomeLoop:
+        assert self._loop is not None
+        return self.gate.home or HomeLoop(self._loop)
+
+    async def _leave(self) -> None:
+        self._quiet.set()
+        if self.fatal:
+            raise self.fatal
+        pending = [call for run in self.runs for call in run.pending]
+        if not pending:
+            return
+        children = self.gate.children
+        if children and await children.left_behind(self.call.key, {run.conversation for run in self.runs}):
+            raise ToolFailed(wording.OTHER_PROMPT)
+        raise AgentsAsk(pending)
+
+    # Around each agent, on any loop
+
+    async def begin(self, agent: str, prompt: Any, given: Sequence[ModelMessage]) -> tuple[InnerRun, Opened]:
+        """Note that an agent's run begins. Raises Delegated if the tool is being left."""
+        return await self.home.run(self._begin(agent, prompt, given))
+
+    async def wait(self, run: InnerRun, pending: Sequence[PendingCall]) -> bool:
+        """Wait until all agents of the call have ended or wait, too. Returns False if nobody can be asked any more."""
+        return await self.home.run(self._wait(run, pending))
+
+    async def end(self, run: InnerRun, *, finished: bool) -> None:
+        await self.home.run(self._end(run, finished))
+
+    # On the bot's loop
+
+    async def _begin(self, agent: str, prompt: Any, given: Sequence[ModelMessage]) -> tuple[InnerRun, Opened]:
+        if self._quiet.is_set() and not self._over:
+            raise Delegated
+        run = InnerRun((agent or self.call.tool)[:LONGEST_NAME], self._conversation(agent, prompt, len(given)))
+        self.runs.append(run)
+        self._stop_limit()
+        try:
+            return run, await self.gate.open_inner(self, run, given)
+        except BaseException:
+            run.state = RunState.ENDED
+            raise
+
+    def _conversation(self, agent: str, prompt: Any, given: int) -> str:
+        """Return the key of a run: it depends on the agent and its prompt, not on the order in which runs begin.
+
+        So agents that run at the same time find their own earlier attempt. Runs that are alike are numbered.
+        """
+        said = to_jsonable_python(prompt, fallback=lambda value: type(value).__name__)
+        which = fingerprint({"agent": agent, "prompt": said, "given": given})[:16]
+        key = self.call.key
+        call_id = hashlib.sha256(key.call_id.encode(errors="backslashreplace")).hexdigest()[:16]
+        name = f"{key.conversation}/{key.position}.{call_id}.{which}"
+        return f"{name}.{sum(run.conversation.startswith(f'{name}.') for run in self.runs)}"
+
+    async def _wait(self, run: InnerRun, pending: Sequence[PendingCall]) -> bool:
+        if self._over:
+            return False
+        run.state, run.pending = RunState.WAITING, pending
+        self._look()
+        await self._quiet.wait()
+        return True
+
+    async def _end(self, run: InnerRun, finished: bool) -> None:
+        if run.state is RunState.BUSY:
+            run.state = RunState.ENDED
+            if finished and self.gate.children:
+                await self.gate.children.ended(run)
+        self._look()
+
+    def _look(self) -> None:
+        """Let those that wait leave, if no other agent is busy for a moment."""
+        if not any(run.state is RunState.BUSY for run in self.runs):
+            self._start_limit()
+            if any(run.state is RunState.WAITING for run in self.runs):
+                asyncio.get_running_loop().call_later(QUIET_SECONDS, self._close)
+
+    def _close(self) -> None:
+        if not any(run.state is RunState.BUSY for run in self.runs):
+            self._quiet.set()
+
+    # The time limit is for the tool's own code: its agents' tools have limits of their own, and models take their time.
+
+    def _stop_limit(self) -> None:
+        self._move_limit(lambda now: None)
+
+    def _start_limit(self) -> None:
+        seconds = self._seconds
+        self._move_limit(lambda now: now + seconds if seconds else None)
+
+    def _move_limit(self, until: Callable[[float], float | None]) -> None:
+        loop, limit = self._loop, self._limit
+        if loop is None or limit is None:
+            return
+
+        def move() -> None:
+            with suppress(RuntimeError):  # the call has ended
+                limit.reschedule(until(loop.time()))
+
+        loop.call_soon_threadsafe(move)
+
+
+@contextmanager
+def outside() -> Generator[None]:
+    """Run code that belongs to no tool call, such as a user interface that runs an agent of its own."""
+    token = _running.set(None)
+    try:
+        yield
+    finally:
+        _running.reset(token)
+
+
+def install(inner_iter: Callable[..., Any]) -> None:
+    """Give runs that start inside a tool call to `inner_iter`, which gets `Agent.iter` and the call's delegation.
+
+    The modules that make gates do this when they are imported. A second time has no effect.
+    """
+    original: Any = Agent.iter
+    if getattr(original, "signoff_delegation", False):
+        return
+
+    @functools.wraps(original)
+    def iter_behind_the_gate(self: Any, *args: Any, **options: Any) -> Any:
+        delegation = _running.get()
+        if delegation is None:
+            return original(self, *args, **options)
+        return inner_iter(original, delegation, self, *args, **options)
+
+    marked: Any = iter_behind_the_gate
+    marked.signoff_delegation = True
+    Agent.iter = marked
