@@ -260,6 +260,11 @@ class Delegation:
         loop.call_soon_threadsafe(move)
 
 
+def is_inside() -> bool:
+    """Whether this code belongs to a tool call, so that the gate of that call is in charge of agents that run here."""
+    return _running.get() is not None
+
+
 @contextmanager
 def outside() -> Generator[None]:
     """Run code that belongs to no tool call, such as a user interface that runs an agent of its own."""

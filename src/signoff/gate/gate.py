@@ -214,7 +214,7 @@ class Gate(AbstractCapability[Any]):
         while True:
             # Wait first: a ruling or a preview from before a pause is out of date after it.
             await self.slots.wait_open(self.place.server, (self.asker.id, call.key))
-            ruling = await self.examiner.rule(call, attempt.ctx)
+            ruling: Ruling = await self.examiner.rule(call, attempt.ctx)
             if ruling.verdict is Verdict.DENY:
                 return self._denied(call, ruling)
             if ruling.verdict is Verdict.ALLOW and self.hold and self._is_held(call, attempt.delegates):
@@ -224,18 +224,18 @@ class Gate(AbstractCapability[Any]):
             call = replace(call, operands=view.operands)
             if (decided or not asks) and await self._wait_for_turn(attempt):
                 continue  # rule again: the server may have been paused, and its rules changed, in the meantime
-            again = is_read_only(tool_def) or attempt.delegates
-            match await self.book.enter(call, asks=asks, held=ruling.held, read_only=again):
+            repeatable = is_read_only(tool_def) or attempt.delegates
+            match await self.book.enter(call, asks=asks, held=ruling.held, read_only=repeatable):
                 case Ask(RequestKind.MAY_HAVE_RUN as kind):
                     why = wording.interrupted(idempotent=marks_of(tool_def).idempotent is True)
                     ruling = replace(ruling, reason=why, held=False)
                     pending = self._pend(call, ruling, view, kind, edit=attempt.edit)
-                    attempt, decided = await self._ask(attempt, pending), True
+                    attempt = await self._ask(attempt, pending)
                 case Ask(again=again):
                     ruling = replace(ruling, reason=wording.CHANGED, held=False) if again else ruling
                     words = self.examiner.words(call.key, ruling)
                     pending = self._pend(call, ruling, view, metadata=words, edit=attempt.edit)
-                    attempt, decided = await self._ask(attempt, pending), True
+                    attempt = await self._ask(attempt, pending)
                 case Settled(changed=True):
                     return Refusal(wording.OTHER_ARGUMENTS)
                 case Settled(request):
@@ -253,8 +253,8 @@ class Gate(AbstractCapability[Any]):
                         raise ApprovalRequired from asked
                     except ApprovalRequired as raised:
                         pending = await self._asked_by_tool(replace(attempt, call=call), ruling, request, raised)
-                        attempt, decided = await self._ask(attempt, pending), True
-            call = attempt.call
+                        attempt = await self._ask(attempt, pending)
+            call, decided = attempt.call, True
 
     async def _ask(self, attempt: Attempt, pending: PendingCall) -> Attempt:
         """Ask people about the call: the run ends here until they decide. `inline` asks and returns the attempt."""

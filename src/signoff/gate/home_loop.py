@@ -82,6 +82,9 @@ class ProgressAtHome(Progress):
     def thinking(self) -> None:
         self.home.call(self.progress.thinking)
 
+    def writing(self, words: str) -> None:
+        """Do nothing: an agent inside a tool does not write the reply."""
+
     def started(self, key: CallKey, tool: str) -> None:
         self.home.call(lambda: self.progress.started(key, tool))
 

@@ -20,6 +20,7 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.run import AgentRunResult
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
+from signoff.gate.delegation import is_inside
 from signoff.gate.inline import InlineGate
 from signoff.gate.toolsets import GatedToolset, Seal, SealedToolset
 from signoff.library.decider import one_question_at_a_time
@@ -63,7 +64,7 @@ class Gates:
 
     def of_run(self, ctx: RunContext[Any]) -> RunGate:
         if id(ctx) not in self._of_runs:
-            self._of_runs[id(ctx)] = RunGate(self.settings.gate())
+            self._of_runs[id(ctx)] = RunGate(self.settings.gate(), rests=is_inside())
             weakref.finalize(ctx, self._of_runs.pop, id(ctx), None)
         return self._of_runs[id(ctx)]
 
@@ -74,7 +75,10 @@ class RunGate:
 
     gate: InlineGate
     rests: bool = False
-    """Whether another gate is in charge of this run, such as the bot's: then this one must not ask a second time."""
+    """Whether another gate is in charge of this run, such as the bot's: then this one must not ask a second time.
+
+    In a run inside a tool, the gate of the tool's call is in charge.
+    """
 
 
 @dataclass
@@ -97,7 +101,7 @@ class OuterPart(Part):
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
         own = self.gates.of_run(ctx)
-        return OuterOfRun(own.gate, own=own)
+        return OuterOfRun(AbstractCapability[Any]() if own.rests else own.gate, own=own)
 
 
 @dataclass
