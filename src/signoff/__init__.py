@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from signoff.agent.deps import TurnInfo as TurnInfo
     from signoff.library import (
         ApprovalDecision,
         ApprovalMemory,
@@ -69,6 +70,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "TerminalUI":  # a front end, so not part of the library
         return import_module("signoff.terminal").TerminalUI
+    if name == "TurnInfo":  # for the agent that the bot runs, so not part of the library either
+        return import_module("signoff.agent.deps").TurnInfo
     # Names outside __all__ must fail here, so that `from signoff import cli` then imports the submodule.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -76,4 +79,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__, "TerminalUI"])
+    return sorted([*globals(), *__all__, "TerminalUI", "TurnInfo"])

@@ -310,9 +310,9 @@ NATIVE = (
         ),
         (NATIVE + "agent = Agent(capabilities=[WebSearch()])", IMPORT, "past every approval: web_search"),
         (
-            "from pydantic_ai import Agent, BinaryImage\nagent = Agent(output_type=BinaryImage)",
+            "from pydantic_ai import Agent, BinaryImage\nagent = Agent(output_type=BinaryImage | str)",
             IMPORT,
-            "has only images as its output, which are not posted; add str to its output_type",
+            "may end with an image, which the model's provider makes and nobody would see; leave BinaryImage out",
         ),
         (
             "from pydantic_ai import Agent, PendingModelResponse as P\nagent = Agent(output_type=[str, P])",

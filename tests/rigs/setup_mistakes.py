@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -157,6 +157,21 @@ def own_agent(folder: Path) -> None:
     config('[agent]\nimport = "mine:agent"\ninstructions = "Be kind."\n')(folder)
 
 
+def agent_with_deps(folder: Path) -> None:
+    (folder / "needy.py").write_text(
+        "from pydantic_ai import Agent\nagent = Agent(deps_type=str)\ndef two(info, more): ...\n"
+    )
+
+
+def needy(keys: str) -> Callable[[Path], object]:
+    return lambda folder: (agent_with_deps(folder), config(f'[agent]\nimport = "needy:agent"\n{keys}')(folder))
+
+
+def own_model(folder: Path) -> None:
+    own_agent(folder)
+    config('[agent]\nimport = "mine:agent"\nmodel = "demo"\n')(folder)
+
+
 OTHERS = {
     "a syntax error": toml(2, "[agent]\nmodel = demo\n", "quotes"),
     "an unknown key": toml(3, "[approvals]\n\ntimeut = 5\n", "timeut", "write timeout"),
@@ -191,6 +206,15 @@ OTHERS = {
         plugin("def roll_dice() -> str: ...\ntools = [roll_dice]\n"),
     ),
     "an agent that cannot be imported": toml(2, '[agent]\nimport = "nowhere:agent"\n', "nowhere:agent", "module:agent"),
+    "an imported agent without its dependencies": Mistake(
+        "signoff.toml:2: ", ("needs deps of the type str", 'deps = "module:make_deps"'), needy("")
+    ),
+    "dependencies from a function that takes two arguments": Mistake(
+        "signoff.toml:3: ", ("one argument", "def two(info)"), needy('deps = "needy:two"\n')
+    ),
+    "a model beside an imported agent that has its own": Mistake(
+        "signoff.toml:3: ", ("[agent] model has no effect", "remove it"), own_model, False
+    ),
     "instructions beside an imported agent": Mistake(
         "signoff.toml:3: ", ("instructions", "no effect", "remove"), own_agent, False
     ),

@@ -87,8 +87,11 @@ def check_output(named: str, output_type: Any) -> None:
         raise ConfigError(
             f"{named} may end with a PendingModelResponse, which nobody would pick up; leave it out of its output_type"
         )
-    if kinds == [BinaryImage]:
-        raise ConfigError(f"{named} has only images as its output, which are not posted; add str to its output_type")
+    if BinaryImage in kinds:
+        raise ConfigError(
+            f"{named} may end with an image, which the model's provider makes and nobody would see; "
+            "leave BinaryImage out of its output_type"
+        )
 
 
 def capabilities_of(capability: AbstractCapability[Any]) -> list[AbstractCapability[Any]]:

@@ -58,6 +58,8 @@ class Survey:
     """Tool name -> the plugin that defines it."""
     verdicts: Mapping[str, str]
     """Tool name -> the verdict on its calls, as text."""
+    notes: tuple[Finding, ...] = ()
+    """Findings about the agent itself."""
 
     @property
     def known(self) -> KnownTools:
@@ -68,7 +70,7 @@ class Survey:
 
     @property
     def findings(self) -> list[Finding]:
-        return [finding for listing in self.listings for finding in listing.findings]
+        return [*self.notes, *(finding for listing in self.listings for finding in listing.findings)]
 
     def collisions(self, config: Config) -> list[Finding]:
         """Return an error for each name that several tools have."""
@@ -107,7 +109,14 @@ async def survey(brain: Brain, config: Config, *, keep_running: bool) -> Survey:
         for listing in listings
         for tool in listing.tools
     }
-    return Survey(listings, brain.owners, verdicts)
+    return Survey(listings, brain.owners, verdicts, _notes(brain, config))
+
+
+def _notes(brain: Brain, config: Config) -> tuple[Finding, ...]:
+    if not brain.extras.own_output or brain.extras.model is not None or config.agent.model is None:
+        return ()
+    problem = "[agent] model has no effect, because the imported agent has a model of its own"
+    return (warning(config.where("agent", "model"), problem, "remove it, or make the agent without a model"),)
 
 
 def _of_capabilities(brain: Brain) -> list[AbstractToolset[Any]]:

@@ -18,9 +18,12 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from signoff.approvals.digest import fingerprint
 from signoff.approvals.large_values import off_loop_if_large
 from signoff.gate.arguments import origin_of, seal_of
-from signoff.gate.declarations import asking_if_mcp, is_mcp
+from signoff.gate.declarations import asking_if_mcp, is_mcp, saying
 from signoff.gate.lost_calls import lost
 from signoff.gate.pending_call import CallTool
+
+FINDERS = ("tool-search", "capability-load")
+"""The framework's names for its own tools that find and load other tools."""
 
 
 class Keeper(Protocol):
@@ -58,7 +61,7 @@ class GatedToolset(WrapperToolset[Any]):
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         # The framework would defer `unapproved` and `external` tools by itself, with arguments that are not validated.
         found = await super().get_tools(ctx)
-        tools = {name: asking_if_mcp(tool, origin_of(tool)) for name, tool in found.items()}
+        tools = {name: _declared(tool) for name, tool in found.items()}
         self.gate.declare(tools)
         return {name: self._as_gated(tool) for name, tool in tools.items()}
 
@@ -98,10 +101,13 @@ class Seal(AbstractCapability[Any]):
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
         # Check here and not at the gate, to see also the tools that other capabilities add on the way.
-        native = request_context.model_request_parameters.native_tools
-        if native and not self.gate.native_allowed:
-            names = ", ".join(sorted(tool.kind for tool in native))
-            raise UserError(f"Tools that the model's provider executes bypass every approval and are refused: {names}")
+        if request_context.model_request_parameters.native_tools and not self.gate.native_allowed:
+            from signoff.gate.provider_tools import only_local  # most runs have no such tools
+
+            if names := ", ".join(sorted(only_local(request_context))):
+                raise UserError(
+                    f"Tools that the model's provider executes bypass every approval and are refused: {names}"
+                )
         return request_context
 
 
@@ -121,6 +127,14 @@ class SealedToolset(WrapperToolset[Any]):
             if is_mcp(origin_of(tool)) and (failure := lost(name, error)):
                 raise failure from error
             raise
+
+
+def _declared(tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
+    """Return the tool with our declaration, if it is a tool of an MCP server or of the framework itself."""
+    ours = tool.tool_def.tool_kind in FINDERS and type(tool.toolset).__module__.startswith("pydantic_ai.")
+    if ours:
+        return saying(tool, "never_require", "it only finds or loads tools, which pass the gate", read_only=True)
+    return asking_if_mcp(tool, origin_of(tool))
 
 
 def schema_of(name: str, tool: ToolsetTool[Any]) -> str:
