@@ -25,6 +25,7 @@ from typing import Any, cast
 from pydantic_ai import Tool
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
+from signoff.agent.own_tools import as_own
 from signoff.errors import ConfigError
 from signoff.gate.declarations import WORDS
 
@@ -59,7 +60,7 @@ def load_plugins(
                 tool = source.as_tool(number, entry)
                 for known in _tools_of(tool):
                     source.check(number, known, owners)
-                tools.append(tool)
+                tools.append(as_own(tool))
     return tools
 
 

@@ -12,13 +12,12 @@ from typing import Any, TypeVar
 from pydantic_ai import Agent, Tool, ToolDefinition
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.messages import ModelMessagesTypeAdapter
-from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, PrefixedToolset
+from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
 from signoff.agent.demo.model import demo_model
-from signoff.agent.mcp import McpServer, build_servers
+from signoff.agent.mcp import build_servers, server_in
 from signoff.agent.models import choose_model
 from signoff.agent.own_asking import asking_tools_of
-from signoff.agent.own_tools import as_own
 from signoff.agent.plugins import OURSELVES, Listener, PluginTool, load_plugins
 from signoff.agent.runner import AgentRunner, Limits
 from signoff.agent.tools import builtin_tools
@@ -116,7 +115,7 @@ def build_policy(config: Config) -> Policy:
         asking.approvers if "approvers" in written else None,
         asking.timeout if "timeout" in written else None,
         asking.escalate and asking.escalate.terms,
-        Verdict.ASK if undeclared is None else None,
+        undeclared_by_others=Verdict.ASK if undeclared is None else None,
     )
 
 
@@ -151,9 +150,8 @@ def facts(agent: AbstractAgent[Any, Any], policy: Policy) -> list[ToolFacts]:
 def _definitions(toolset: AbstractToolset[Any]) -> list[ToolDefinition]:
     if isinstance(toolset, FunctionToolset):
         return [tool.tool_def for tool in toolset.tools.values()]
-    if isinstance(toolset, PrefixedToolset) and isinstance(server := toolset.wrapped, McpServer):
-        return server.definitions()
-    return []
+    server = server_in(toolset)
+    return server.definitions() if server else []
 
 
 def build_tools(
@@ -169,7 +167,7 @@ def build_tools(
     for number, path in enumerate(config.tools.plugins):
         load = partial(load_plugins, [path], config.folder, (), listeners, owners)
         tools += _attempt(problems, ("tools", "plugins", number), load, [])
-    return [as_own(tool) for tool in tools]
+    return tools
 
 
 def _import_alone(config: Config) -> AbstractAgent[Any, Any]:

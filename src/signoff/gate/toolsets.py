@@ -58,7 +58,7 @@ class GatedToolset(WrapperToolset[Any]):
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         # The framework would defer `unapproved` and `external` tools by itself, with arguments that are not validated.
         found = await super().get_tools(ctx)
-        tools = {name: asking_if_mcp(tool, origin_of(tool)) for name, tool in found.items()}
+        tools = {name: _as_mcp(tool, origin_of(tool)) for name, tool in found.items()}
         self.gate.declare(tools)
         return {name: self._as_gated(tool) for name, tool in tools.items()}
 
@@ -68,7 +68,7 @@ class GatedToolset(WrapperToolset[Any]):
         return replace(tool, tool_def=replace(tool.tool_def, kind="function")) if tool.tool_def.defer else tool
 
     def _checking(self, validate: Callable[..., Any]) -> Callable[..., Any]:
-        async def validator(ctx: RunContext[Any], **args: Any) -> None:
+        async def validator(ctx: RunContext[Any], /, **args: Any) -> None:
             await self.gate.check(ctx, validate, args)
 
         return validator
@@ -80,6 +80,16 @@ class GatedToolset(WrapperToolset[Any]):
             return await self.wrapped.call_tool(name, args, approved_ctx, tool)
 
         return await self.gate.admit(ctx, tool.tool_def, tool_args, run)
+
+
+def _as_mcp(tool: ToolsetTool[Any], origin: AbstractToolset[Any]) -> ToolsetTool[Any]:
+    """If the tool is an MCP server's, let it ask, and let its arguments be checked against its schema."""
+    tool = asking_if_mcp(tool, origin)
+    if tool.args_validator_func or not is_mcp(origin):
+        return tool
+    from signoff.gate.mcp_arguments import fitting  # only if there is an MCP server: the library loads slowly
+
+    return fitting(tool)
 
 
 @dataclass
