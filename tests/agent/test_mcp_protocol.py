@@ -116,7 +116,7 @@ async def test_two_servers_with_the_same_names_are_named_at_the_start(shop: Shop
     assert brain.verdicts[0].startswith("*: ask")
     (finding,) = (await survey(brain, config, keep_running=False)).collisions(config)
     assert "two tools are called paint: one of [mcp.one], one of [mcp.two]" in finding.problem
-    assert "give [mcp.two] another prefix" in finding.remedy
+    assert "give [mcp.two] another NAME or prefix" in finding.remedy
 
 
 async def remembered(shop: Shop, *answers: Any) -> bool:

@@ -86,7 +86,7 @@ class Survey:
         if other.path[0] == "mcp":
             prefix = config.mcp[str(other.path[1])].prefix
             own = name.removeprefix(f"{other.path[1] if prefix is None else prefix}_")
-            remedy = f'give {other.label} another prefix or NAME, or leave "{own}" out of its tools = [...]'
+            remedy = f'give {other.label} another NAME or prefix, or leave "{own}" out of its tools = [...]'
         else:
             remedy = f"rename one of them, or use .prefixed('NAME') on the toolset of {other.label}"
         problem = f"two tools are called {name}: one of {owner}, one of {other.label}, so every request would fail"
