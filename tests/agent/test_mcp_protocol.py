@@ -193,3 +193,13 @@ async def test_a_server_that_floods_is_cut_short(shop: Shop) -> None:
     told = shop.script.results["call_0"]
     assert len(told) < 401_000
     assert "characters left out]" in told
+
+
+@pytest.mark.parametrize(("trusted", "told"), [("true", "you may call it again"), ("false", "Do not repeat it")])
+async def test_a_lost_call_of_an_idempotent_tool_may_be_made_again(shop: Shop, trusted: str, told: str) -> None:
+    opened(shop, f"trusted = {trusted}")
+    (shop.folder / "die").write_text("")
+    await shop.accept(await shop.ask(calls(("work_paint", PAINT)), "it may have run"))
+    assert "the call may have run" in shop.script.results["call_0"]
+    assert told in shop.script.results["call_0"]
+    assert noted(shop, "tool") == ["paint"]

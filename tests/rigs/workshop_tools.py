@@ -2,12 +2,14 @@
 
     python workshop_tools.py FOLDER [SECONDS]
 
-It takes SECONDS to start. If FOLDER has a file named `other`, the schema of `paint` is another one.
+It takes SECONDS to start. If FOLDER has a file named `other`, the schema of `paint` is another one. If it
+has a file named `die`, the server ends in every call.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -74,6 +76,8 @@ def tools() -> list[dict[str, Any]]:
 
 def called(name: str, arguments: dict[str, Any]) -> str:
     note(tool=name, arguments=arguments)
+    if (FOLDER / "die").exists():
+        os._exit(3)
     if name in ASKING:
         return "\n".join(asked(*ASKING[name]) for _ in range(arguments.get("times", 1)))
     if name == "change":

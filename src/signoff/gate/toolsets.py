@@ -18,7 +18,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from signoff.approvals.digest import fingerprint
 from signoff.approvals.large_values import off_loop_if_large
 from signoff.gate.arguments import origin_of, seal_of
-from signoff.gate.declarations import asking_if_mcp, is_mcp
+from signoff.gate.declarations import asking_if_mcp, is_mcp, marks_of
 from signoff.gate.lost_calls import lost
 from signoff.gate.pending_call import CallTool
 
@@ -128,7 +128,8 @@ class SealedToolset(WrapperToolset[Any]):
         try:
             return await super().call_tool(name, tool_args, ctx, self.gate.moved(ctx, tool))
         except Exception as error:
-            if is_mcp(origin_of(tool)) and (failure := lost(name, error)):
+            idempotent = marks_of(tool.tool_def).idempotent is True
+            if is_mcp(origin_of(tool)) and (failure := lost(name, error, idempotent=idempotent)):
                 raise failure from error
             raise
 
