@@ -94,6 +94,7 @@ bench: $(READY)
 # Bots in other libraries, from npm and PyPI, against the sandbox. Not part of `make test`: it downloads these libraries each time.
 compat: $(READY)
 	@$(BIN)/python tests/compat/run.py
+	@$(BIN)/python -m tests.compat.mcp_servers
 
 # The pictures of the README and of docs/images, taken from the real page.
 screenshots: $(READY) browser

@@ -42,6 +42,8 @@ GENERATORS = "gate/test_generator_tools.py"
 RESULTS = "gate/test_tool_results.py"
 BLOCKING = "gate/test_blocking_tools.py"
 MCP = "agent/test_mcp.py"
+PROTOCOL = "agent/test_mcp_protocol.py"
+SCHEMAS = "gate/test_mcp_arguments.py"
 LARGE = "e2e/test_large_calls.py"
 TODAY = "approvals/test_todays_rules.py"
 EDITS = "approvals/test_edits.py"
@@ -203,6 +205,17 @@ ROWS: dict[str, tuple[str, ...]] = {
         f"{ATTACKS}::test_a_submitted_modal_with_hostile_content_decides_nothing",
         f"{ATTACKS}::test_hostile_text_reaches_the_tool_as_it_is_and_the_database_lives",
     ),
+    "28 a plugin or an MCP server that hangs, floods or raises": (
+        f"{BLOCKING}::test_a_sync_tool_that_never_ends_is_given_up_at_its_time_limit",
+        f"{MCP}::test_a_server_that_falls_silent_in_a_call_may_have_run_it_and_is_started_again",
+        f"{MCP}::test_a_server_that_never_answers_is_not_waited_for",
+        f"{MCP}::test_a_server_that_dies_or_fails_in_a_call_leaves_the_turn_alive_and_is_started_again",
+        f"{PROTOCOL}::test_a_server_that_floods_is_cut_short",
+        f"{SCHEMAS}::test_a_hostile_schema_takes_no_long_time_and_leaves_the_call_to_the_server",
+        f"{RESULTS}::test_a_long_result_is_cut_in_the_middle",
+        f"{GENERATORS}::test_a_generator_that_never_ends_is_a_failed_result",
+        f"{EXITS}::test_an_exit_an_interrupt_or_a_panic_is_a_failed_result",
+    ),
     "29 policy or store fail": (
         f"{POLICY}::test_a_failing_predicate_is_not_an_approval",
         f"{GATE}::test_a_failing_policy_runs_nothing_and_says_so",
@@ -355,7 +368,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     ),
 }
 
-REQUIRED = {*range(1, 15), *range(16, 23), 27, *range(29, 46), *range(47, 57)}
+REQUIRED = {*range(1, 15), *range(16, 23), *range(27, 46), *range(47, 57)}
 
 
 def numbers() -> set[int]:

@@ -70,7 +70,7 @@ async def test_an_mcp_tool_with_the_name_of_a_plugins_tool_stops_the_start(tmp_p
         await findings_at_start(Settings(), config, Brain.build(config, "demo"))
     line = str(caught.value)
     assert line.startswith(f"{tmp_path}/signoff.toml:3: two tools are called shop_refund: one of my_tools.py, one of")
-    assert 'give [mcp.shop] another NAME, or leave "refund" out of its tools' in line
+    assert 'give [mcp.shop] another NAME or prefix, or leave "refund" out of its tools' in line
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic_ai import Tool
 from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
 from signoff.agent.own_tools import as_own
@@ -16,6 +17,7 @@ from signoff.approvals.model import Batch, Choice, RequestKind
 from signoff.approvals.policy import Context, EarlierCall
 from signoff.cards.build import build_card
 from signoff.config.schema import parse_config
+from signoff.gate.transcript import said
 from signoff.turns.model import CallRecord, CallState, Finished, Waiting
 from tests.conftest import ADA, PLACE
 from tests.rigs.gate_bench import Bench, accept, batch_of
@@ -144,3 +146,30 @@ async def test_an_idempotent_call_that_may_have_run_is_not_repeated_by_itself(be
     assert batch_of(again).requests[0].kind is RequestKind.MAY_HAVE_RUN
     assert ("running it again has no further effect" in why(again)[0]) == idempotent
     assert not bench.box.ran
+
+
+def test_a_condition_gets_a_copy_of_the_arguments_of_earlier_calls() -> None:
+    args = {"paths": ["a"]}
+    messages = [
+        ModelResponse(parts=[ToolCallPart("read", args, "call_0"), ToolCallPart("read", "no json", "call_1")]),
+        ModelRequest(
+            parts=[
+                ToolReturnPart("read", "x" * 20_000, "call_0"),
+                ToolReturnPart("read", "no", "call_1", outcome="failed"),
+            ]
+        ),
+    ]
+    first, second = Context(PLACE, ADA, said(messages)).calls
+    assert (first.args, len(first.result), first.succeeded) == (args, 10_000, True)
+    assert (second.args, second.succeeded) == ({}, False)
+    assert "no" in second.result
+    first.args["paths"].append("b")
+    assert args == {"paths": ["a"]}
+
+
+async def test_a_tool_that_is_added_to_the_operators_own_toolset_later_does_not_ask(bench: Bench) -> None:
+    toolset = FunctionToolset[Any]()
+    as_own(toolset)
+    toolset.add_function(bench.box.tool("later"))
+    step = await bench.start([calls(("later", {})), "done"], [], policy=DEFAULT, toolsets=[toolset])
+    assert isinstance(step, Finished)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 from pydantic import BaseModel, model_serializer
-from pydantic_ai import ToolReturn
+from pydantic_ai import BinaryContent, ToolReturn
 
 from signoff.agent.history import load_messages
 from signoff.turns.model import Finished
@@ -103,3 +103,27 @@ async def test_the_items_of_an_iterator_are_the_result(bench: Bench, make: Any, 
 
     assert isinstance(await bench.start([calls(("act", {})), "done"], [act]), Finished)
     assert told in bench.script.results["call_0"]
+
+
+@pytest.mark.parametrize(
+    ("make", "kept"),
+    [
+        (lambda: "a" * 500_000 + "the end", "the end"),
+        (lambda: ["ä" * 100] * 5_000, '"]'),
+        (lambda: ToolReturn(return_value="a" * 500_000 + "the end"), "the end"),
+    ],
+)
+async def test_a_long_result_is_cut_in_the_middle(bench: Bench, make: Any, kept: str) -> None:
+    step = await bench.start([calls(("flood", {})), "done"], [bench.box.tool("flood", lambda value: make())])
+    assert isinstance(step, Finished)
+    told = bench.script.results["call_0"]
+    assert len(told) < 401_000
+    assert "characters left out]" in told
+    assert told.endswith(kept)
+
+
+async def test_an_image_is_not_cut(bench: Bench) -> None:
+    image = BinaryContent(b"x" * 500_000, media_type="image/png")
+    step = await bench.start([calls(("draw", {})), "done"], [bench.box.tool("draw", lambda value: image)])
+    assert isinstance(step, Finished)
+    assert "left out" not in bench.script.results["call_0"]

@@ -13,24 +13,27 @@ import logging
 import os
 import re
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic_ai import RunContext, ToolDefinition
 from pydantic_ai.exceptions import ToolFailed
-from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
+from pydantic_ai.toolsets import AbstractToolset, PrefixedToolset, ToolsetTool, WrapperToolset
 
 from signoff.agent.mcp_output import ServerOutput
 from signoff.approvals.digest import fingerprint
 from signoff.approvals.tool_description import Marks
 from signoff.config.schema import Config, McpConfig
 from signoff.errors import ConfigError
-from signoff.gate.declarations import MCP_ASKS, MCP_READS, TRUSTED, WHY, hinted_marks, saying
+from signoff.gate.declarations import MCP_ASKS, MCP_READS, TITLE, TRUSTED, WHY, hinted_marks, saying
 from signoff.gate.lost_calls import is_lost
 
 if TYPE_CHECKING:
     from fastmcp import Client
     from pydantic_ai.mcp import MCPToolset
+
+    from signoff.agent.mcp_sampling import Sampling
 
 log = logging.getLogger(__name__)
 
@@ -45,8 +48,20 @@ def build_servers(config: Config, environment: Mapping[str, str] = os.environ) -
     for name, server in config.mcp.items():
         output = ServerOutput(name)
         toolset = _connection(name, server, config, environment, output)
-        built.append(McpServer(toolset, name, server, toolset.client, output).prefixed(name))
+        connected = McpServer(toolset, name, server, toolset.client, output)
+        if server.sampling:
+            from signoff.agent.mcp_sampling import Sampling
+
+            connected.sampling = Sampling(name)
+            toolset.set_sampling_model(connected.sampling)
+        built.append(connected.prefixed(connected.prefix) if connected.prefix else connected)
     return built
+
+
+def server_in(toolset: AbstractToolset[Any]) -> McpServer | None:
+    """Return the server of signoff.toml that this toolset is; None if it is another toolset."""
+    inner = toolset.wrapped if isinstance(toolset, PrefixedToolset) else toolset
+    return inner if isinstance(inner, McpServer) else None
 
 
 def _connection(
@@ -101,11 +116,28 @@ class McpServer(WrapperToolset[Any]):
     """The tasks that close a lost connection. All runs share it."""
     report: Callable[[str], None] = log.warning
     """Gets one line each time the server does not answer."""
+    sampling: Sampling | None = None
+    """Lets the server use the model, if the operator allows it. All runs share it."""
+    begun: bool = False
+    """Whether this run has tried to connect."""
+
+    @property
+    def prefix(self) -> str:
+        return self.name if self.server.prefix is None else self.server.prefix
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractToolset[Any]:
-        return replace(self, connected=False)
+        # Connect here, because the framework does this for all toolsets at once, but enters them one after the other.
+        server = replace(self, connected=False, begun=False)
+        await server._connect()
+        return server
 
     async def __aenter__(self) -> Self:
+        if not self.begun:
+            await self._connect()
+        return self
+
+    async def _connect(self) -> None:
+        self.begun = True
         try:
             async with asyncio.timeout(self.server.start):
                 await super().__aenter__()
@@ -113,21 +145,22 @@ class McpServer(WrapperToolset[Any]):
         except Exception as error:
             self._warn(error)
             await self.end()
-        return self
 
     async def __aexit__(self, *args: Any) -> bool | None:
+        self.begun = False
         return await super().__aexit__(*args) if self.connected else None
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         if self.connected:
             try:
                 async with asyncio.timeout(self.server.start):
-                    tools = await super().get_tools(ctx)
+                    tools, titles = await super().get_tools(ctx), await self._titles()
             except Exception as error:
                 self._warn(error)
             else:
+                wanted = {name: tool for name, tool in tools.items() if self._is_wanted(name)}
                 self.known.clear()
-                self.known |= {name: self._declared(tool) for name, tool in tools.items() if self._is_wanted(name)}
+                self.known |= {name: self._declared(tool, titles.get(name)) for name, tool in wanted.items()}
         # Keep the known tools if the server does not respond: running an approved call then reports that.
         return dict(self.known)
 
@@ -138,7 +171,8 @@ class McpServer(WrapperToolset[Any]):
             raise ToolFailed(f"Not run: the MCP server {self.name} does not answer.")
         session = await self._session()
         try:
-            return await super().call_tool(name, tool_args, ctx, tool)
+            with self.sampling.permitted(ctx) if self.sampling else nullcontext():
+                return await super().call_tool(name, tool_args, ctx, tool)
         except Exception as error:
             if is_lost(error):
                 # In a task of its own, which goes on when the call is given up. The next call waits for it.
@@ -170,7 +204,8 @@ class McpServer(WrapperToolset[Any]):
     def definitions(self) -> list[ToolDefinition]:
         """Return its tools under their full names, or one entry that stands for all if none are known yet."""
         known = [tool.tool_def for tool in self.known.values()] or [_any_tool(trusted=self.server.trusted)]
-        return [replace(tool_def, name=f"{self.name}_{tool_def.name}") for tool_def in known]
+        start = f"{self.prefix}_" if self.prefix else ""
+        return [replace(tool_def, name=f"{start}{tool_def.name}") for tool_def in known]
 
     async def end(self) -> None:
         """End the server's process or connection. The next run starts a new one."""
@@ -183,11 +218,16 @@ class McpServer(WrapperToolset[Any]):
     def _is_wanted(self, name: str) -> bool:
         return any(fnmatch.fnmatchcase(name, pattern) for pattern in self.server.tools)
 
-    def _declared(self, tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
+    async def _titles(self) -> dict[str, str | None]:
+        """Return tool name -> the title that the server gives it. The framework does not pass it on."""
+        toolset: Any = self.wrapped
+        return {tool.name: tool.title for tool in await toolset.list_tools()}
+
+    def _declared(self, tool: ToolsetTool[Any], title: str | None) -> ToolsetTool[Any]:
         hints = hinted_marks(tool.tool_def) if self.server.trusted else {}
         reads = Marks.read(hints).read_only
         words = ("never_require", MCP_READS) if reads else ("always_require", MCP_ASKS)
-        return saying(tool, *words, **hints, **{TRUSTED: self.server.trusted})
+        return saying(tool, *words, **hints, **{TRUSTED: self.server.trusted, TITLE: title})
 
     def _warn(self, error: Exception) -> None:
         said = f"; its last line was: {self.output.last_line}" if self.output.last_line else ""

@@ -28,6 +28,7 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
 from signoff.agent.imported import check_capabilities
+from signoff.agent.own_tools import as_own
 from signoff.errors import ConfigError
 from signoff.gate.declarations import WORDS
 
@@ -76,7 +77,7 @@ def load_plugins(
                 tool = source.as_tool(number, entry)
                 for known in _tools_of(tool):
                     source.check(number, known, owners)
-                tools.append(tool)
+                tools.append(as_own(tool))
     return tools
 
 

@@ -10,14 +10,13 @@ from typing import Any, TypeVar
 from pydantic_ai import Agent, Tool, ToolDefinition
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.messages import ModelMessagesTypeAdapter
-from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, PrefixedToolset
+from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
 from signoff.agent.demo.model import demo_model
 from signoff.agent.imported import import_agent, load_deps, model_for
-from signoff.agent.mcp import McpServer, build_servers
+from signoff.agent.mcp import build_servers, server_in
 from signoff.agent.models import choose_model
 from signoff.agent.own_asking import asking_tools_of
-from signoff.agent.own_tools import as_own
 from signoff.agent.plugins import OURSELVES, Listener, PluginParts, PluginTool, load_plugins
 from signoff.agent.runner import AgentRunner, Extras, Limits
 from signoff.agent.tools import builtin_tools
@@ -79,7 +78,7 @@ class Brain:
             extras = replace(extras, model=model, toolsets=toolsets, own_output=True)
             lines = verdicts([*imported.toolsets, *toolsets], policy)
             return cls(imported, policy, tuple(lines), tuple(parts.listeners), parts.owners, extras)
-        tools: list[PluginTool] = [*map(as_own, own), *plugins, *servers]
+        tools: list[PluginTool] = [*own, *plugins, *servers]
         agent = Agent(
             _attempt(problems, ("agent", "model"), partial(choose_model, model_name), demo_model()),
             instructions=config.agent.instructions,
@@ -136,7 +135,7 @@ def build_policy(config: Config) -> Policy:
         asking.approvers if "approvers" in written else None,
         asking.timeout if "timeout" in written else None,
         asking.escalate and asking.escalate.terms,
-        Verdict.ASK if undeclared is None else None,
+        undeclared_by_others=Verdict.ASK if undeclared is None else None,
     )
 
 
@@ -171,9 +170,8 @@ def facts(toolsets: Iterable[AbstractToolset[Any]], policy: Policy) -> list[Tool
 def _definitions(toolset: AbstractToolset[Any]) -> list[ToolDefinition]:
     if isinstance(toolset, FunctionToolset):
         return [tool.tool_def for tool in toolset.tools.values()]
-    if isinstance(toolset, PrefixedToolset) and isinstance(server := toolset.wrapped, McpServer):
-        return server.definitions()
-    return []
+    server = server_in(toolset)
+    return server.definitions() if server else []
 
 
 def build_plugins(config: Config, parts: PluginParts, problems: list[Problem] | None = None) -> list[PluginTool]:
@@ -182,7 +180,7 @@ def build_plugins(config: Config, parts: PluginParts, problems: list[Problem] | 
     for number, path in enumerate(config.tools.plugins):
         load = partial(load_plugins, [path], config.folder, (), parts.listeners, parts.owners, parts.capabilities)
         tools += _attempt(problems, ("tools", "plugins", number), load, [])
-    return [as_own(tool) for tool in tools]
+    return tools
 
 
 def build_all_servers(config: Config, problems: list[Problem] | None = None) -> list[AbstractToolset[Any]]:

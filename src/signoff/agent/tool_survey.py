@@ -13,11 +13,11 @@ from typing import Any, cast
 
 from pydantic_ai import RunContext, ToolDefinition
 from pydantic_ai.models import Model
-from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, PrefixedToolset
+from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 from pydantic_ai.usage import RunUsage
 
 from signoff.agent.demo.model import demo_model
-from signoff.agent.mcp import McpServer
+from signoff.agent.mcp import McpServer, server_in
 from signoff.agent.own_asking import asking_tools, asking_tools_of
 from signoff.agent.setup import Brain, verdict_of
 from signoff.config.findings import Finding, Severity, error, warning
@@ -86,8 +86,9 @@ class Survey:
     def _collision(self, config: Config, name: str, one: Source, other: Source) -> Finding:
         owner = self.owners.get(name, one.label) if not one.label.startswith("[mcp.") else one.label
         if other.path[0] == "mcp":
-            own = name.removeprefix(f"{other.path[1]}_")
-            remedy = f'give {other.label} another NAME, or leave "{own}" out of its tools = [...]'
+            prefix = config.mcp[str(other.path[1])].prefix
+            own = name.removeprefix(f"{other.path[1] if prefix is None else prefix}_")
+            remedy = f'give {other.label} another NAME or prefix, or leave "{own}" out of its tools = [...]'
         else:
             remedy = f"rename one of them, or use .prefixed('NAME') on the toolset of {other.label}"
         problem = f"two tools are called {name}: one of {owner}, one of {other.label}, so every request would fail"
@@ -130,7 +131,7 @@ async def _listed(
 ) -> Listing:
     if isinstance(toolset, FunctionToolset):
         return Listing(plain, tuple(tool.tool_def for tool in toolset.tools.values()), asking_tools_of(toolset))
-    if isinstance(toolset, PrefixedToolset) and isinstance(server := toolset.wrapped, McpServer):
+    if server := server_in(toolset):
         return await _of_server(server, ctx, config, keep_running)
     source = replace(plain, label=toolset.label)
     try:
@@ -158,7 +159,8 @@ async def _of_server(server: McpServer, ctx: RunContext[Any], config: Config, ke
         await server.end()
     if troubles:
         remedy = "correct its command, url, env or headers, or give it more time with start"
-        return Listing(source, others=f"{server.name}_", findings=(error(place, troubles[0], remedy),))
+        start = f"{server.prefix}_" if server.prefix else ""
+        return Listing(source, others=start, findings=(error(place, troubles[0], remedy),))
     if not server.known:
         wanted = ", ".join(server.server.tools)
         problem = f"the MCP server {server.name} offers no tool that matches tools = [{wanted}]"

@@ -80,7 +80,7 @@ def elsewhere(loop: Elsewhere | None) -> Generator[None]:
         _elsewhere.reset(token)
 
 
-async def answered(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
+async def answered(function: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
     """Call the function and return its result. A sync function runs in a thread, so that it blocks nothing else."""
     other = _elsewhere.get()
     if inspect.iscoroutinefunction(function):

@@ -323,7 +323,7 @@ class SecretsConfig(_Section):
 
 
 class McpConfig(_Section):
-    """`[mcp.NAME]`: a server whose tools the agent may use, as NAME_tool. We run it or connect to it ourselves."""
+    """`[mcp.NAME]`: a server whose tools the agent may use. We run it or connect to it ourselves."""
 
     command: Annotated[tuple[Text, ...], Strict(False)] | None = Field(
         default=None, min_length=1, description='a list, for example ["python", "server.py"]'
@@ -340,6 +340,14 @@ class McpConfig(_Section):
     """Whether to believe the server about which of its tools only read. Those then do not ask."""
     start: Duration = Field(default=10.0, description=DURATION_HINT)
     """How long the server may take to start when a turn begins. After that the turn runs without it."""
+    prefix: str | None = Field(
+        default=None,
+        pattern=r"\A(?:[A-Za-z][A-Za-z0-9_]{0,19})?\z",
+        description="up to 20 of A-Z, a-z, 0-9 and _, with a letter first, or an empty text for no prefix",
+    )
+    """The names of its tools begin with this and `_`. None: NAME."""
+    sampling: bool = Field(default=False, description="true or false")
+    """Whether the server may use the bot's model while one of its tools runs."""
 
     @model_validator(mode="after")
     def _is_run_or_reached(self) -> McpConfig:

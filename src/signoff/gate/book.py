@@ -20,6 +20,8 @@ from signoff.turns.model import CallRecord
 
 MOST_ITEMS = 10_000
 """How many items of an iterator become a result. Some iterators never end."""
+LONG = 400_000
+"""A result with more characters than this may have to be shortened."""
 
 returned: TypeAdapter[ToolReturn[Any]] = TypeAdapter(ToolReturn[Any])
 
@@ -143,7 +145,9 @@ async def passable(result: Any) -> Any:
     it would end the turn and the sibling calls, or make the stored conversation unreadable. Raises UnusableResult if
     the result has no text, either.
     """
-    if result is None or type(result) in (bool, int, float) or (type(result) is str and result.isascii()):
+    if result is None or type(result) in (bool, int, float):
+        return result
+    if type(result) is str and len(result) <= LONG and result.isascii():
         return result
     return await answered(_passable, result)
 
@@ -154,12 +158,16 @@ def _passable(result: Any) -> Any:
     except Exception as error:
         raise _unusable(error) from error
     try:
-        _try_round_trip(result)
+        size = _try_round_trip(result)
     except (ValueError, TypeError, RecursionError):
         return _text_of(result)
     except Exception as error:
         raise _unusable(error) from error
-    return result
+    if size <= LONG:
+        return result
+    from signoff.gate.long_results import shortened  # few results are long
+
+    return shortened(result, size)
 
 
 def _listed(result: Any) -> Any:
@@ -175,12 +183,14 @@ def _listed(result: Any) -> Any:
     return items
 
 
-def _try_round_trip(result: Any) -> None:
-    """Raise if the journal or the conversation could not be written, or could not be read again."""
+def _try_round_trip(result: Any) -> int:
+    """Raise if the journal or the conversation could not be written, or could not be read again. Return its size."""
     full = cast("ToolReturn[Any]", result) if isinstance(result, ToolReturn) else ToolReturn(return_value=result)
     returned.validate_json(returned.dump_json(full))
     message = ModelRequest(parts=[ToolReturnPart("tool", full.return_value, "call")])
-    ModelMessagesTypeAdapter.validate_json(ModelMessagesTypeAdapter.dump_json([message]))
+    written = ModelMessagesTypeAdapter.dump_json([message])
+    ModelMessagesTypeAdapter.validate_json(written)
+    return len(written)
 
 
 def _text_of(result: Any) -> str:

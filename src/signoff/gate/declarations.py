@@ -30,6 +30,8 @@ from signoff.gate.arguments import innermost, origin_of
 
 TRUSTED = "signoff_trusted"
 """Metadata key: whether the operator trusts the MCP server of this tool."""
+TITLE = "signoff_title"
+"""Metadata key: the title of an MCP tool, if it is not among the hints."""
 OWN = "signoff_own"
 """Metadata key: whether Signoff itself or a plugin of the operator defines this tool."""
 WHY = "signoff_why"
@@ -142,7 +144,7 @@ def describe_tool(tool: ToolsetTool[Any]) -> ToolDescription:
     annotations: Any = metadata.get("annotations")
     hints = cast("dict[str, Any]", annotations) if isinstance(annotations, dict) else {}
     from_mcp = is_mcp(origin_of(tool)) or "annotations" in metadata
-    title = hints.get("title")
+    title = metadata.get(TITLE) or hints.get("title")
     marks = marks_of(definition)
     return ToolDescription(
         sentence=first_sentence(definition.description or ""),

@@ -18,18 +18,22 @@ NOT_SENT = ("ConnectError", "ConnectTimeout", "UnsupportedProtocol")
 """Errors of the HTTP client that come before anything was sent."""
 
 
+FIND_OUT = "Do not repeat it before you have found out."
+MAY_REPEAT = "Its tool is marked idempotent, so you may call it again with the same arguments."
+
+
 class CallLost(ToolFailed):
     """The call may have run. It is not repeated, since ToolFailed does not make the model try again by itself."""
 
 
-def lost(name: str, error: Exception) -> CallLost | None:
+def lost(name: str, error: Exception, *, idempotent: bool = False) -> CallLost | None:
     """Return the failure for a call that may have run; None if the server has answered, or never got the call."""
     if not is_lost(error):
         return None
     what = error.message if isinstance(error, ModelRetry | ToolFailed) else described(error)
     return CallLost(
         f"The connection to the MCP server was lost during {name} ({what}): the call may have run, and its result is "
-        "not known. Do not repeat it before you have found out."
+        f"not known. {MAY_REPEAT if idempotent else FIND_OUT}"
     )
 
 

@@ -18,7 +18,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from signoff.approvals.digest import fingerprint
 from signoff.approvals.large_values import off_loop_if_large
 from signoff.gate.arguments import origin_of, seal_of
-from signoff.gate.declarations import asking_if_mcp, is_mcp, saying
+from signoff.gate.declarations import asking_if_mcp, is_mcp, marks_of, saying
 from signoff.gate.lost_calls import lost
 from signoff.gate.pending_call import CallTool
 
@@ -71,7 +71,7 @@ class GatedToolset(WrapperToolset[Any]):
         return replace(tool, tool_def=replace(tool.tool_def, kind="function")) if tool.tool_def.defer else tool
 
     def _checking(self, validate: Callable[..., Any]) -> Callable[..., Any]:
-        async def validator(ctx: RunContext[Any], **args: Any) -> None:
+        async def validator(ctx: RunContext[Any], /, **args: Any) -> None:
             await self.gate.check(ctx, validate, args)
 
         return validator
@@ -83,6 +83,16 @@ class GatedToolset(WrapperToolset[Any]):
             return await self.wrapped.call_tool(name, args, approved_ctx, tool)
 
         return await self.gate.admit(ctx, tool.tool_def, tool_args, run)
+
+
+def _as_mcp(tool: ToolsetTool[Any], origin: AbstractToolset[Any]) -> ToolsetTool[Any]:
+    """If the tool is an MCP server's, let it ask, and let its arguments be checked against its schema."""
+    tool = asking_if_mcp(tool, origin)
+    if tool.args_validator_func or not is_mcp(origin):
+        return tool
+    from signoff.gate.mcp_arguments import fitting  # only if there is an MCP server: the library loads slowly
+
+    return fitting(tool)
 
 
 @dataclass
@@ -124,7 +134,8 @@ class SealedToolset(WrapperToolset[Any]):
         try:
             return await super().call_tool(name, tool_args, ctx, self.gate.moved(ctx, tool))
         except Exception as error:
-            if is_mcp(origin_of(tool)) and (failure := lost(name, error)):
+            idempotent = marks_of(tool.tool_def).idempotent is True
+            if is_mcp(origin_of(tool)) and (failure := lost(name, error, idempotent=idempotent)):
                 raise failure from error
             raise
 
@@ -134,7 +145,7 @@ def _declared(tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
     ours = tool.tool_def.tool_kind in FINDERS and type(tool.toolset).__module__.startswith("pydantic_ai.")
     if ours:
         return saying(tool, "never_require", "it only finds or loads tools, which pass the gate", read_only=True)
-    return asking_if_mcp(tool, origin_of(tool))
+    return _as_mcp(tool, origin_of(tool))
 
 
 def schema_of(name: str, tool: ToolsetTool[Any]) -> str:

@@ -12,6 +12,7 @@ from signoff.agent.tools.files import FileTools
 from signoff.agent.tools.harmless import current_time, post_announcement, roll_dice, test_discord_approval
 from signoff.agent.tools.housekeeping import HousekeepingTools
 from signoff.config.schema import BUILTIN_TOOLS, WORKSPACE, BuiltinTool
+from signoff.gate.declarations import OWN
 
 
 def builtin_tools(enabled: Sequence[BuiltinTool] = BUILTIN_TOOLS, workspace: Path = Path(WORKSPACE)) -> list[Tool[Any]]:
@@ -19,7 +20,7 @@ def builtin_tools(enabled: Sequence[BuiltinTool] = BUILTIN_TOOLS, workspace: Pat
     files, housekeeping = FileTools(workspace), HousekeepingTools(workspace)
     tools: dict[BuiltinTool, Tool[Any]] = {
         "test_discord_approval": Tool(test_discord_approval, requires_approval=True),
-        "post_announcement": Tool(post_announcement, metadata={"acts": True}),
+        "post_announcement": Tool(post_announcement, metadata={"acts": True, OWN: True}),
         "roll_dice": Tool(roll_dice, metadata={"read_only": True}),
         "current_time": Tool(current_time, metadata={"read_only": True}),
         "read_file": files.reading(),
