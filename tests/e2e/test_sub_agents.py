@@ -53,5 +53,8 @@ async def test_two_sub_agents_with_two_rounds_and_a_bot_that_is_killed_three_tim
         assert "did review 2" in reply.text
         await live.ended(asked)
         await live.closed(second, "APPROVED by")
-        leaves = {"leaf research 1": 1, "leaf research 2": 1, "leaf review 2": 1}
-        assert Counter(live.trace) == leaves | {"model of researcher": 3, "model of reviewer": 3}
+        count = Counter(live.trace)
+        models = {name: count.pop(name) for name in ("model of researcher", "model of reviewer")}
+        assert count == {"leaf research 1": 1, "leaf research 2": 1, "leaf review 2": 1}
+        # The first kill hits a bot that waits. Each of the others may cost a response that was not stored yet.
+        assert all(3 <= asked <= 5 for asked in models.values()), models
