@@ -16,7 +16,7 @@ from tests.rigs.doc_pages import ROOT, read
 PAGE = read("docs/architecture.md")
 SOURCE = ROOT / "src" / "signoff"
 FILES = sorted(file.relative_to(SOURCE).as_posix() for file in SOURCE.rglob("*.py") if file.name != "__init__.py")
-MOST = 95
+MOST = 96
 """The most files that a mention and a click may each touch. Raise it only for a feature that people asked for."""
 OBSERVERS = {
     "approvals/decision_log.py",

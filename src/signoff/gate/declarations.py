@@ -40,6 +40,11 @@ WORDS = {"always_require": Verdict.ASK, "never_require": Verdict.ALLOW}
 MCP_ASKS = "a tool of an MCP server asks, unless a rule says otherwise"
 MCP_READS = "its MCP server is trusted, and says that it only reads"
 
+HARNESS_DELEGATES = ("pydantic_ai_harness.subagents", "pydantic_ai_harness.code_mode")
+"""Modules of pydantic-ai-harness whose tools run agents or make calls, and do nothing else."""
+HARNESS_CONTROLS = ("list_tasks", "message_task", "answer_task", "cancel_task", "create_agent")
+"""The tools of these modules that do something themselves."""
+
 SENTENCE = 200
 """Most characters of a description that are kept. A card shows fewer."""
 NAMES = 100
@@ -96,6 +101,8 @@ def runs_agents(tool: ToolsetTool[Any]) -> bool:
     if isinstance(said, bool):
         return said
     origin, inner = origin_of(tool), innermost(tool)
+    if any(type(one).__module__.startswith(HARNESS_DELEGATES) for one in (tool, origin)):
+        return inner.tool_def.name not in HARNESS_CONTROLS
     if not isinstance(origin, FunctionToolset):
         return False
     known = origin.tools.get(getattr(inner, "original_name", None) or inner.tool_def.name)

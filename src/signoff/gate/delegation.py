@@ -79,11 +79,11 @@ class RunState(StrEnum):
 
 @dataclass(eq=False)
 class InnerRun:
-    """One run of an agent inside a tool call."""
+    """One run of an agent inside a tool call, or one call that the tool makes itself."""
 
     agent: str
     conversation: str
-    """Keys its messages and its calls in the store."""
+    """Keys its messages and its calls in the store. Empty: it is a call that the tool makes itself."""
     state: RunState = RunState.BUSY
     pending: Sequence[PendingCall] = ()
     """The calls that people have to decide, once it waits."""
@@ -125,6 +125,8 @@ class Delegation:
     runs: list[InnerRun] = field(default_factory=list[InnerRun])
     fatal: SignoffError | None = None
     """Ends the turn's step even if the tool catches it: the store failed, or the turn was stopped."""
+    _calls: dict[CallKey, InnerRun] = field(default_factory=dict[CallKey, InnerRun])
+    """Key of each call that the tool makes itself -> its entry in `runs`."""
     _over: bool = False
     """Whether the tool's own code has ended. Agents that it left running can ask nobody any more."""
     _quiet: asyncio.Event = field(default_factory=asyncio.Event)
@@ -187,7 +189,28 @@ class Delegation:
     async def end(self, run: InnerRun, *, finished: bool) -> None:
         await self.home.run(self._end(run, finished))
 
+    # Around each call that the tool makes itself: see `calls_inside`
+
+    async def begin_call(self, key: CallKey) -> None:
+        await self.home.run(self._begin_call(key))
+
+    async def ask(self, pending: PendingCall) -> None:
+        """Leave the tool until people have decided about a call that the tool makes itself."""
+        if not await self.wait(self._calls[pending.call.key], [pending]):
+            raise ToolFailed(wording.LEFT_RUNNING)
+        raise Delegated
+
+    async def end_call(self, key: CallKey) -> None:
+        await self.end(self._calls[key], finished=False)
+
     # On the bot's loop
+
+    async def _begin_call(self, key: CallKey) -> None:
+        if self._quiet.is_set() and not self._over:
+            raise Delegated
+        self._calls[key] = run = InnerRun("", "")
+        self.runs.append(run)
+        self._stop_limit()
 
     async def _begin(self, agent: str, prompt: Any, given: Sequence[ModelMessage]) -> tuple[InnerRun, Opened]:
         if self._quiet.is_set() and not self._over:
@@ -224,7 +247,7 @@ class Delegation:
     async def _end(self, run: InnerRun, finished: bool) -> None:
         if run.state is RunState.BUSY:
             run.state = RunState.ENDED
-            if finished and self.gate.children:
+            if finished and run.conversation and self.gate.children:
                 await self.gate.children.ended(run)
         self._look()
 
@@ -263,6 +286,15 @@ class Delegation:
 def is_inside() -> bool:
     """Whether this code belongs to a tool call, so that the gate of that call is in charge of agents that run here."""
     return _running.get() is not None
+
+
+def calls_inside(gate: Gate) -> Delegation | None:
+    """Return the call of this gate whose tool makes further calls through the same gate, if that happens here.
+
+    The code mode of pydantic-ai-harness does so: its `run_code` calls the other tools.
+    """
+    current = _running.get()
+    return current if current is not None and current.gate is gate else None
 
 
 @contextmanager

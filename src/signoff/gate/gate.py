@@ -43,7 +43,15 @@ from signoff.gate import wording
 from signoff.gate.arguments import seal_of
 from signoff.gate.book import Ask, CallBook, Go, Replay, Settled, UnusableResult, passable
 from signoff.gate.declarations import describe_tool, is_independent, is_read_only, marks_of, runs_agents
-from signoff.gate.delegation import AgentsAsk, Delegation, InnerRun, InnerRuns, ModelRequests, Opened
+from signoff.gate.delegation import (
+    AgentsAsk,
+    Delegation,
+    InnerRun,
+    InnerRuns,
+    ModelRequests,
+    Opened,
+    calls_inside,
+)
 from signoff.gate.examiner import Examiner, Judge
 from signoff.gate.home_loop import HomeLoop
 from signoff.gate.lost_calls import CallLost
@@ -108,6 +116,8 @@ class Gate(AbstractCapability[Any]):
     _pending: dict[CallKey, PendingCall] = field(default_factory=dict[CallKey, PendingCall])
     _within: dict[CallKey, Sequence[PendingCall]] = field(default_factory=dict[CallKey, Sequence[PendingCall]])
     """Key of each call whose tool runs agents that ask -> their calls."""
+    _around: set[str] = field(default_factory=set[str])
+    """Names of the tools of wrappers that are around the gate, such as the harness's code mode."""
     _order: StartOrder = field(default_factory=StartOrder)
 
     def __post_init__(self) -> None:
@@ -161,6 +171,9 @@ class Gate(AbstractCapability[Any]):
     async def after_tool_validate(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
     ) -> dict[str, Any]:
+        if tool_def.name not in self.examiner.tools and ctx.tool_manager and ctx.tool_manager.tools:
+            self.declare({tool_def.name: ctx.tool_manager.tools[tool_def.name]})
+            self._around.add(tool_def.name)
         # All calls of a response are validated before any runs, so the first one that runs knows of the others.
         described = (await self.examiner.describe(ctx, tool_def.name, args, self._key(call.tool_call_id)))[0]
         self._seen[described.key] = described, await self.examiner.rule(described, ctx)
@@ -177,12 +190,18 @@ class Gate(AbstractCapability[Any]):
     async def wrap_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
     ) -> Any:
+        key, outer = self._key(call.tool_call_id), calls_inside(self)
+        if outer:
+            await outer.begin_call(key)
         try:
+            if tool_def.name in self._around:
+                return await self.admit(ctx, tool_def, args, lambda ctx, args: handler(args))
             return await handler(args)
         finally:
-            key = self._key(call.tool_call_id)
             self._order.passed(key)
-            self.slots.shares.leave(self.asker.id, key)
+            self.slots.shares.leave(self._holder, key)
+            if outer:
+                await outer.end_call(key)
 
     def moved(self, ctx: RunContext[Any], tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
         key, threads = self._key(ctx.tool_call_id), self.slots.threads
@@ -193,6 +212,8 @@ class Gate(AbstractCapability[Any]):
         attempt = await self._attempt(ctx, tool_def.name, args, run)
         record, request = await self.book.met(attempt.call.key)
         if record and record.ended:
+            if attempt.inside and record.digest != attempt.call.digest:
+                raise ToolFailed(wording.OTHER_CALLS)
             return self._replay(attempt.call, Replay(record))
         try:
             if request and request.edit and request.called == attempt.call.digest and may_still_run(request):
@@ -214,11 +235,11 @@ class Gate(AbstractCapability[Any]):
         call, tool_def = attempt.call, attempt.tool_def
         while True:
             # Wait first: a ruling or a preview from before a pause is out of date after it.
-            await self.slots.wait_open(self.place.server, (self.asker.id, call.key))
+            await self.slots.wait_open(self.place.server, (self._holder, call.key))
             ruling: Ruling = await self.examiner.rule(call, attempt.ctx)
             if ruling.verdict is Verdict.DENY:
                 return self._denied(call, ruling)
-            if ruling.verdict is Verdict.ALLOW and self.hold and self._is_held(call, attempt.delegates):
+            if ruling.verdict is Verdict.ALLOW and self.hold and self._is_held(attempt):
                 ruling = replace(ruling, verdict=Verdict.ASK, reason=wording.HELD, held=True)
             asks = ruling.verdict is Verdict.ASK
             view = await self.examiner.preview(tool_def, attempt.ctx, attempt.args) if asks else Preview("")
@@ -259,6 +280,8 @@ class Gate(AbstractCapability[Any]):
 
     async def _ask(self, attempt: Attempt, pending: PendingCall) -> Attempt:
         """Ask people about the call: the run ends here until they decide. `inline` asks and returns the attempt."""
+        if attempt.inside and not self.asks_inside:
+            await attempt.inside.ask(replace(pending, path=(*self.path, attempt.inside.call.tool)))
         self._pending[pending.call.key] = pending
         raise ApprovalRequired
 
@@ -367,17 +390,19 @@ class Gate(AbstractCapability[Any]):
 
         Raises ToolFailed if the response has too many calls or repeats this id, or if the tool would run elsewhere.
         """
+        inside = calls_inside(self)
         ids = [call.tool_call_id for call in response_of(ctx).tool_calls]
         if len(ids) > self.calls_per_response:
             raise ToolFailed(wording.too_many(len(ids), self.calls_per_response))
-        if ids.count(ctx.tool_call_id or "") != 1:
+        if inside is None and ids.count(ctx.tool_call_id or "") != 1:
             raise ToolFailed(wording.SAME_ID)
         tool_def = self.examiner.tools[name].tool_def
         if tool_def.kind == "external":
             raise ToolFailed(wording.NOT_AVAILABLE)
         ctx = replace(ctx, tool_call_metadata=CallInfo(self.place, self.asker))
         call, fixed = await self.examiner.describe(ctx, name, args, self._key(ctx.tool_call_id))
-        return Attempt(ctx, tool_def, fixed.args, run, call, delegates=runs_agents(self.examiner.tools[name]))
+        delegates = runs_agents(self.examiner.tools[name])
+        return Attempt(ctx, tool_def, fixed.args, run, call, delegates=delegates, inside=inside)
 
     async def _edited(self, attempt: Attempt, request: ApprovalRequest) -> Attempt:
         """Replace the model's arguments with those that a person wrote, as the tool's own validator reads them."""
@@ -405,10 +430,12 @@ class Gate(AbstractCapability[Any]):
     async def _wait_for_turn(self, attempt: Attempt) -> bool:
         """Wait for the calls before this one, and for a place in its person's share. Returns whether it had to wait."""
         waited = await self._wait_for_earlier(attempt)
-        return await self.slots.shares.take(self.asker.id, attempt.call.key) or waited
+        return await self.slots.shares.take(self._holder, attempt.call.key) or waited
 
     async def _wait_for_earlier(self, attempt: Attempt) -> bool:
         """Wait until the calls before this one have started or will not start. Returns whether it had to wait."""
+        if attempt.inside:
+            return False
         ids = [call.tool_call_id for call in response_of(attempt.ctx).tool_calls]
         earlier = [self._key(call_id) for call_id in ids[: ids.index(attempt.call.key.call_id)]]
         if is_independent(attempt.tool_def) or not self._order.expects_any(earlier):
@@ -416,13 +443,13 @@ class Gate(AbstractCapability[Any]):
         try:
             await self.slots.in_time(wording.ORDER, self._order.wait_for(earlier))
         except ToolFailed:
-            if not self.slots.is_shut(self.place.server) and not self.slots.shares.is_waiting(self.asker.id):
+            if not self.slots.is_shut(self.place.server) and not self.slots.shares.is_waiting(self._holder):
                 raise  # a pause or a queue may last longer than the time limit
         return True
 
-    def _is_held(self, call: ToolCall, delegates: bool) -> bool:
-        # A tool that runs agents goes ahead: their questions belong on the same card.
-        return not delegates and bool(self._questions(call.key))
+    def _is_held(self, attempt: Attempt) -> bool:
+        # A tool that runs agents or makes calls goes ahead: their questions belong on the same card.
+        return not (attempt.delegates or attempt.inside) and bool(self._questions(attempt.call.key))
 
     def _questions(self, key: CallKey) -> list[ToolCall]:
         """The other calls of the same response that ask by themselves and could run here."""
@@ -432,6 +459,11 @@ class Gate(AbstractCapability[Any]):
             if ruling.verdict is Verdict.ASK and other.position == key.position and other != key
             if self.examiner.tools[call.tool].tool_def.kind != "external"
         ]
+
+    @property
+    def _holder(self) -> str:
+        """Who holds the place of a call. A tool that makes calls itself keeps its own place meanwhile."""
+        return f"{self.asker.id}/within" if calls_inside(self) else self.asker.id
 
     def _key(self, call_id: str | None) -> CallKey:
         return CallKey(self.conversation or self.place.conversation, self.responses, call_id or "")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic_ai import RunContext, ToolDefinition
 
@@ -28,6 +28,9 @@ from signoff.approvals.model import (
 )
 from signoff.approvals.tool_description import ToolDescription
 from signoff.gate import wording
+
+if TYPE_CHECKING:
+    from signoff.gate.delegation import Delegation
 
 P = TypeVar("P")
 CallTool = Callable[[RunContext[Any], dict[str, Any]], Awaitable[Any]]
@@ -76,6 +79,8 @@ class Attempt:
     edit: Edit | None = None
     delegates: bool = False
     """Whether the tool is known to run agents."""
+    inside: Delegation | None = None
+    """The call whose tool makes this one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,10 @@ OTHER_PROMPT = (
     "The tool failed: after a decision it ran its agent with another prompt than before, so the decision could not be "
     "used. A tool that runs an agent has to give it the same prompt when it is run again."
 )
+OTHER_CALLS = (
+    "Not run: when the code was run again after a decision, it made another call here than before. Decisions can be "
+    "used only if the code makes the same calls each time."
+)
 LEFT_RUNNING = "Not run: the call needs approval, and the tool that started this agent has already ended."
 CALL_AGAIN = (
     "Not run: nothing else of its response was approved. It needs no approval by itself, so you may call it again."
