@@ -38,6 +38,7 @@ class DryRun:
     heard: Sequence[Said] = ()
     slots: ToolSlots = field(default_factory=ToolSlots)
     """Those of the real calls. A dry run takes over their time limit and threads, but no place in a share."""
+    deps: Any = None
 
     async def call(self, tool: str, args: JsonObject, instead_of: ToolCall | None = None) -> Revised:
         """Return the call as people would see it. Raises Refused if the tool does not take it."""
@@ -45,7 +46,11 @@ class DryRun:
         gate = DryRunGate(self.policy, MemoryBook(), self.place, self.asker, slots, heard=self.heard)
         try:
             result = await self.agent.run(
-                "dry run", model=_calling(tool, args), output_type=[str, DeferredToolRequests], capabilities=[gate]
+                "dry run",
+                model=_calling(tool, args),
+                output_type=[str, DeferredToolRequests],
+                capabilities=[gate],
+                deps=self.deps,
             )
         except Exception as error:
             raise Refused(f"This could not be tried: {described(error)}") from error
