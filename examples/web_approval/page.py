@@ -42,7 +42,9 @@ async def decide(request: web.Request) -> web.Response:
     form = await request.post()
     if not hmac.compare_digest(str(form.get("token", "")).encode(), TOKEN.encode()):
         return page("Nothing was decided: this form is out of date. Please decide again.", status=403)
-    return page(await go_on(str(form.get("id", "")), {"accept": True, "reject": False}[str(form.get("say"))]))
+    if form.get("say") not in ("accept", "reject"):
+        return page("Nothing was decided: press Accept or Reject.", status=400)
+    return page(await go_on(str(form.get("id", "")), form["say"] == "accept"))
 
 
 async def go_on(request_id: str, decision: bool | None = None) -> str:

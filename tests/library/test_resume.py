@@ -243,6 +243,7 @@ async def test_a_second_decision_is_told_how_the_first_one_ended(desk: Desk) -> 
             await resume(desk.agent("done"), id, decision, by="Ben")
         assert told.value.request.state is RequestState.APPROVED
     assert len(desk.box.ran) == 1
+    assert [path.name for path in desk.path.parent.glob("*.lock")] == []
 
 
 class Killed(BaseException):

@@ -112,9 +112,11 @@ def _settings(agent: AbstractAgent[Any, Any], store: ApprovalStore | None) -> Se
 
 
 async def _claimed(store: ApprovalStore, request_id: str) -> Claim:
-    """Return the claim on the run of this request. Raises AlreadyDecided if another process works on it."""
+    """Return the claim on the run of this request. Raises AlreadyDecided if it ended, or goes on elsewhere."""
     while True:
         stored = await asyncio.to_thread(store.get, request_id)
+        if (await asyncio.to_thread(store.load, stored.run)).state == "ended":
+            raise AlreadyDecided(stored.request, HAS_ENDED)
         if claim := Claim.take(store.path, stored.run):
             return claim
         if stored.request.state is not RequestState.PENDING:
