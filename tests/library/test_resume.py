@@ -6,14 +6,25 @@ import asyncio
 import contextlib
 import json
 import sqlite3
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from pydantic_ai import Agent, AgentRunResultEvent, ApprovalRequired, DeferredToolRequests, RunContext, Tool
+from pydantic_ai import (
+    Agent,
+    AgentRunResult,
+    AgentRunResultEvent,
+    ApprovalRequired,
+    DeferredToolRequests,
+    RunContext,
+    Tool,
+)
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
@@ -34,6 +45,7 @@ from signoff import (
 )
 from signoff.approvals.errors import Refused
 from signoff.approvals.model import RequestKind, RequestState
+from signoff.gate.inline import Decided
 from signoff.library.claim import Claim
 from tests.rigs.scripted import Answer, Box, Script, calls
 
@@ -325,6 +337,46 @@ async def test_a_claimed_run_is_left_to_the_one_who_has_it(desk: Desk) -> None:
     assert (await waiting).output == "done"
 
 
+async def test_a_run_can_be_decided_as_soon_as_it_is_stored(desk: Desk) -> None:
+    (id,) = (await desk.ask()).ids
+    ended: list[Any] = []
+
+    class Meanwhile(AbstractCapability[Any]):
+        """Decides the next request while the run that asked is still about to end."""
+
+        async def after_run(self, ctx: RunContext[Any], *, result: AgentRunResult[Any]) -> AgentRunResult[Any]:
+            (waiting,) = desk.store.waiting()
+            ended.append(await asyncio.wait_for(resume(desk.agent("done"), waiting.id, True), 10))
+            return result
+
+    asks_again = desk.agent(calls(("danger", {"value": "y"})))
+    await resume(asks_again, id, True, capabilities=[Meanwhile()])
+    assert [result.output for result in ended] == ["done"]
+    assert [value for _, value, _ in desk.box.ran] == ["x", "y"]
+
+
+async def test_the_database_itself_takes_one_decision(desk: Desk) -> None:
+    (id,) = (await desk.ask()).ids
+    stored = desk.store.get(id)
+    accept, reject = (Decided(ApprovalDecision(approved), "ui").settle(stored.request) for approved in (True, False))
+    desk.store.decide(accept, stored.run)
+    with pytest.raises(AlreadyDecided, match="already approved"):
+        desk.store.decide(reject, stored.run)
+    assert desk.store.get(id).request.state is RequestState.APPROVED
+
+
+def test_one_process_has_one_claim_even_where_files_cannot_be_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    first = Claim.take(tmp_path / "x.db", "run")
+    assert first
+    assert Claim.take(tmp_path / "x.db", "run") is None
+    assert Claim.take(tmp_path / "x.db", "other")
+    first.release()
+    assert Claim.take(tmp_path / "x.db", "run")
+
+
 def tampered(desk: Desk, change: Callable[[dict[str, Any]], None]) -> None:
     for id, body in desk.sql("SELECT id, body FROM requests"):
         request = json.loads(body)
@@ -377,17 +429,22 @@ async def test_a_rule_may_have_its_own_timeout(desk: Desk) -> None:
 
 
 async def test_edited_arguments_run_instead_and_pass_the_same_checks(desk: Desk) -> None:
+    def preview(ctx: RunContext[str], value: str, other: str | None) -> str:
+        return f"{ctx.deps.title()} asks for {value}"
+
+    desk.tools[0] = Tool(desk.box.tool("danger"), requires_approval=True, metadata={"preview": preview})
     (id,) = (await desk.ask()).ids
     policy = Policy((Rule("danger", Verdict.DENY, when={"value": ("evil",)}, reason="never"),))
     agent = desk.agent("done", policy=policy)
     for wrong, says in (({"value": 7}, "does not take this"), ({"value": "evil"}, "never")):
         with pytest.raises(Refused, match=says):
-            await resume(agent, id, ApprovalDecision(True, override_args=wrong))
+            await resume(agent, id, ApprovalDecision(True, override_args=wrong), deps="ada")
     assert [waiting.id for waiting in desk.store.waiting()] == [id]
     edit = ApprovalDecision(True, override_args={"value": "y"})
     assert (await resume(agent, id, edit, by="Ada", deps="ada")).output == "done"
     assert desk.box.ran == [("danger", "y", None)]
     assert "Ada changed the arguments" in desk.told["call_0"]
+    assert desk.store.get(id).request.preview == "Ada asks for y"
     assert desk.events[-1]["override_args"] == {"value": "y", "other": None}
 
 
@@ -504,6 +561,12 @@ def test_the_file_is_private_and_one_of_another_version_is_refused(desk: Desk) -
     desk.sql("PRAGMA user_version = 99")
     with pytest.raises(StoreBroken, match="another version"):
         ApprovalStore(desk.path)
+
+
+def test_a_new_file_may_be_opened_by_many_at_once(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(16) as pool:
+        stores = list(pool.map(lambda _: ApprovalStore(tmp_path / "new.db"), range(16)))
+    assert {store.waiting() for store in stores} == {()}
 
 
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.run import AgentRunResult
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
+from signoff.approvals.policy import Policy
 from signoff.gate.inline import InlineGate
 from signoff.gate.toolsets import GatedToolset, Seal, SealedToolset
 from signoff.library.decider import one_question_at_a_time
@@ -55,19 +56,20 @@ def leaves_of(capability: AbstractCapability[Any]) -> list[AbstractCapability[An
 
 @dataclass
 class Gates:
-    """Makes one gate per run, and hands it to both parts."""
+    """Makes one gate per run, and hands it to each of the two parts once."""
 
     settings: Settings
     resumed: Resumed | None = None
     """The stored run that goes on; None: every run is a new one."""
     _of_runs: dict[int, RunGate] = field(default_factory=dict[int, "RunGate"])
-    """Id of a run's first context, which both parts get -> the gate of that run. The entry goes with the context."""
+    """Id of a run's first context, which both parts get -> the gate of that run, until the second part has it."""
 
     def of_run(self, ctx: RunContext[Any]) -> RunGate:
-        if id(ctx) not in self._of_runs:
-            self._of_runs[id(ctx)] = RunGate(self.settings.gate(self.resumed))
-            weakref.finalize(ctx, self._of_runs.pop, id(ctx), None)
-        return self._of_runs[id(ctx)]
+        if made := self._of_runs.pop(id(ctx), None):
+            return made
+        made = self._of_runs[id(ctx)] = RunGate(self.settings.gate(self.resumed))
+        weakref.finalize(ctx, self._of_runs.pop, id(ctx), None)  # the run may fail before the second part asks
+        return made
 
 
 @dataclass
@@ -99,7 +101,8 @@ class OuterPart(Part):
 
     def for_agent(self, agent: AbstractAgent[Any, Any]) -> AbstractCapability[Any]:
         # Only for the agent's own Signoff: a single run may have another output type.
-        if self.gates.settings.store and self in leaves_of(agent.root_capability) and not may_wait(agent.output_type):
+        is_own = any(leaf is self for leaf in leaves_of(agent.root_capability))
+        if self.gates.settings.store and is_own and not may_wait(agent.output_type):
             raise UserError(
                 "Signoff(store=...) lets a run end before its result, with the requests that wait. "
                 "Add DeferredToolRequests to the agent's output_type: output_type=[str, DeferredToolRequests]."
@@ -137,7 +140,8 @@ class OuterOfRun(WrapperCapability[Any]):
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:
         if is_gated(toolset):
-            log.info("the agent's own Signoff rests: another gate is in charge of this run")
+            level = logging.WARNING if self.own.gate.policy != Policy() else logging.INFO
+            log.log(level, "the agent's own Signoff and its rules rest: another gate is in charge of this run")
             self.own.rests = True
             self.wrapped = AbstractCapability[Any]()
         return super().get_wrapper_toolset(toolset)

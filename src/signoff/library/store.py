@@ -48,11 +48,12 @@ class ApprovalStore:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # Conversations may hold secrets, so nobody else may read them.
         os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
-        with self._connected() as db:
+        with self._transaction() as db:
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if version not in (0, VERSION):
                 raise StoreBroken(f"{self.path} was written by another version of Signoff ({version}). Use that one.")
-            db.executescript(f"PRAGMA journal_mode = WAL; {SCHEMA} PRAGMA user_version = {VERSION};")
+            for statement in (*SCHEMA, f"PRAGMA user_version = {VERSION}") if version == 0 else ():
+                db.execute(statement)
 
     # For pages and jobs
 

@@ -21,41 +21,48 @@ from signoff.turns.model import CallRecord, CallState
 
 log = logging.getLogger(__name__)
 
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS runs (
-    id TEXT PRIMARY KEY,
-    state TEXT NOT NULL,           -- waiting: for people; going: nothing is left to decide; ended
-    messages BLOB,                 -- up to the model response whose calls are open; NULL once the run has ended
-    position INTEGER NOT NULL,     -- the number of that response
-    rounds TEXT NOT NULL,          -- the numbers of the responses that asked, as a JSON list
-    deadline REAL,
-    changed REAL NOT NULL
-);
-CREATE TABLE IF NOT EXISTS requests (
-    number INTEGER PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
-    run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
-    position INTEGER NOT NULL,
-    call_id TEXT NOT NULL,
-    state TEXT NOT NULL,
-    body BLOB NOT NULL,
-    asked REAL NOT NULL,
-    deadline REAL
-);
-CREATE INDEX IF NOT EXISTS requests_by_run ON requests (run, position, call_id);
-CREATE TABLE IF NOT EXISTS calls (
-    run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
-    position INTEGER NOT NULL,
-    call_id TEXT NOT NULL,
-    tool TEXT NOT NULL,
-    digest TEXT NOT NULL,
-    state TEXT NOT NULL,
-    result BLOB,
-    request TEXT NOT NULL,
-    started REAL,
-    PRIMARY KEY (run, position, call_id)
-);
-"""
+SCHEMA = (
+    """
+    CREATE TABLE IF NOT EXISTS runs (
+        id TEXT PRIMARY KEY,
+        state TEXT NOT NULL,           -- waiting: for people; going: nothing is left to decide; ended
+        messages BLOB,                 -- up to the model response whose calls are open; NULL once the run has ended
+        position INTEGER NOT NULL,     -- the number of that response
+        rounds TEXT NOT NULL,          -- the numbers of the responses that asked, as a JSON list
+        deadline REAL,
+        changed REAL NOT NULL
+    )
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS requests (
+        number INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+        position INTEGER NOT NULL,
+        call_id TEXT NOT NULL,
+        state TEXT NOT NULL,
+        body BLOB NOT NULL,
+        asked REAL NOT NULL,
+        deadline REAL
+    )
+    """,
+    "CREATE INDEX IF NOT EXISTS requests_by_run ON requests (run, position, call_id)",
+    """
+    CREATE TABLE IF NOT EXISTS calls (
+        run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+        position INTEGER NOT NULL,
+        call_id TEXT NOT NULL,
+        tool TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        state TEXT NOT NULL,
+        result BLOB,
+        request TEXT NOT NULL,
+        started REAL,
+        PRIMARY KEY (run, position, call_id)
+    )
+    """,
+)
+"""The statements that make the tables, one by one."""
 VERSION = 1
 
 requests_json: TypeAdapter[ApprovalRequest] = TypeAdapter(ApprovalRequest)
