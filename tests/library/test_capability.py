@@ -117,6 +117,18 @@ async def test_a_call_after_streamed_text_can_be_edited() -> None:
     assert sorted(value for _, value, _ in box.ran) == ["edited", "y"]
 
 
+async def test_an_edit_after_streamed_text_does_not_count_as_another_call() -> None:
+    # Ten calls are allowed, and the edited one is validated a second time.
+    box = Box()
+    ui = ScriptedUI([ApprovalDecision(True, override_args={"value": "edited"}), *[True] * 9])
+    danger = Tool(box.tool("danger"), requires_approval=True, sequential=True)
+    response = calls(*(("danger", {"value": str(number)}) for number in range(10)), say="On it.")
+    agent, _ = play(response, tools=[danger], capabilities=[Signoff(ui=ui)])
+    async with agent.run_stream("go") as result:
+        await result.get_output()
+    assert [value for _, value, _ in box.ran] == ["edited", *(str(number) for number in range(1, 10))]
+
+
 @dataclass
 class Here:
     """A UI that notes the thread in which it was asked."""
@@ -170,12 +182,14 @@ async def test_fifty_concurrent_runs_of_one_agent_do_not_share_anything() -> Non
             return ApprovalDecision(int(request.args["value"]) % 2 == 0)
 
     box = Box()
-    agent = Agent(FunctionModel(model), tools=[protected(box)], capabilities=[Signoff(ui=Even())])
+    signoff = Signoff(ui=Even())
+    agent = Agent(FunctionModel(model), tools=[protected(box)], capabilities=[signoff])
     results = await asyncio.gather(*(agent.run(str(number)) for number in range(50)))
     assert sorted(int(value) for _, value, _ in box.ran) == list(range(0, 50, 2))
     for number, result in enumerate(results):
         told = [part for part in result.all_messages()[-2].parts if isinstance(part, ToolReturnPart)]
         assert [part.content == f"danger did {number}" for part in told] == [number % 2 == 0]
+    assert "_of_runs={}" in repr(signoff.capabilities)  # nothing is left of the runs
 
 
 async def test_an_agent_with_a_signoff_is_asked_about_once_by_run_with_approval() -> None:
@@ -203,15 +217,19 @@ def test_run_with_approval_sync_uses_the_agents_own_ui() -> None:
     assert len(ui.asked) == 1
 
 
-async def test_the_bot_asks_with_its_own_card_about_an_agent_with_a_signoff(bench: Bench) -> None:
+async def test_the_bot_asks_with_its_own_card_about_an_agent_with_a_signoff(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
     box, ui = Box(), ScriptedUI([True])
-    agent, _ = gated(CALL, "done", box=box, ui=ui)
+    signoff = Signoff(ui=ui, policy=Policy((Rule("danger", Verdict.DENY),)))
+    agent, _ = play(CALL, "done", tools=[protected(box), box.tool("safe")], capabilities=[signoff])
     await bench.start([CALL, "done"], [])
     step = await AgentRunner(agent, bench.store, bench.clock).advance(replace(bench.turn, prompted=False))
     assert isinstance(step, Waiting)
     assert [request.call.tool for request in step.batch.requests] == ["danger", "safe"]
     assert ui.asked == []
     assert box.ran == []
+    assert "its rules rest" in caplog.text
 
 
 async def test_an_agent_with_a_signoff_can_be_tried_without_asking() -> None:

@@ -20,7 +20,7 @@ from signoff.agent.setup import Brain
 from signoff.config.schema import load_config
 from signoff.gate.inline import How
 from signoff.library.run import AllOptions
-from signoff.library.settings import Options, Settings
+from signoff.library.settings import Settings, SignoffOptions
 from signoff.library.ui import ApprovalMode
 from tests.rigs.doc_pages import WITH_PYTHON, examples, program, read
 from tests.rigs.nursery import PIPE, execute
@@ -70,13 +70,13 @@ def test_every_public_name_is_on_the_page(name: str) -> None:
     assert re.search(rf"\b{name}\b", PAGE)
 
 
-@pytest.mark.parametrize("word", [*AllOptions.__annotations__, *get_args(How)])
+@pytest.mark.parametrize("word", [*AllOptions.__annotations__, *SignoffOptions.__annotations__, *get_args(How)])
 def test_every_parameter_and_every_way_to_decide_is_on_the_page(word: str) -> None:
     assert re.search(rf"`{word}\b|\b{word}=", PAGE)
 
 
 def test_signoff_has_a_default_for_each_of_its_options() -> None:
-    assert {field.name for field in fields(Settings)} == set(Options.__annotations__)
+    assert {field.name for field in fields(Settings)} == set(SignoffOptions.__annotations__)
 
 
 @pytest.mark.parametrize("mode", get_args(ApprovalMode))

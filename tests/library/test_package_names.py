@@ -17,12 +17,12 @@ PROMISED = {
         "Remembered",
         "Rule",
         "ScriptedUI",
-        "Signoff",
         "TerminalUI",
         "Verdict",
     ),
     *("build_approval_requests", "call_info", "collect_approvals", "collect_approvals_sync"),
-    *("run_with_approval", "run_with_approval_sync"),
+    *("run_with_approval", "run_with_approval_sync", "Signoff", "ApprovalStore", "StoredRequest", "Pending"),
+    *("resume", "resume_sync", "AlreadyDecided", "StoreBroken"),
 }
 
 

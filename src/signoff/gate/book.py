@@ -68,6 +68,43 @@ class Settled:
 Entry = Go | Replay | Ask | Settled
 
 
+def entry_of(
+    call: ToolCall,
+    record: CallRecord | None,
+    request: ApprovalRequest | None,
+    *,
+    asks: bool,
+    held: bool,
+    read_only: bool,
+) -> Entry:
+    """Return whether the call may start, for a book that survives the process.
+
+    `record` is what is known about earlier starts, and `request` the newest one about the call.
+    """
+    if record and record.ended:
+        return Replay(record)
+    unknown = record is not None and not read_only
+    if request is None or (unknown and not _is_about(request, record)):
+        if unknown or asks:
+            return Ask(RequestKind.MAY_HAVE_RUN if unknown else RequestKind.CALL)
+    elif request.state is RequestState.PENDING:
+        return Ask(request.kind)
+    elif request.state is not RequestState.APPROVED:
+        return Settled(request)
+    elif asks and request.held and not held:
+        return Ask(RequestKind.CALL)
+    elif request.call.digest != call.digest:
+        return Settled(request, changed=True)
+    elif asks and request.call.operands != call.operands:
+        return Ask(request.kind, again=True)
+    return Go(request)
+
+
+def _is_about(request: ApprovalRequest, record: CallRecord | None) -> bool:
+    """Whether the request asks about the interrupted start, and was not itself used for that start."""
+    return request.kind is RequestKind.MAY_HAVE_RUN and (record is None or record.request != request.id)
+
+
 class CallBook(Protocol):
     """Keeps the state of every call, and lets each call run at most once."""
 
@@ -132,6 +169,20 @@ class MemoryBook:
 
     async def withdraw(self, call: ToolCall) -> None:
         pass
+
+
+def packed(result: Any) -> tuple[Any, bytes]:
+    """Return the result and its JSON. A result that cannot be serialized becomes text."""
+    try:
+        return result, _json_of(result)
+    except (ValueError, TypeError, RecursionError):
+        result = str(result).encode(errors="backslashreplace").decode()
+        return result, _json_of(result)
+
+
+def _json_of(result: Any) -> bytes:
+    full = cast("ToolReturn[Any]", result) if isinstance(result, ToolReturn) else ToolReturn(return_value=result)
+    return returned.dump_json(full)
 
 
 class UnusableResult(Exception):

@@ -45,7 +45,7 @@ from signoff.gate.transcript import response_of
 
 install(run_inside)
 
-How = Literal["ui", "memory", "mode", "no_approver", "error", "policy", "max_rounds", "unreadable", "held"]
+How = Literal["ui", "memory", "mode", "no_approver", "error", "policy", "max_rounds", "unreadable", "held", "expired"]
 USER = Actor("user", "", "local")
 LOCAL = Place("local", "local", "local")
 """The place of a program that has no server: the person who runs it asks and decides."""
@@ -60,6 +60,7 @@ REASONS: dict[How, str] = {
     "max_rounds": "approval was asked for too often in this run; do not repeat the call",
     "unreadable": "the arguments cannot be shown to a person",
     "held": "",
+    "expired": "",
 }
 """How a request was rejected -> the reason that the model reads before a person's own note."""
 
@@ -77,6 +78,8 @@ class Decided:
 
     def settle(self, request: ApprovalRequest) -> ApprovalRequest:
         """Return the request, settled by this decision."""
+        if self.how == "expired":
+            return replace(request, state=RequestState.EXPIRED, settlement=Settlement(None, None, 0.0))
         choice = Choice.ACCEPT if self.approved else Choice.REJECT
         reasons = (self.decision.note,) if self.approved else (REASONS[self.how], self.decision.note)
         by = USER if self.how in ("ui", "memory") else None
@@ -173,8 +176,18 @@ class InlineGate(Gate):
 
     async def handle_deferred_tool_calls(
         self, ctx: RunContext[Any], *, requests: DeferredToolRequests
-    ) -> DeferredToolResults:
+    ) -> DeferredToolResults | None:
         """Decide all deferred calls of one response. None of them runs before the last one is decided."""
+        approvals, pending = await self._collect(ctx, requests)
+        for call in sorted(pending, key=lambda call: call.ruling.held):
+            await self._decide(ctx, call)
+        unavailable = {part.tool_call_id: ToolFailed(wording.NOT_AVAILABLE) for part in requests.calls}
+        return requests.build_results(approvals=approvals, calls=unavailable)
+
+    async def _collect(
+        self, ctx: RunContext[Any], requests: DeferredToolRequests
+    ) -> tuple[dict[str, ToolApproved | ToolDenied], list[PendingCall]]:
+        """Return a result for each deferred call (call id -> result), and the calls that have to be decided first."""
         approvals: dict[str, ToolApproved | ToolDenied] = {}
         pending: list[PendingCall] = []
         for part in requests.approvals:
@@ -190,10 +203,7 @@ class InlineGate(Gate):
             approvals[part.tool_call_id] = ToolApproved()
             if call.ruling.verdict is not Verdict.DENY:
                 pending.append(call)
-        for call in sorted(pending, key=lambda call: call.ruling.held):
-            await self._decide(ctx, call)
-        unavailable = {part.tool_call_id: ToolFailed(wording.NOT_AVAILABLE) for part in requests.calls}
-        return requests.build_results(approvals=approvals, calls=unavailable)
+        return approvals, pending
 
     async def _deferred(
         self, ctx: RunContext[Any], part: ToolCallPart, metadata: dict[str, Any] | None
@@ -224,7 +234,7 @@ class InlineGate(Gate):
     async def _ask(self, attempt: Attempt, pending: PendingCall) -> Attempt:
         """Defer the call to its batch, or decide it at once if the framework would drop a deferred call."""
         # The flag is set after the batch was decided, or by the agent's own handler: there is no second batch.
-        if not (attempt.ctx.tool_call_approved or self._after_text or _has_output_call(attempt.ctx)):
+        if not (attempt.ctx.tool_call_approved or self._after_text or has_output_call(attempt.ctx)):
             return await super()._ask(attempt, pending)
         self._pending[pending.call.key] = pending
         # Nobody waits for this call while a person is asked: the calls after it may be the questions that it waits for.
@@ -323,7 +333,7 @@ class InlineGate(Gate):
         return replace(request, preview=request.shown_preview)
 
 
-def _has_output_call(ctx: RunContext[Any]) -> bool:
+def has_output_call(ctx: RunContext[Any]) -> bool:
     """Whether the response also calls an output tool: the framework then drops deferred calls."""
     tools = ctx.tool_manager
     definitions = [tools.get_tool_def(call.tool_name) for call in response_of(ctx).tool_calls] if tools else []

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, cast
-
-from pydantic_ai import ToolReturn
+from typing import Any
 
 from signoff.approvals.digest import canonical
-from signoff.approvals.model import ApprovalRequest, CallKey, JsonObject, RequestKind, RequestState, ToolCall
+from signoff.approvals.model import ApprovalRequest, CallKey, JsonObject, ToolCall
 from signoff.approvals.ports import Clock
 from signoff.errors import TurnFailed
-from signoff.gate.book import Ask, CallBook, Entry, Go, Replay, Settled, returned
+from signoff.gate.book import Ask, CallBook, Entry, Go, Settled, entry_of, packed
 from signoff.gate.result_line import result_line
 from signoff.turns.model import CallRecord, CallState, Turn, TurnState
 from signoff.turns.ports import TurnStore, TurnTx
@@ -41,46 +39,31 @@ class Journal(CallBook):
             turn = tx.turn(self.turn.id)
             if turn is None or turn.state is not TurnState.RUNNING:
                 raise TurnFailed("Nothing further was run: the turn was stopped.")
-            record = tx.call(call.key)
-            if record and record.ended:
-                return Replay(record)
+            record, request = tx.call(call.key), self._decision(tx, call.key)
             # The tool may be run again if it runs agents: what they did is in the journal.
             goes_on = record is not None and tx.has_inner_runs(call.key)
-            unknown = record is not None and not read_only and not goes_on
-            request = self._decision(tx, call.key)
-            if request is None or (unknown and not _is_about(request, record)):
-                if unknown or asks:
-                    return Ask(RequestKind.MAY_HAVE_RUN if unknown else RequestKind.CALL)
-            elif request.state is RequestState.PENDING:
-                return Ask(request.kind)
-            elif request.state is not RequestState.APPROVED:
-                return Settled(request)
-            elif asks and request.held and not held:
-                return Ask(RequestKind.CALL)
-            elif request.call.digest != call.digest:
-                self._record(tx, "arguments_changed", call, now, request.id, approved=request.call.digest)
-                return Settled(request, changed=True)
-            elif asks and request.call.operands != call.operands:
-                self._record(tx, "operands_changed", call, now, request.id)
-                return Ask(request.kind, again=True)
-            used = request.id if request else ""
-            started = CallRecord(call.key, call.tool, call.digest, CallState.STARTED, request=used, started=now)
-            if goes_on:
-                started = replace(started, started=record.started if record else now)
-            tx.put_call(started, self.turn.id, now)
-            if not goes_on:
-                self._record(tx, "started", call, now, used)
-            return Go(request)
+            entry = entry_of(call, record, request, asks=asks, held=held, read_only=read_only or goes_on)
+            match entry:
+                case Settled(decided, changed=True):
+                    self._record(tx, "arguments_changed", call, now, decided.id, approved=decided.call.digest)
+                case Ask(again=True) if request:
+                    self._record(tx, "operands_changed", call, now, request.id)
+                case Go(used):
+                    id = used.id if used else ""
+                    since = record.started if record and goes_on else now
+                    started = CallRecord(call.key, call.tool, call.digest, CallState.STARTED, request=id, started=since)
+                    tx.put_call(started, self.turn.id, now)
+                    if not goes_on:
+                        self._record(tx, "started", call, now, id)
+                case _:
+                    pass
+            return entry
 
         return await self.store.run(work)
 
     async def done(self, call: ToolCall, result: Any) -> Any:
         """Store the result, and return it as it was stored. A result that cannot be serialized becomes text."""
-        try:
-            kept = _packed(result)
-        except (ValueError, TypeError, RecursionError):
-            result = str(result).encode(errors="backslashreplace").decode()
-            kept = _packed(result)
+        result, kept = packed(result)
         await self._end(call, CallState.DONE, kept, result)
         return result
 
@@ -126,13 +109,3 @@ class Journal(CallBook):
             return None
         batch = tx.batch_of_request(request.id)
         return request if batch and batch.turn == self.turn.id else None
-
-
-def _packed(result: Any) -> bytes:
-    packed = cast(ToolReturn[Any], result) if isinstance(result, ToolReturn) else ToolReturn(return_value=result)
-    return returned.dump_json(packed)
-
-
-def _is_about(request: ApprovalRequest, record: CallRecord | None) -> bool:
-    """Whether the request asks about the interrupted start, and was not itself used for that start."""
-    return request.kind is RequestKind.MAY_HAVE_RUN and (record is None or record.request != request.id)

@@ -1,4 +1,4 @@
-"""Approvals for any PydanticAI agent, from any Python program: no Discord, no database.
+"""Approvals for any PydanticAI agent, from any Python program: no Discord, and no database but a file.
 
 `from signoff import ...` offers these names, and docs/library.md describes them. The package asks through a UI that
 the caller supplies. It knows neither front ends nor the store. Only `signoff/__init__.py` imports it.
@@ -10,14 +10,20 @@ from signoff.gate.pending_call import CallInfo, Preview, call_info
 from signoff.library.capability import Signoff
 from signoff.library.collect import build_approval_requests, collect_approvals, collect_approvals_sync
 from signoff.library.memory import ApprovalMemory, MemoryBroken, Remembered
+from signoff.library.resume import resume, resume_sync
 from signoff.library.run import run_with_approval, run_with_approval_sync
+from signoff.library.store import ApprovalStore
+from signoff.library.stored_gate import Pending
+from signoff.library.stored_rows import AlreadyDecided, StoreBroken, StoredRequest
 from signoff.library.ui import ApprovalMode, ApprovalUI, AsyncApprovalUI, AsyncScriptedUI, ScriptedUI
 
 __all__ = [
+    "AlreadyDecided",
     "ApprovalDecision",
     "ApprovalMemory",
     "ApprovalMode",
     "ApprovalRequest",
+    "ApprovalStore",
     "ApprovalUI",
     "AsyncApprovalUI",
     "AsyncScriptedUI",
@@ -25,17 +31,22 @@ __all__ = [
     "Context",
     "EarlierCall",
     "MemoryBroken",
+    "Pending",
     "Policy",
     "Preview",
     "Remembered",
     "Rule",
     "ScriptedUI",
     "Signoff",
+    "StoreBroken",
+    "StoredRequest",
     "Verdict",
     "build_approval_requests",
     "call_info",
     "collect_approvals",
     "collect_approvals_sync",
+    "resume",
+    "resume_sync",
     "run_with_approval",
     "run_with_approval_sync",
 ]

@@ -10,9 +10,9 @@ import logging
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar, Unpack, cast, get_args
 
-from pydantic_ai import RunContext
+from pydantic_ai import DeferredToolRequests, RunContext
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, CombinedCapability, WrapperCapability
 from pydantic_ai.exceptions import UserError
@@ -20,11 +20,12 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.run import AgentRunResult
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
+from signoff.approvals.policy import Policy
 from signoff.gate.delegation import is_inside
 from signoff.gate.inline import InlineGate
 from signoff.gate.toolsets import GatedToolset, Seal, SealedToolset
 from signoff.library.decider import one_question_at_a_time
-from signoff.library.settings import Options, Settings
+from signoff.library.settings import Resumed, Settings, SignoffOptions
 
 log = logging.getLogger(__name__)
 
@@ -32,13 +33,13 @@ log = logging.getLogger(__name__)
 class Signoff(CombinedCapability[Any]):
     """Asks before a tool runs: `Agent(..., capabilities=[Signoff(ui=...)])`. See docs/library.md."""
 
-    def __init__(self, **options: Unpack[Options]) -> None:
+    def __init__(self, **options: Unpack[SignoffOptions]) -> None:
         super().__init__(parts_of(Settings(**options)))
 
 
-def parts_of(settings: Settings) -> list[AbstractCapability[Any]]:
+def parts_of(settings: Settings, resumed: Resumed | None = None) -> list[AbstractCapability[Any]]:
     """Return the two parts of a `Signoff`. They may stand anywhere in a list of capabilities."""
-    gates = Gates(settings)
+    gates = Gates(settings, resumed)
     return [OuterPart(gates), InnerPart(gates)]
 
 
@@ -56,17 +57,20 @@ def leaves_of(capability: AbstractCapability[Any]) -> list[AbstractCapability[An
 
 @dataclass
 class Gates:
-    """Makes one gate per run, and hands it to both parts."""
+    """Makes one gate per run, and hands it to each of the two parts once."""
 
     settings: Settings
+    resumed: Resumed | None = None
+    """The stored run that goes on; None: every run is a new one."""
     _of_runs: dict[int, RunGate] = field(default_factory=dict[int, "RunGate"])
-    """Id of a run's first context, which both parts get -> the gate of that run. The entry goes with the context."""
+    """Id of a run's first context, which both parts get -> the gate of that run, until the second part has it."""
 
     def of_run(self, ctx: RunContext[Any]) -> RunGate:
-        if id(ctx) not in self._of_runs:
-            self._of_runs[id(ctx)] = RunGate(self.settings.gate(), rests=is_inside())
-            weakref.finalize(ctx, self._of_runs.pop, id(ctx), None)
-        return self._of_runs[id(ctx)]
+        if made := self._of_runs.pop(id(ctx), None):
+            return made
+        made = self._of_runs[id(ctx)] = RunGate(self.settings.gate(self.resumed), rests=is_inside())
+        weakref.finalize(ctx, self._of_runs.pop, id(ctx), None)  # the run may fail before the second part asks
+        return made
 
 
 @dataclass
@@ -99,6 +103,16 @@ class OuterPart(Part):
     def get_ordering(self) -> CapabilityOrdering:
         return CapabilityOrdering(position="outermost")
 
+    def for_agent(self, agent: AbstractAgent[Any, Any]) -> AbstractCapability[Any]:
+        # Only for the agent's own Signoff: a single run may have another output type.
+        is_own = any(leaf is self for leaf in leaves_of(agent.root_capability))
+        if self.gates.settings.store and is_own and not may_wait(agent.output_type):
+            raise UserError(
+                "Signoff(store=...) lets a run end before its result, with the requests that wait. "
+                "Add DeferredToolRequests to the agent's output_type: output_type=[str, DeferredToolRequests]."
+            )
+        return self
+
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
         own = self.gates.of_run(ctx)
         return OuterOfRun(AbstractCapability[Any]() if own.rests else own.gate, own=own)
@@ -130,7 +144,8 @@ class OuterOfRun(WrapperCapability[Any]):
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:
         if is_gated(toolset):
-            log.info("the agent's own Signoff rests: another gate is in charge of this run")
+            level = logging.WARNING if self.own.gate.policy != Policy() else logging.INFO
+            log.log(level, "the agent's own Signoff and its rules rest: another gate is in charge of this run")
             self.own.rests = True
             self.wrapped = AbstractCapability[Any]()
         return super().get_wrapper_toolset(toolset)
@@ -174,6 +189,12 @@ class SealedUnlessResting(SealedToolset):
         if self.own.rests:
             return await self.wrapped.call_tool(name, tool_args, ctx, tool)
         return await super().call_tool(name, tool_args, ctx, tool)
+
+
+def may_wait(output_type: Any) -> bool:
+    """Whether a run with this output type may end with deferred calls."""
+    listed = cast("Sequence[Any]", output_type) if isinstance(output_type, list | tuple) else get_args(output_type)
+    return DeferredToolRequests in (*listed, output_type)
 
 
 def is_gated(toolset: AbstractToolset[Any]) -> bool:

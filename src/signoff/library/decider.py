@@ -62,7 +62,7 @@ class Decider:
         if self.on_no_approver not in get_args(OnNoApprover):
             raise ValueError(f"unknown on_no_approver {self.on_no_approver!r}: use reject or approve")
 
-    def _without_asking(self, request: ApprovalRequest) -> Decided | None:
+    def automatic(self, request: ApprovalRequest) -> Decided | None:
         """Return the decision of memory or mode, if there is one. A reject of either overrides an accept."""
         remembered = self.memory.lookup(request) if self.memory else None
         if remembered and not remembered.approved:
@@ -77,7 +77,7 @@ class Decider:
 
     def known(self, request: ApprovalRequest) -> Decided | None:
         """Return the decision if no person needs to be asked, or if there is no UI to ask."""
-        answer = self._without_asking(request)
+        answer = self.automatic(request)
         if answer or self.ui is not None:
             return answer
         approve = self.on_no_approver == "approve"
@@ -90,7 +90,7 @@ class Decider:
         if inspect.iscoroutinefunction(self.ui.choose):
             raise TypeError("this UI is async: use collect_approvals or run_with_approval")
         try:
-            return _checked(self._choose()(request))
+            return checked(self._choose()(request))
         except Exception:
             return _failed(request)
 
@@ -102,9 +102,9 @@ class Decider:
             try:
                 if not is_driven_by_sync_code():
                     # A sync UI gets its own thread, so that it does not block the event loop.
-                    return _checked(await answered(self._choose(), request))
+                    return checked(await answered(self._choose(), request))
                 said = self._choose()(request)
-                return _checked(await said if inspect.isawaitable(said) else said)
+                return checked(await said if inspect.isawaitable(said) else said)
             except Exception:
                 return _failed(request)
             finally:
@@ -144,7 +144,7 @@ def _takes_mode(choose: Callable[..., Any]) -> bool:
     return any(p.name == "mode" and p.kind is not p.POSITIONAL_ONLY for p in parameters)
 
 
-def _checked(said: Any) -> Decided:
+def checked(said: Any) -> Decided:
     """Check the UI's decision. True, or any other truthy value, is not an approval."""
     if not isinstance(said, ApprovalDecision) or not isinstance(cast(Any, said.approved), bool):
         raise TypeError(f"the UI answered with {type(said).__name__} instead of an ApprovalDecision")

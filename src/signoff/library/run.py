@@ -30,12 +30,10 @@ class RunOptions(TypedDict, Generic[Deps], total=False):
     """Parameters of `agent.run`, passed on as they are."""
 
     deps: Deps
-    message_history: Sequence[ModelMessage] | None
     usage_limits: UsageLimits | None
     usage: RunUsage | None
     model: Model | str | None
     model_settings: ModelSettings | None
-    conversation_id: str | None
     toolsets: Sequence[AbstractToolset[Deps]] | None
     capabilities: Sequence[AgentCapability[Deps]] | None
     event_stream_handler: EventStreamHandler[Deps] | None
@@ -43,6 +41,9 @@ class RunOptions(TypedDict, Generic[Deps], total=False):
 
 class AllOptions(Options, RunOptions[Deps], total=False):
     """Everything that `run_with_approval` takes: the settings of `Signoff`, and parameters of `agent.run`."""
+
+    message_history: Sequence[ModelMessage] | None
+    conversation_id: str | None
 
 
 async def run_with_approval(
@@ -74,5 +75,7 @@ def _with_parts(agent: AbstractAgent[Any, Any], options: Mapping[str, Any]) -> d
     """Return the parameters for `agent.run`, with a Signoff for this run among the capabilities."""
     given = {name: value for name, value in options.items() if name in Options.__annotations__}
     passed = {name: value for name, value in options.items() if name not in given}
+    if given.get("ui"):
+        given = {"store": None, "timeout": None, **given}  # the agent's own store would let people decide later
     settings = replace(settings_of(agent) or Settings(), **given)
     return {**passed, "capabilities": [*parts_of(settings), *(passed.get("capabilities") or ())]}

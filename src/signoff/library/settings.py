@@ -17,8 +17,11 @@ from signoff.approvals.policy import Policy
 from signoff.gate.book import MemoryBook
 from signoff.gate.inline import USER, InlineGate
 from signoff.gate.tool_slots import ToolShares, ToolSlots
+from signoff.library.claim import Claim
 from signoff.library.decider import Decider, OnNoApprover, Subscriber
 from signoff.library.memory import ApprovalMemory
+from signoff.library.store import ApprovalStore
+from signoff.library.stored_gate import LaterDecider, StoredBook, StoredGate
 from signoff.library.ui import AnyApprovalUI, ApprovalMode
 
 BatchRule = Literal["hold", "split"]
@@ -39,6 +42,23 @@ class Options(TypedDict, total=False):
     max_rounds: int
 
 
+class SignoffOptions(Options, total=False):
+    """Those of `Signoff`, which also lets runs wait."""
+
+    store: ApprovalStore | None
+    timeout: float | None
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """A stored run that goes on."""
+
+    run: str
+    position: int
+    rounds: frozenset[int]
+    claim: Claim
+
+
 @dataclass(frozen=True)
 class Settings:
     ui: AnyApprovalUI | None = None
@@ -50,6 +70,8 @@ class Settings:
     batch: BatchRule = "hold"
     native_tools: NativeTools = "refuse"
     max_rounds: int = 25
+    store: ApprovalStore | None = None
+    timeout: float | None = None
 
     def __post_init__(self) -> None:
         # A misspelt option must not turn a safeguard off.
@@ -66,6 +88,10 @@ class Settings:
                     f"The rule for {rule.subject} wants more than one person (quorum or four_eyes), but one UI "
                     "asks one. Nothing was run. Take the rule out of this policy, or serve the agent with the bot."
                 )
+        if self.store and self.ui:
+            raise ValueError("A UI decides now, a store lets people decide later: give one of ui and store, not both.")
+        if self.timeout is not None and (self.store is None or self.timeout <= 0):
+            raise ValueError("timeout is how many seconds a stored request waits: give a store, and more than 0.")
         self.decider()
 
     @property
@@ -75,12 +101,26 @@ class Settings:
     def decider(self) -> Decider:
         return Decider(self.ui, self.mode, self.memory, self.on_no_approver, self.on_event)
 
-    def gate(self) -> InlineGate:
+    def gate(self, resumed: Resumed | None = None) -> InlineGate:
         """Return a new gate for one run."""
-        book = MemoryBook()
-        return InlineGate(**self.common(secrets.token_hex(8)), book=book, decisions=book)
+        conversation = resumed.run if resumed else secrets.token_hex(8)
+        if self.store is None:
+            book = MemoryBook()
+            return InlineGate(**self._common(conversation), book=book, decisions=book, decider=self.decider())
+        book = StoredBook(store=self.store)
+        return StoredGate(
+            **self._common(conversation),
+            book=book,
+            decisions=book,
+            decider=LaterDecider(None, self.mode, self.memory, self.on_no_approver, self.on_event),
+            store=self.store,
+            timeout=self.timeout,
+            responses=resumed.position if resumed else 0,
+            claim=resumed.claim if resumed else None,
+            _rounds=set(resumed.rounds) if resumed else set(),
+        )
 
-    def common(self, conversation: str) -> dict[str, Any]:
+    def _common(self, conversation: str) -> dict[str, Any]:
         """Parameter of every gate of the library -> its value."""
         return {
             "policy": self.judge,
@@ -91,7 +131,6 @@ class Settings:
             "contains_failures": False,
             "native_allowed": self.native_tools == "allow",
             "max_rounds": self.max_rounds,
-            "decider": self.decider(),
         }
 
 
