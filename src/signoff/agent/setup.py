@@ -121,6 +121,7 @@ def build_policy(config: Config) -> Policy:
         asking.approvers if "approvers" in written else None,
         asking.timeout if "timeout" in written else None,
         asking.escalate and asking.escalate.terms,
+        config.tools.shell,
     )
 
 
@@ -168,6 +169,10 @@ def build_tools(
     """Return the built-in tools and those of the plugins. See `Brain.build` for `problems`."""
     owners = {} if owners is None else owners
     tools: list[PluginTool] = [*builtin_tools(config.tools.enable, config.workspace)]
+    if config.tools.workspace_tools:
+        from signoff.agent.tools.workspace_set import workspace_tools  # most bots need none of them
+
+        tools += _attempt(problems, ("tools", "enable"), partial(workspace_tools, config), [])
     owners |= {tool.name: OURSELVES for tool in tools if isinstance(tool, Tool)}
     for number, path in enumerate(config.tools.plugins):
         load = partial(load_plugins, [path], config.folder, (), listeners, owners)

@@ -132,7 +132,8 @@ def _preview(request: ApprovalRequest) -> list[Value]:
     if not text:
         return []
     if not name:
-        return [Value(PREVIEW, text, diff=_is_diff(text))]
+        label = f"{' and '.join(request.shown_as_effect)}{AS_DIFF}" if request.shown_as_effect else PREVIEW
+        return [Value(label, text, diff=_is_diff(text))]
     label, cut = argument_label(name)
     before = request.edit.original.get(name) if request.edit else None
     edited = isinstance(before, str) and before != request.call.args[name]
@@ -156,7 +157,7 @@ def _arguments(request: ApprovalRequest) -> list[Value]:
     before = request.edit.original if request.edit else now
     groups: list[list[Value]] = []
     for name in request.description.ordered({*now, *before}):
-        is_diffed = bool(request.diffed) and name == request.diffed
+        is_diffed = name in request.shown_as_effect or (bool(request.diffed) and name == request.diffed)
         if name in now and name in before and _written(now[name]) == _written(before[name]):
             groups.append([] if is_diffed else [_unchanged(request, name)])
         elif name not in now:

@@ -19,7 +19,7 @@ from signoff.approvals.model import Verdict
 from signoff.approvals.policy import STRICTNESS
 from signoff.config.approval_checks import consequence, rule_name, why_undecidable
 from signoff.config.findings import Finding, Severity, error, nearest, warning
-from signoff.config.schema import BUILTIN_TOOLS, Config, RuleConfig
+from signoff.config.schema import BUILTIN_TOOLS, WORKSPACE_TOOLS, Config, RuleConfig
 
 Schema = Mapping[str, Any]
 
@@ -65,7 +65,7 @@ def _unmatched(config: Config, number: int, rule: RuleConfig, known: KnownTools)
     if known.matched(rule) or (unsure and not near):
         return []
     place, name = config.where("rules", number, "tool"), f'{rule_name(number)}: no tool is called "{rule.tool}"'
-    if rule.tool in BUILTIN_TOOLS:
+    if rule.tool in (*BUILTIN_TOOLS, *WORKSPACE_TOOLS):
         return [warning(place, f"{name}, because [tools] enable leaves it out", "enable it, or remove the rule")]
     listed = ", ".join(tool.name for tool in known.tools) or "there are no tools"
     remedy = f'write tool = "{near}"' if near else f"write the name of a tool ({listed}), or remove the rule"

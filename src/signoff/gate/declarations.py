@@ -3,8 +3,9 @@
 `requires_approval=True` always asks. `metadata={"approval": ...}` takes `"always_require"`, `"never_require"` or a
 predicate `f(args, context) -> bool`, sync or async, that returns true if the call must ask.
 `metadata={"read_only": True}` promises that running the call twice does no harm. `metadata={"independent": True}`
-promises that the order in which calls start does not matter. A tool of an MCP server asks, unless the toolset around it
-declares otherwise: a server's hints about itself are no promise.
+promises that the order in which calls start does not matter. `metadata={"shell": "command"}` says that the argument
+`command` is a shell command line, so that rules compare its words. A tool of an MCP server asks, unless the toolset
+around it declares otherwise: a server's hints about itself are no promise.
 """
 
 from __future__ import annotations
@@ -70,6 +71,14 @@ def is_read_only(tool_def: ToolDefinition) -> bool:
 def is_independent(tool_def: ToolDefinition) -> bool:
     """Whether the order in which this tool's calls start does not matter."""
     return (tool_def.metadata or {}).get("independent") is True
+
+
+def shell_arguments(tool_def: ToolDefinition) -> tuple[str, ...]:
+    """Return the names of the arguments that the tool declares to be shell commands."""
+    said: Any = (tool_def.metadata or {}).get("shell")
+    if isinstance(said, str):
+        return (said,)
+    return tuple(map(str, cast("list[Any]", said))) if isinstance(said, list | tuple) else ()
 
 
 def asking_if_mcp(tool: ToolsetTool[Any], origin: AbstractToolset[Any]) -> ToolsetTool[Any]:

@@ -22,7 +22,7 @@ from signoff.approvals.model import Actor, CallKey, JsonObject, Place, Ruling, T
 from signoff.approvals.policy import Context, Declaration, Said
 from signoff.gate import wording
 from signoff.gate.arguments import Fixed, fix
-from signoff.gate.declarations import declaration
+from signoff.gate.declarations import declaration, shell_arguments
 from signoff.gate.pending_call import Preview, preview_of
 from signoff.gate.tool_slots import ToolSlots
 from signoff.gate.toolsets import schema_of
@@ -64,9 +64,9 @@ class Examiner:
             raise wording.unshowable(name, error) from error
 
     async def rule(self, call: ToolCall, ctx: RunContext[Any]) -> Ruling:
-        declared = declaration(self.tools[call.tool].tool_def)
+        declared = declaration(definition := self.tools[call.tool].tool_def)
         heard = said(ctx.messages) if self.heard is None and callable(declared) else self.heard or ()
-        context = Context(self.place, self.asker, heard)
+        context = Context(self.place, self.asker, heard, shell_arguments(definition))
         ruling = await self.slots.in_time("its condition", self.policy.decide(call, declared, context), call.tool)
         if ruling.verdict is Verdict.ALLOW and call.key in self.asked_early:
             return replace(ruling, verdict=Verdict.ASK, reason=wording.ASKED)
