@@ -91,7 +91,9 @@ async def test_no_line_of_a_key_in_the_middle_of_a_file_is_on_the_card_of_an_edi
     key = "\n".join(["-----BEGIN RSA PRIVATE KEY-----", *KEY, "-----END RSA PRIVATE KEY-----", ""])
     (home / "key.pem").write_text(key)
     patch = f"--- a/key.pem\n+++ b/key.pem\n@@ -11,3 +11,2 @@\n {KEY[9]}\n-{KEY[10]}\n {KEY[11]}\n"
-    step = await bench.start([calls(("apply_patch", {"patch": patch})), "done"], EditTools(tmp_path).tools())
+    step = await bench.start(
+        [calls(("apply_patch", {"path": ["key.pem"], "patch": patch})), "done"], EditTools(tmp_path).tools()
+    )
     assert batch_of(step).requests[0].shown_as_effect == ("patch",)
     card = await shown(bench, step)
     assert [line for line in KEY if line in card] == []
@@ -137,8 +139,8 @@ async def test_a_command_that_was_approved_for_the_sandbox_does_not_run_without_
     other = CommandTools(tmp_path, Isolation()).running()
     [toolset] = [one for one in bench.runner.agent.toolsets if "bash" in getattr(one, "tools", {})]
     toolset.tools["bash"] = other  # type: ignore[attr-defined]  # as after a restart with sandbox = "off"
-    again = await bench.decide(step, Choice.ACCEPT)
-    assert "without a sandbox" in batch_of(again).requests[0].preview
+    assert isinstance(await bench.decide(step, Choice.ACCEPT), Finished)
+    assert bench.script.results["call_0"].startswith("Not run: ")
     assert not (home / "made").exists()
 
 

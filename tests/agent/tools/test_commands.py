@@ -38,9 +38,10 @@ async def test_the_card_says_how_it_runs_and_names_what_it_would_run(rig: Worksp
     rig.put("run.sh", "echo hi")
     shown = await rig.preview("bash", command="sh ./run.sh && cat /etc/passwd ../x gone.txt")
     assert shown.text == "Runs in a sandbox, no network."
-    assert set(shown.operands) == {"how it runs", "run.sh"}
+    assert set(shown.operands) == {"run.sh"}
     rig.put("run.sh", "echo ho")
     assert (await rig.preview("bash", command="sh run.sh")).operands["run.sh"] != shown.operands["run.sh"]
+    assert (await rig.preview("bash", command="git status")).operands == {}, "so a decision can be remembered"
     bare = WorkspaceRig(rig.root)
     text = (await bare.preview("bash", command="true")).text
     assert text == "Runs without a sandbox, with the rights of the bot's own account."

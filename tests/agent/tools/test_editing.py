@@ -30,6 +30,7 @@ PATCH = """\
 @@ -1 +0,0 @@
 -old
 """
+PATHS = ["server.py", "tests/new.py", "old.txt"]
 
 
 @pytest.fixture
@@ -97,31 +98,46 @@ async def test_several_edits_are_all_made_or_none(rig: WorkspaceRig) -> None:
 
 
 async def test_a_patch_changes_creates_and_deletes_files_with_one_diff(rig: WorkspaceRig) -> None:
-    shown = await rig.preview("apply_patch", patch=PATCH)
+    shown = await rig.preview("apply_patch", path=PATHS, patch=PATCH)
     assert [line for line in shown.text.splitlines() if line[:1].isalpha()] == [
         "Changes server.py: 1 line removed, 1 line added.",
         "New file tests/new.py: 1 line, 14 bytes.",
         "Deletes old.txt: 1 line, 4 bytes.",
     ]
     assert (shown.diff_of, set(shown.operands)) == ("patch,", {"server.py", "tests/new.py", "old.txt"})
-    said = await rig.agreed("apply_patch", shown.operands, patch=PATCH)
+    said = await rig.agreed("apply_patch", shown.operands, path=PATHS, patch=PATCH)
     assert said.splitlines()[1:] == ["Created tests/new.py: 0 bytes before, 14 now.", "Deleted old.txt."]
     assert (rig.home / "server.py").read_text() == SERVER.replace("1", "2", 1)
     assert (rig.home / "tests/new.py").read_text() == "import server\n"
     assert not (rig.home / "old.txt").exists()
 
 
+@pytest.mark.parametrize("paths", [[], PATHS[:2], [*PATHS, "x"], PATHS[::-1]])
+async def test_a_patch_changes_only_files_that_its_argument_path_lists(rig: WorkspaceRig, paths: list[str]) -> None:
+    """Otherwise a patch would be a way past every rule about `path`."""
+    before = tree(rig.home)
+    for ask in (rig.preview, rig.call):
+        with pytest.raises(
+            ToolFailed, match="path must list the files of the patch in its order: server.py, tests/new"
+        ):
+            await ask("apply_patch", path=paths, patch=PATCH)
+    assert tree(rig.home) == before
+
+
 async def test_a_file_that_changed_since_the_card_is_not_changed_and_asked_about_again(rig: WorkspaceRig) -> None:
-    shown = await rig.preview("apply_patch", patch=PATCH)
+    shown = await rig.preview("apply_patch", path=PATHS, patch=PATCH)
     rig.put("tests/new.py", "somebody's")
     before = tree(rig.home)
     with pytest.raises(ToolFailed, match="exists already"):
-        await rig.agreed("apply_patch", shown.operands, patch=PATCH)
+        await rig.agreed("apply_patch", shown.operands, path=PATHS, patch=PATCH)
     (rig.home / "tests/new.py").unlink()
     rig.put("server.py", f"# {SERVER}")
     with pytest.raises(ApprovalRequired) as asked:
         await rig.agreed(
-            "apply_patch", shown.operands, patch=PATCH.replace("@@ -1,2 +1,2 @@\n def start():\n", "@@ -2 +2 @@\n")
+            "apply_patch",
+            shown.operands,
+            path=PATHS,
+            patch=PATCH.replace("@@ -1,2 +1,2 @@\n def start():\n", "@@ -2 +2 @@\n"),
         )
     assert asked.value.metadata
     assert "server.py has changed since it was approved" in asked.value.metadata["summary"]
@@ -143,7 +159,7 @@ async def test_if_one_file_cannot_be_written_none_is(rig: WorkspaceRig, monkeypa
 
     monkeypatch.setattr(several_files, "replace_file", failing)
     with pytest.raises(ToolFailed, match="the disk is full"):
-        await rig.call("apply_patch", patch=PATCH)
+        await rig.call("apply_patch", path=PATHS, patch=PATCH)
     (rig.home / "tests").rmdir()
     assert tree(rig.home) == before
 
@@ -178,9 +194,9 @@ async def test_no_edit_and_no_patch_leaves_the_workspace(rig: WorkspaceRig, tmp_
     ]
     for patch in patches:
         with pytest.raises(ToolFailed):
-            await rig.preview("apply_patch", patch=patch)
+            await rig.preview("apply_patch", path=[path], patch=patch)
         with pytest.raises(ToolFailed):
-            await rig.call("apply_patch", patch=patch)
+            await rig.call("apply_patch", path=[path], patch=patch)
     with pytest.raises(ToolFailed):
         await rig.call("edit", path=path, old_text="old", new_text="new")
     assert outside.read_text() == "old\n"

@@ -53,7 +53,10 @@ class CommandTools:
 
     def running(self) -> Tool[object]:
         metadata = {"preview": self.preview_bash, "shell": "command"}
-        return Tool(self.bash, requires_approval=True, metadata=metadata)
+        tool: Tool[object] = Tool(self.bash, requires_approval=True, metadata=metadata)
+        # A decision is bound to the tool's schema. So one that was made for the sandbox does not hold without it.
+        tool.function_schema.json_schema["properties"]["command"]["description"] += f" It runs {self.isolation.words}."
+        return tool
 
     def checking(self) -> Tool[object]:
         return Tool(self.diagnostics, metadata={"approval": "never_require", "read_only": True})
@@ -111,7 +114,7 @@ class CommandTools:
         _check(command)
         workspace = FileTools(self.root).workspace(ctx)
         operands = await asyncio.to_thread(_named_files, workspace, command)
-        return Preview(f"Runs {self.isolation.words}.", {"how it runs": self.isolation.words, **operands})
+        return Preview(f"Runs {self.isolation.words}.", operands)
 
     async def _run(
         self,

@@ -73,13 +73,14 @@ class EditTools:
         """
         return self._make(ctx, _replacing(path, _replacements(edits)))
 
-    def apply_patch(self, ctx: RunContext[object], patch: str) -> str:
+    def apply_patch(self, ctx: RunContext[object], path: list[str], patch: str) -> str:
         """Apply a unified diff to files of this server's workspace. All files are changed, or none.
 
         Args:
+            path: The path of every file that the patch changes, in the order of the patch.
             patch: A unified diff with --- and +++ lines, as git makes them. /dev/null creates or deletes a file.
         """
-        return self._make(ctx, _patching(patch))
+        return self._make(ctx, _patching(path, patch))
 
     @own_preview
     async def preview_edit(
@@ -93,8 +94,8 @@ class EditTools:
         return await self._show(ctx, _replacing(path, _replacements(edits)), "edits,")
 
     @own_preview
-    async def preview_patch(self, ctx: RunContext[object], patch: str) -> Preview:
-        return await self._show(ctx, _patching(patch), "patch,")
+    async def preview_patch(self, ctx: RunContext[object], path: list[str], patch: str) -> Preview:
+        return await self._show(ctx, _patching(path, patch), "patch,")
 
     def _make(self, ctx: RunContext[object], plan: Plan) -> str:
         info = call_info(ctx)
@@ -145,9 +146,14 @@ def _replacing(path: str, replacements: Sequence[Replacement]) -> Plan:
     return plan
 
 
-def _patching(patch: str) -> Plan:
+def _patching(paths: Sequence[str], patch: str) -> Plan:
+    """Plan a patch. The paths are an argument of their own, so that rules about `path` see them."""
+
     def plan(workspace: Workspace) -> list[Change]:
-        return [_patched(workspace, file) for file in parse_patch(patch)]
+        files = parse_patch(patch)
+        if list(paths) != (changed := [file.path for file in files]):
+            raise NotApplicable(f"path must list the files of the patch in its order: {', '.join(changed)}")
+        return [_patched(workspace, file) for file in files]
 
     return plan
 
