@@ -118,7 +118,7 @@ async def test_a_patch_changes_only_files_that_its_argument_path_lists(rig: Work
     before = tree(rig.home)
     for ask in (rig.preview, rig.call):
         with pytest.raises(
-            ToolFailed, match="path must list the files of the patch in its order: server.py, tests/new"
+            ToolFailed, match=r"path must list the files of the patch in its order: server\.py, tests/new"
         ):
             await ask("apply_patch", path=paths, patch=PATCH)
     assert tree(rig.home) == before
