@@ -57,6 +57,7 @@ async def test_the_card_of_an_edit_shows_the_diff_in_place_of_both_texts(
     assert "old_text and new_text (as a diff): " in card
     assert " one\n-two\n+2\n three" in card
     assert card.count("two") == 1
+    assert "--- a/" not in card, "the argument path names the file already"
     assert isinstance(await bench.decide(step, Choice.ACCEPT), Finished)
     assert (home / "a.py").read_text() == "one\n2\nthree\n"
 

@@ -131,9 +131,13 @@ def _preview(request: ApprovalRequest) -> list[Value]:
     text, name = request.shown_preview, request.diffed
     if not text:
         return []
+    if request.shown_as_effect:
+        # Each of several files keeps its header. A header could only be imitated after the first one.
+        text = _HEADER.sub("", text, count=1) if len(request.call.operands) == 1 else text
+        return [Value(f"{' and '.join(request.shown_as_effect)}{AS_DIFF}", text, diff=True)]
     if not name:
-        label = f"{' and '.join(request.shown_as_effect)}{AS_DIFF}" if request.shown_as_effect else PREVIEW
-        return [Value(label, text, diff=_is_diff(text))]
+        shape = Shape.SENTENCE if reads_as_sentence(text) else Shape.BLOCK
+        return [Value(PREVIEW, text, shape=shape, diff=_is_diff(text))]
     label, cut = argument_label(name)
     before = request.edit.original.get(name) if request.edit else None
     edited = isinstance(before, str) and before != request.call.args[name]
