@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -112,11 +113,39 @@ async def test_a_command_that_takes_too_long_is_killed_with_everything_it_starte
 async def test_a_call_that_is_given_up_kills_its_command(rig: WorkspaceRig) -> None:
     command = "while true; do date +%s%N > beat; sleep 0.05; done"
     task = asyncio.create_task(rig.call("bash", command=command))
-    while not (rig.home / "beat").exists():  # noqa: ASYNC110
+    while not (rig.home / "beat").exists():  # noqa: ASYNC110 - only the file tells
         await asyncio.sleep(0.02)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+    beat = (rig.home / "beat").read_text()
+    await asyncio.sleep(0.3)
+    assert (rig.home / "beat").read_text() == beat
+
+
+async def test_a_tree_of_any_depth_and_width_stops_no_tool(rig: WorkspaceRig) -> None:
+    command = "for n in $(seq 300); do mkdir d; cd d; done; cd /workspace; mkdir w; cd w; touch $(seq 6000)"
+    said = await rig.call("bash", command=command)
+    assert "The workspace is too full: it holds" in said
+    assert len((await rig.call("glob", pattern="**")).splitlines()) == 501
+    assert "are left out" in await rig.call("list_dir", path="w")
+    with pytest.raises(ToolFailed, match="has its 5000 files and folders already"):
+        await rig.call("write", path="new.txt", content="x")
+    assert not (await rig.call("bash", command="rm -r w d")).count("too full")
+    await rig.call("write", path="new.txt", content="x")
+
+
+async def test_a_bot_that_is_killed_takes_its_commands_with_it(rig: WorkspaceRig) -> None:
+    rig.home.mkdir(parents=True)
+    code = "import subprocess, sys; subprocess.run(sys.argv[1:], env={})"
+    beating = "while true; do date +%s%N > beat; sleep 0.05; done"
+    command = rig.isolation.command(["/bin/sh", "-c", beating], rig.home)
+    bot = await asyncio.create_subprocess_exec(sys.executable, "-c", code, *command)
+    while not (rig.home / "beat").exists():  # noqa: ASYNC110 - only the file tells
+        await asyncio.sleep(0.02)
+    bot.kill()
+    await bot.wait()
+    await asyncio.sleep(0.3)
     beat = (rig.home / "beat").read_text()
     await asyncio.sleep(0.3)
     assert (rig.home / "beat").read_text() == beat

@@ -22,7 +22,7 @@ from pydantic_ai.exceptions import ToolFailed
 from signoff.agent.tools.diffs import as_text
 from signoff.agent.tools.files import READ_AT_MOST, FileTools, in_words
 from signoff.agent.tools.processes import Output, run_process
-from signoff.agent.tools.walking import Entry, walk
+from signoff.agent.tools.walking import Entry, entries_of
 from signoff.agent.tools.workspace import KB, MB, Workspace
 
 MOST_ENTRIES_SHOWN = 500
@@ -79,7 +79,7 @@ class LookingTools:
             path: The folder's path inside the workspace; empty for the workspace itself.
         """
         with in_words(path or "the workspace"):
-            entries = list(walk(self._workspace(ctx), path, deep=False))
+            entries = list(entries_of(self._workspace(ctx), path, deep=False))
             if not entries and path and not self._is_folder(ctx, path):
                 raise ToolFailed(f'There is no folder "{path}" in this workspace.')
         return _listed(entries, f"{path or 'The workspace'} is empty.")
@@ -92,7 +92,7 @@ class LookingTools:
         """
         matches = _glob(pattern)
         with in_words("the workspace"):
-            entries = [one for one in walk(self._workspace(ctx)) if one.kind == "file" and matches(one.path)]
+            entries = [one for one in entries_of(self._workspace(ctx)) if one.kind == "file" and matches(one.path)]
         return _listed(entries, f"No file matches {pattern}.")
 
     async def grep(self, ctx: RunContext[object], pattern: str, files: str = "**", ignore_case: bool = False) -> str:
@@ -134,7 +134,7 @@ class LookingTools:
     def _texts(self, workspace: Workspace, matches: Callable[[str], bool]) -> list[tuple[str, str]]:
         texts: list[tuple[str, str]] = []
         with in_words("the workspace"):
-            for entry in walk(workspace):
+            for entry in entries_of(workspace):
                 if entry.kind != "file" or entry.size > LARGEST_SEARCHED or not matches(entry.path):
                     continue
                 try:
@@ -147,7 +147,7 @@ class LookingTools:
         return texts
 
     def _is_folder(self, ctx: RunContext[object], path: str) -> bool:
-        return any(one.path == path and one.kind == "folder" for one in walk(self._workspace(ctx)))
+        return any(one.path == path and one.kind == "folder" for one in entries_of(self._workspace(ctx)))
 
     def _workspace(self, ctx: RunContext[object]) -> Workspace:
         return FileTools(self.root).workspace(ctx)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from signoff.agent.tools.handles import inside
+from signoff.agent.tools.handles import inside, walk
 from signoff.agent.tools.paths import RESERVED, split_path
 from signoff.agent.tools.workspace import MOST_ENTRIES, Workspace
 
@@ -30,23 +30,20 @@ class Usage:
     entries: int
 
 
-def walk(workspace: Workspace, start: str = "", *, deep: bool = True) -> Iterator[Entry]:
+def entries_of(workspace: Workspace, start: str = "", *, deep: bool = True) -> Iterator[Entry]:
     """Yield the entries below a folder, sorted by name within each folder. Nothing if the folder does not exist."""
-    names = split_path(start) if start else ()
+    above = split_path(start) if start else ()
     count = 0
-    with suppress(FileNotFoundError), workspace.opened() as home, inside(home, names) as folder:
-        for base, folders, files, handle in os.fwalk(".", dir_fd=folder, follow_symlinks=False):
-            folders.sort()
-            prefix = "/".join([*names, *([] if base == "." else base[2:].split("/"))])
-            for name in sorted([*folders, *files]):
+    with suppress(FileNotFoundError), workspace.opened() as home, inside(home, above) as folder:
+        for path, handle, names in walk(folder, MOST_WALKED):
+            for name in names:
                 count += 1
-                if name.startswith(RESERVED):
-                    continue
                 if count > MOST_WALKED:
                     return
                 with suppress(FileNotFoundError):
                     status = os.stat(name, dir_fd=handle, follow_symlinks=False)
-                    yield Entry(f"{prefix}/{name}" if prefix else name, _kind(status.st_mode), status.st_size)
+                    if not name.startswith(RESERVED):
+                        yield Entry("/".join((*above, *path, name)), _kind(status.st_mode), status.st_size)
             if not deep:
                 return
 
@@ -54,7 +51,7 @@ def walk(workspace: Workspace, start: str = "", *, deep: bool = True) -> Iterato
 def usage(workspace: Workspace) -> Usage:
     """Return how much the workspace holds. Links count as entries only."""
     total = entries = 0
-    for entry in walk(workspace):
+    for entry in entries_of(workspace):
         entries += 1
         total += entry.size if entry.kind == "file" else 0
     return Usage(total, entries)

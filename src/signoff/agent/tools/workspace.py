@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from signoff.agent.tools.handles import NotTaken, inside, open_file
+from signoff.agent.tools.handles import NotTaken, inside, open_file, walk
 from signoff.agent.tools.paths import RESERVED, split_path
 from signoff.approvals.model import Actor, Place
 
@@ -185,16 +185,19 @@ def check_space(home: int, depth: int, before: Present, size: int) -> None:
     if before.digest != ABSENT and size <= before.size:
         return
     used = entries = 0
-    for _, folders, files, handle in os.fwalk(".", dir_fd=home, follow_symlinks=False):
-        entries += len(folders) + len(files)
+    for _, handle, names in walk(home, MOST_ENTRIES + 1):
+        entries += len(names)
         if entries + depth > MOST_ENTRIES:
             raise NotTaken(f"Not written: this workspace has its {MOST_ENTRIES} files and folders already.")
-        for name in files:
+        for name in names:
             with suppress(FileNotFoundError):
+                found = os.stat(name, dir_fd=handle, follow_symlinks=False)
+                if stat.S_ISDIR(found.st_mode):
+                    continue
                 if name.startswith(RESERVED):
                     os.unlink(name, dir_fd=handle)
                 else:
-                    used += os.stat(name, dir_fd=handle, follow_symlinks=False).st_size
+                    used += found.st_size
     left = max(0, QUOTA - used + before.size)
     if size > left:
         raise NotTaken(f"Not written: a workspace may hold {QUOTA // MB} MB in all, and {left} bytes are left.")
