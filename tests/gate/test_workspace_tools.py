@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import random
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,9 @@ from tests.rigs.gate_bench import Bench, batch_of, edit
 from tests.rigs.scripted import calls
 
 MASKER = Masker(b"k" * 32)
-KEY = [f"{letter * 8}Ab3+/{letter * 51}" for letter in "abcdefghijklmnopqrst"]
+_RANDOM = random.Random(1)
+KEY = [base64.b64encode(_RANDOM.randbytes(48)).decode() for _ in range(20)]
+OTHER = base64.b64encode(_RANDOM.randbytes(48)).decode()
 
 
 @pytest.fixture
@@ -81,9 +85,12 @@ async def test_after_somebody_edited_the_call_the_card_shows_its_texts_too(
     (home / "a.py").write_text("one\ntwo\n")
     step = await bench.start([calls(editing("two", "2")), "done"], EditTools(tmp_path).tools())
     await edit(bench, step, {"path": "a.py", "old_text": "two", "new_text": "II", "replace_all": False})
+    stored = await bench.store.run(lambda tx: tx.batch(batch_of(step).id))
+    assert stored
+    assert stored.requests[0].shown_as_effect == ()
     card = await shown(bench, step)
     assert "+II" in card
-    assert "new_text" in card.replace("old_text and new_text", "")
+    assert "old_text: two" in card
 
 
 async def test_no_line_of_a_key_in_the_middle_of_a_file_is_on_the_card_of_an_edit(
@@ -91,13 +98,13 @@ async def test_no_line_of_a_key_in_the_middle_of_a_file_is_on_the_card_of_an_edi
 ) -> None:
     key = "\n".join(["-----BEGIN RSA PRIVATE KEY-----", *KEY, "-----END RSA PRIVATE KEY-----", ""])
     (home / "key.pem").write_text(key)
-    patch = f"--- a/key.pem\n+++ b/key.pem\n@@ -11,3 +11,2 @@\n {KEY[9]}\n-{KEY[10]}\n {KEY[11]}\n"
+    patch = f"--- a/key.pem\n+++ b/key.pem\n@@ -12 +12 @@\n-{KEY[10]}\n+{OTHER}\n"
     step = await bench.start(
         [calls(("apply_patch", {"path": ["key.pem"], "patch": patch})), "done"], EditTools(tmp_path).tools()
     )
     assert batch_of(step).requests[0].shown_as_effect == ("patch",)
     card = await shown(bench, step)
-    assert [line for line in KEY if line in card] == []
+    assert [line for line in (*KEY, OTHER) if line in card] == []
     assert "masked" in card
 
 
