@@ -62,6 +62,12 @@ UNDECLARED = "e2e/test_undeclared_tools.py"
 MARKED = "gate/test_marked_tools.py"
 SECRETS = "text/secrets/test_masker.py"
 
+WORDS = "approvals/test_shell_words.py"
+LOOKING = "agent/tools/test_looking.py"
+EDITING = "agent/tools/test_editing.py"
+COMMANDS = "agent/tools/test_commands.py"
+WEB = "agent/tools/test_web.py"
+
 ROWS: dict[str, tuple[str, ...]] = {
     "1 fences and forged cards": (
         f"{QUOTING}::test_a_block_is_exactly_one_block_whatever_is_in_it",
@@ -160,6 +166,14 @@ ROWS: dict[str, tuple[str, ...]] = {
         f"{GATE}::test_claims_in_the_chat_approve_nothing",
         f"{ATTACKS}::test_words_in_the_chat_approve_nothing",
     ),
+    "15 shell commands": (
+        f"{WORDS}::test_an_allow_rule_never_covers_more_than_one_plain_command",
+        f"{WORDS}::test_nothing_may_stand_before_the_command_of_an_allow_rule",
+        f"{WORDS}::test_a_deny_rule_covers_a_command_wherever_and_however_it_is_written",
+        f"{WORDS}::test_a_command_that_the_shell_computes_or_nobody_can_read_meets_every_deny_rule",
+        f"{WORDS}::test_any_line_is_read_and_a_plain_one_is_what_shlex_reads",
+        "gate/test_workspace_tools.py::test_a_remembered_yes_for_a_command_covers_no_other_command",
+    ),
     "16 the same name from elsewhere": (
         f"{GRANTS}::test_any_other_call_asks_again",
         f"{REVISED}::test_the_same_tool_from_another_source_is_another_tool",
@@ -198,6 +212,27 @@ ROWS: dict[str, tuple[str, ...]] = {
         f"{SECRETS}::test_edit_is_not_offered_for_what_is_masked_or_was_masked_before",
         f"{SECRETS}::test_only_runs_of_harmless_characters_ever_vanish",
     ),
+    "23 paths out of the workspace": (
+        "agent/tools/test_workspace.py::test_a_path_that_is_not_plain_is_refused_whatever_was_approved",
+        "agent/tools/test_workspace.py::test_a_link_is_not_followed_anywhere_on_the_way",
+        f"{LOOKING}::test_what_a_link_leads_to_is_neither_read_nor_searched",
+        f"{EDITING}::test_no_edit_and_no_patch_leaves_the_workspace",
+        f"{COMMANDS}::test_the_bots_own_files_are_out_of_reach",
+    ),
+    "24 addresses inside": (
+        f"{WEB}::test_an_address_outside_the_public_internet_is_refused",
+        f"{WEB}::test_a_host_that_is_a_number_is_refused_in_every_spelling",
+        f"{WEB}::test_a_host_that_the_system_reads_as_this_machine_is_refused",
+        f"{WEB}::test_a_redirect_is_checked_like_the_first_address",
+        f"{WEB}::test_the_connection_goes_to_the_address_that_was_checked",
+    ),
+    "25 the bot's own files": (
+        "agent/tools/test_workspace_config.py::test_it_may_not_hold_the_bots_own_files",
+        f"{COMMANDS}::test_the_bots_own_files_are_out_of_reach",
+        f"{COMMANDS}::test_a_folder_of_the_bot_below_one_that_is_shown_stays_empty",
+        f"{COMMANDS}::test_a_folder_with_files_of_the_bot_is_not_shown_to_commands",
+    ),
+    "26 the environment": (f"{COMMANDS}::test_the_environment_is_minimal",),
     "27 hostile ids, SQL and modals": (
         f"{VIEW}::test_a_malformed_custom_id_is_nothing",
         f"{HOSTILE}::test_hostile_text_in_every_field_comes_back",
@@ -368,7 +403,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     ),
 }
 
-REQUIRED = {*range(1, 15), *range(16, 23), *range(27, 46), *range(47, 57)}
+REQUIRED = {*range(1, 46), *range(47, 57)}
 
 
 def numbers() -> set[int]:

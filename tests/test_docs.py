@@ -19,7 +19,7 @@ from signoff.bot.access import Access
 from signoff.bot.admin.record import Record
 from signoff.bot.admin.tree import signoff_group
 from signoff.cli import commands
-from signoff.config.schema import BUILTIN_TOOLS, Config, parse_config
+from signoff.config.schema import BUILTIN_TOOLS, WORKSPACE_TOOLS, Config, parse_config
 from signoff.settings import Settings
 from signoff.turns.administration import Administration
 from tests.rigs.doc_pages import PAGES, REFERENCE, ROOT, examples, read
@@ -139,7 +139,7 @@ def test_the_readme_and_the_page_on_configuration_show_a_config() -> None:
     assert examples(CONFIGURATION, "toml")
 
 
-@pytest.mark.parametrize("name", BUILTIN_TOOLS)
+@pytest.mark.parametrize("name", [*BUILTIN_TOOLS, *WORKSPACE_TOOLS])
 def test_every_built_in_tool_is_documented(name: str) -> None:
     assert f"`{name}`" in read("docs/tools.md")
     assert f'"{name}"' in read(CONFIGURATION)

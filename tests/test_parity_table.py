@@ -18,7 +18,7 @@ REQUIRED = {
     *(f"A{n}" for n in range(1, 8)),
     *(f"F{n}" for n in range(1, 8)),
     *(f"C{n}" for n in range(1, 6)),
-    *("U1", "U3", "U4"),
+    *(f"U{n}" for n in range(1, 5)),
     *(f"L{n}" for n in range(1, 5)),
     *(f"B{n}" for n in (*range(2, 14), 16, 18)),
 }

@@ -13,7 +13,7 @@ from signoff.agent.tools.diffs import describe_change, is_diff
 from signoff.agent.tools.workspace import ABSENT, Present, digest_of
 from signoff.cards.actions import Offers
 from signoff.cards.build import build_card
-from signoff.cards.masked_diffs import mask_diff
+from signoff.cards.masked_diffs import mask_diff, mask_hunks
 from signoff.text.secrets.masker import Masker
 from tests.rigs.cards import NOW, make_batch, make_request
 
@@ -48,6 +48,24 @@ def test_no_line_of_a_private_key_is_on_the_card_or_in_its_file(old: str | None,
     shown = "\n".join([*(quote.text for quote in card.calls[0].quotes), *(file.data.decode() for file in card.files)])
     assert not [line for line in BODY if line in shown]
     assert "masked 64 characters" in shown
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (key(BODY[:20]), key([*BODY[:10], BODY[20], *BODY[11:20]])),
+        (key(BODY[:20]), "no key any more\n"),
+        (f"-- x\n{key(BODY[:5])}", f"++ y\n{key(BODY[1:6])}"),
+    ],
+)
+def test_a_diff_that_stands_for_its_effect_is_masked_as_its_lines_would_be(old: str, new: str) -> None:
+    texts = {"path": "key.pem", "old_text": "a", "new_text": "b"}
+    request = make_request(args=texts, preview=change(old, new), diff_of="old_text,new_text,")
+    card = build_card(make_batch(request), now=NOW, budget=20_000, offers=Offers(masker=MASKER))
+    shown = "\n".join([*(quote.text for quote in card.calls[0].quotes), *(file.data.decode() for file in card.files)])
+    assert not [line for line in BODY if line in shown]
+    hunks = mask_hunks(change(old, new), MASKER.mask_untrusted)
+    assert [line[:1] for line in hunks.split("\n")] == [line[:1] for line in change(old, new).split("\n")]
 
 
 def test_a_masked_line_keeps_its_sign() -> None:

@@ -66,7 +66,7 @@ class Brain:
             deps = _attempt(problems, ("agent", "deps"), partial(load_deps, config), None, config)
         if config.agent.import_:
             imported = _attempt(problems, ("agent", "import"), partial(import_agent, config), None, config)
-        own = [] if imported else builtin_tools(config.tools.enable, config.workspace)
+        own = [] if imported else build_own_tools(config, problems)
         parts.owners.update((tool.name, OURSELVES) for tool in own)
         plugins = build_plugins(config, parts, problems)
         servers = build_all_servers(config, problems)
@@ -136,6 +136,7 @@ def build_policy(config: Config) -> Policy:
         asking.timeout if "timeout" in written else None,
         asking.escalate and asking.escalate.terms,
         undeclared_by_others=Verdict.ASK if undeclared is None else None,
+        shell=config.tools.shell,
     )
 
 
@@ -172,6 +173,16 @@ def _definitions(toolset: AbstractToolset[Any]) -> list[ToolDefinition]:
         return [tool.tool_def for tool in toolset.tools.values()]
     server = server_in(toolset)
     return server.definitions() if server else []
+
+
+def build_own_tools(config: Config, problems: list[Problem] | None = None) -> list[Tool[Any]]:
+    """Return the tools of Signoff itself that are enabled. See `Brain.build` for `problems`."""
+    tools = builtin_tools(config.tools.enable, config.workspace)
+    if config.tools.workspace_tools:
+        from signoff.agent.tools.workspace_set import workspace_tools  # most bots need none of them
+
+        tools += _attempt(problems, ("tools", "enable"), partial(workspace_tools, config), [])
+    return tools
 
 
 def build_plugins(config: Config, parts: PluginParts, problems: list[Problem] | None = None) -> list[PluginTool]:

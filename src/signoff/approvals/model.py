@@ -355,6 +355,13 @@ class ApprovalRequest:
         return self.diff_of if is_whole and isinstance(self.call.args.get(self.diff_of), str) else ""
 
     @property
+    def shown_as_effect(self) -> tuple[str, ...]:
+        """The arguments that the card shows only by their effect: the diff of the files that they change."""
+        names = tuple(self.diff_of.split(",")[:-1])
+        is_whole = self.preview and self.shown_preview == self.preview
+        return names if is_whole and not self.edit and all(name in self.call.args for name in names) else ()
+
+    @property
     def escalated(self) -> bool:
         return bool(self.escalate_to) and self.escalate_at is None
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial, reduce
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from signoff.approvals.approvers import both
 from signoff.approvals.containment import answered
@@ -24,6 +24,9 @@ from signoff.approvals.large_values import off_loop_if_large
 from signoff.approvals.model import Actor, Escalation, JsonObject, Place, Ruling, ToolCall, Verdict
 from signoff.approvals.notify import combined_notify
 from signoff.approvals.tool_description import MARKS, UNMARKED, Marks
+
+if TYPE_CHECKING:
+    from signoff.approvals.shell_words import ShellLine
 
 Patterns = Mapping[str, tuple[str, ...]]
 TOOLS_KNOWN = 1000
@@ -62,6 +65,8 @@ class Context:
     conversation: Sequence[Said] = ()
     marks: Marks = UNMARKED
     """What the tool is marked as."""
+    shell: tuple[str, ...] = ()
+    """The arguments that the tool declares to be shell commands. Rules compare their words: see `shell_words.py`."""
 
     @property
     def calls(self) -> Sequence[EarlierCall]:
@@ -165,15 +170,22 @@ class Policy:
     escalate: Escalation | None = None
     undeclared_by_others: Verdict | None = None
     """The verdict on tools that declare nothing and are not the operator's own; None: `undeclared`."""
+    shell: Patterns = field(default_factory=dict[str, tuple[str, ...]])
+    """Glob for a tool's name -> its arguments that are shell commands, for tools that do not declare them."""
 
     async def decide(
         self, call: ToolCall, declaration: Declaration, context: Context, server: Layer | None = None
     ) -> Ruling:
         """Return the ruling on one call. If a predicate raises, so does this, and the caller must not run the call."""
         marks = context.marks
-        operator = await self._layer.ruling_off_loop(call, marks) or await self._declared(call, declaration, context)
+        shell = (
+            *context.shell,
+            *(name for glob in self.shell if _pattern((glob,))(call.tool) for name in self.shell[glob]),
+        )
+        operator = await self._layer.ruling_off_loop(call, marks, shell)
+        operator = operator or await self._declared(call, declaration, context)
         operator = self._with_terms(operator) if operator.verdict is Verdict.ASK else operator
-        own = await server.ruling_off_loop(call, marks) if server else None
+        own = await server.ruling_off_loop(call, marks, shell) if server else None
         return layered(operator, own) if own else operator
 
     def _with_terms(self, ruling: Ruling) -> Ruling:
@@ -213,15 +225,15 @@ class Layer:
 
     rules: tuple[Rule, ...]
 
-    async def ruling_off_loop(self, call: ToolCall, marks: Marks) -> Ruling | None:
+    async def ruling_off_loop(self, call: ToolCall, marks: Marks, shell: Sequence[str] = ()) -> Ruling | None:
         """Do the same as `ruling`, in a thread if the arguments are large."""
         if not self._for_tool(call.tool, marks):
             return None
-        return await off_loop_if_large(call.args, lambda: self.ruling(call, marks))
+        return await off_loop_if_large(call.args, lambda: self.ruling(call, marks, shell))
 
-    def ruling(self, call: ToolCall, marks: Marks) -> Ruling | None:
-        """Return the combined ruling; None if no rule matches."""
-        args = {name: _texts(value) for name, value in call.args.items()}
+    def ruling(self, call: ToolCall, marks: Marks, shell: Sequence[str] = ()) -> Ruling | None:
+        """Return the combined ruling; None if no rule matches. `shell`: the arguments that are shell commands."""
+        args = {name: _shell_line(value) if name in shell else _texts(value) for name, value in call.args.items()}
         matching = [ruling for ruling, covers in self._for_tool(call.tool, marks) if covers(args)]
         if not matching:
             return None
@@ -296,8 +308,11 @@ def together(rulings: Sequence[Ruling]) -> Ruling:
 
 Spelled = list[list[str]]
 """For each item of a value, the ways in which it may be written."""
-Texts = Mapping[str, tuple[Spelled, Spelled]]
-"""Argument name -> (items of which all must match, items of which one is enough). The second has the whole list too."""
+Texts = Mapping[str, "tuple[Spelled, Spelled] | ShellLine"]
+"""Argument name -> (items of which all must match, items of which one is enough). The second has the whole list too.
+
+An argument that is a shell command -> its words.
+"""
 Covers = Callable[[Texts], bool]
 Enough = Callable[[list[bool]], bool]
 Match = Callable[[str], re.Match[str] | None]
@@ -308,15 +323,19 @@ def _covers(rule: Rule) -> Covers:
     # A loosening pattern matches a list only if every item matches, a tightening one if any item does.
     # Otherwise one harmless item would carry a dangerous one past the rule.
     wanted, excepted = (all, any) if rule.verdict is Verdict.ALLOW else (any, all)
-    when = [(name, _pattern(globs)) for name, globs in rule.when.items()]
-    unless = [(name, _pattern(globs)) for name, globs in rule.unless.items()]
+    when = [(name, _pattern(globs), globs) for name, globs in rule.when.items()]
+    unless = [(name, _pattern(globs), globs) for name, globs in rule.unless.items()]
 
-    def matches(patterns: Sequence[tuple[str, Match]], enough: Enough, args: Texts) -> bool:
+    def matches(patterns: Sequence[tuple[str, Match, tuple[str, ...]]], enough: Enough, args: Texts) -> bool:
         which = enough is any
-        for name, match in patterns:
+        for name, match, globs in patterns:
             texts = args.get(name)
             if texts is None:
                 return False
+            if not isinstance(texts, tuple):
+                if not (texts.caught_by(globs) if which else texts.allowed_by(globs)):
+                    return False
+                continue
             items = texts[which]
             if len(items) == 1 and len(items[0]) == 1:  # the usual case
                 if match(items[0][0]) is None:
@@ -334,6 +353,12 @@ def _covers(rule: Rule) -> Covers:
 @lru_cache(maxsize=65536)
 def _pattern(globs: tuple[str, ...]) -> Match:
     return re.compile("|".join(map(fnmatch.translate, globs))).match
+
+
+def _shell_line(value: Any) -> ShellLine:
+    from signoff.approvals.shell_words import read_value  # only few tools take shell commands
+
+    return read_value(value)
 
 
 def _texts(value: Any) -> tuple[Spelled, Spelled]:

@@ -132,8 +132,13 @@ def _preview(request: ApprovalRequest) -> list[Value]:
     text, name = request.shown_preview, request.diffed
     if not text:
         return []
+    if request.shown_as_effect:
+        # Each of several files keeps its header. A header could only be imitated after the first one.
+        text = _HEADER.sub("", text, count=1) if len(request.call.operands) == 1 else text
+        return [Value(f"{' and '.join(request.shown_as_effect)}{AS_DIFF}", text, diff=True)]
     if not name:
-        return [Value(PREVIEW, text, diff=_is_diff(text))]
+        shape = Shape.SENTENCE if reads_as_sentence(text) else Shape.BLOCK
+        return [Value(PREVIEW, text, shape=shape, diff=_is_diff(text))]
     label, cut = argument_label(name)
     before = request.edit.original.get(name) if request.edit else None
     edited = isinstance(before, str) and before != request.call.args[name]
@@ -157,7 +162,7 @@ def _arguments(request: ApprovalRequest) -> list[Value]:
     before = request.edit.original if request.edit else now
     groups: list[list[Value]] = []
     for name in request.description.ordered({*now, *before}):
-        is_diffed = bool(request.diffed) and name == request.diffed
+        is_diffed = name in request.shown_as_effect or (bool(request.diffed) and name == request.diffed)
         if name in now and name in before and _written(now[name]) == _written(before[name]):
             groups.append([] if is_diffed else [_unchanged(request, name)])
         elif name not in now:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 
 _HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
+_COUNTS = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _Place = tuple[int | None, int | None]
 """The number of a line in the old and in the new file; None if it is not there."""
 
@@ -31,6 +32,39 @@ def mask_diff(diff: str, new: str, mask: Callable[[str], str]) -> str:
         return line[:1] + (old[was] if was is not None and (is_masked_there or at is None) else now[at or 0])
 
     return "\n".join(show(number, line) for number, line in enumerate(lines))
+
+
+def mask_hunks(diff: str, mask: Callable[[str], str]) -> str:
+    """Return a diff of which only the lines are known, masked as the old and the new lines of each hunk would be."""
+    lines = diff.split("\n")
+    shown: list[str] = []
+    at = 0
+    while at < len(lines):
+        hunk = _COUNTS.fullmatch(lines[at])
+        end = _end(lines, at + 1, int(hunk[1] or 1), int(hunk[2] or 1)) if hunk else at + 1
+        shown += [lines[at], *_masked_hunk(lines[at + 1 : end], mask)] if hunk else [mask(lines[at])]
+        at = end
+    return "\n".join(shown)
+
+
+def _end(lines: list[str], at: int, old: int, new: int) -> int:
+    """Return the index after a hunk with so many old and new lines, whose first line is at `at`."""
+    while at < len(lines) and (old > 0 or new > 0 or lines[at].startswith("\\")):
+        old -= lines[at][:1] in ("-", " ")
+        new -= lines[at][:1] in ("+", " ")
+        at += 1
+    return at
+
+
+def _masked_hunk(lines: list[str], mask: Callable[[str], str]) -> list[str]:
+    result = list(lines)
+    for signs in ("+ ", "- "):
+        here = [number for number, line in enumerate(lines) if line[:1] in signs]
+        masked = mask("\n".join(lines[number][1:] for number in here)).split("\n")
+        for number, text in zip(here, masked, strict=True) if here else ():
+            if text != lines[number][1:]:  # a line of both files is masked if one of them has it masked
+                result[number] = lines[number][:1] + text
+    return result
 
 
 def _read(lines: list[str], after: list[str]) -> tuple[list[str], dict[int, _Place]]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from signoff.approvals.model import ApprovalRequest, Batch, JsonObject
 from signoff.cards.layout import strings_in
-from signoff.cards.masked_diffs import mask_diff
+from signoff.cards.masked_diffs import mask_diff, mask_hunks
 from signoff.cards.warnings import CardWarning, argument_place
 from signoff.text.secrets.masker import Masker, count_masks
 
@@ -74,7 +74,7 @@ def mask_request(request: ApprovalRequest, masker: Masker) -> ApprovalRequest:
         call=call,
         metadata={"summary": summary} if summary else {},
         preview=preview,
-        diff_of=request.diffed,
+        diff_of=request.diff_of if request.shown_as_effect else request.diffed,
         description=replace(
             request.description,
             sentence=masker.mask_untrusted(request.description.sentence),
@@ -86,6 +86,8 @@ def mask_request(request: ApprovalRequest, masker: Masker) -> ApprovalRequest:
 
 
 def _mask_preview(request: ApprovalRequest, masker: Masker) -> str:
+    if request.shown_as_effect:
+        return mask_hunks(request.shown_preview, masker.mask_untrusted)
     if not request.diffed:
         return masker.mask_untrusted(request.shown_preview)
     return mask_diff(request.shown_preview, str(request.call.args[request.diffed]), masker.mask_untrusted)

@@ -142,7 +142,7 @@ async def _check_discord(report: Report, settings: Settings, config: Config) -> 
 
 
 def check_workspace(config: Config) -> list[Finding]:
-    if config.agent.import_ or not FILE_TOOLS & set(config.tools.enable):
+    if config.agent.import_ or not (FILE_TOOLS & set(config.tools.enable) or config.tools.workspace_tools):
         return []
     folder = nearest_folder(config.workspace.resolve() / "file")
     if folder.is_dir() and os.access(folder, os.W_OK | os.X_OK):

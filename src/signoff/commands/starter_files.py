@@ -16,7 +16,8 @@ _CONFIG = """\
 enable = ["test_discord_approval", "post_announcement", "roll_dice", "current_time", "read_file", "write_file"]
 plugins = ["my_tools.py"]                 # your own tools: look into this file
 # undeclared = "ask"                      # for all tools that say nothing about approval
-# workspace = "data/workspace"            # where read_file and write_file work
+# workspace = "data/workspace"            # where the file tools work
+# enable may also name "workspace" (search and edit files) and "bash" (commands in a sandbox): see docs/tools.md
 
 [access]
 # Who may ask. Right-click in Discord (Developer Mode) copies an id. An empty list restricts nothing.

@@ -20,7 +20,7 @@ from signoff.approvals.policy import STRICTNESS
 from signoff.approvals.tool_description import UNMARKED, Marks
 from signoff.config.approval_checks import consequence, rule_name, why_undecidable
 from signoff.config.findings import Finding, Severity, error, nearest, warning
-from signoff.config.schema import BUILTIN_TOOLS, Config, RuleConfig
+from signoff.config.schema import BUILTIN_TOOLS, WORKSPACE_TOOLS, Config, RuleConfig
 
 Schema = Mapping[str, Any]
 
@@ -80,7 +80,7 @@ def _unmatched(config: Config, number: int, rule: RuleConfig, glob: str, known: 
     if known.named(glob) or (unsure and not near) or "tool" not in rule.model_fields_set:
         return []
     place, name = config.where("rules", number, "tool"), f'{rule_name(number)}: no tool is called "{glob}"'
-    if glob in BUILTIN_TOOLS:
+    if glob in (*BUILTIN_TOOLS, *WORKSPACE_TOOLS):
         return [warning(place, f"{name}, because [tools] enable leaves it out", "enable it, or remove the rule")]
     listed = ", ".join(tool.name for tool in known.tools) or "there are no tools"
     alone = len(rule.tool) == 1

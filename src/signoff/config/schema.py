@@ -42,6 +42,7 @@ from signoff.config.types import (
     PATTERNS_HINT,
     QUORUM_HINT,
     UNITS,
+    AbsolutePath,
     Approvers,
     Count,
     Duration,
@@ -74,6 +75,24 @@ DEFAULT_TOOLS: tuple[BuiltinTool, ...] = tuple(
     name for name in BUILTIN_TOOLS if name not in ("delete_file", "rotate_log")
 )
 """The tools without `[tools] enable`. The tools that clean up are only for those who ask for them by name."""
+WorkspaceTool = Literal[
+    "read",
+    "list_dir",
+    "glob",
+    "grep",
+    "todo",
+    "write",
+    "edit",
+    "multi_edit",
+    "apply_patch",
+    "diagnostics",
+    "bash",
+    "web_fetch",
+]
+"""Tools that are off unless `[tools] enable` names them. "workspace" stands for all but bash and web_fetch."""
+WORKSPACE_TOOLS: tuple[WorkspaceTool, ...] = get_args(WorkspaceTool)
+WORKSPACE_GROUP = "workspace"
+EnabledTool = Literal[BuiltinTool, WorkspaceTool, "workspace"]
 WORKSPACE = "data/workspace"
 _TARGET = r"\A[A-Za-z_][\w.]*:[A-Za-z_]\w*\z"
 _FILLED_HINT = 'names and texts, in which ${NAME} is taken from the environment, for example { TOKEN = "${MY_TOKEN}" }'
@@ -115,8 +134,8 @@ class AgentConfig(_Section):
 class ToolsConfig(_Section):
     """`[tools]`: the tools that the agent may use."""
 
-    enable: Annotated[tuple[BuiltinTool, ...], Strict(False)] = Field(
-        default=DEFAULT_TOOLS, description=f"a list of some of: {', '.join(BUILTIN_TOOLS)}"
+    enable: Annotated[tuple[EnabledTool, ...], Strict(False)] = Field(
+        default=DEFAULT_TOOLS, description=f"a list of some of: {', '.join(get_args(EnabledTool))}"
     )
     plugins: Annotated[tuple[Text, ...], Strict(False)] = Field(
         default=(), description='a list of Python files, relative to this file, for example ["my_tools.py"]'
@@ -132,6 +151,33 @@ class ToolsConfig(_Section):
         description=f'a folder, relative to this file, for example "{WORKSPACE}"',
     )
     """The root folder of the file tools. Each server has its own folder in it."""
+    sandbox: Literal["required", "if available", "off"] = Field(
+        default="required", description='"required", "if available" or "off"'
+    )
+    """Whether bash and diagnostics run in a sandbox of bubblewrap."""
+    network: bool = Field(default=False, description="true or false")
+    """Whether commands in the sandbox have network."""
+    sandbox_reads: Annotated[tuple[AbsolutePath, ...], Strict(False)] = Field(
+        default=(), description='a list of absolute folders, for example ["/opt/python"]'
+    )
+    """Further folders that commands in the sandbox may read."""
+    diagnostics: Annotated[tuple[Text, ...], Strict(False)] = Field(
+        default=(), description='a list, for example ["ruff", "check"]'
+    )
+    """The checker that the tool diagnostics runs. Without it the tool is not offered."""
+    shell: Mapping[str, Patterns] = Field(
+        default_factory=dict[str, Any], description='tool = "argument", for example { box_run = "command" }'
+    )
+    """Glob for a tool's name -> its arguments that are shell commands, for tools that do not say so themselves."""
+
+    @property
+    def workspace_tools(self) -> frozenset[WorkspaceTool]:
+        """The enabled tools among WORKSPACE_TOOLS. The group has diagnostics only if a checker is named."""
+        alone = {"bash", "web_fetch", *(() if self.diagnostics else ("diagnostics",))}
+        group = WORKSPACE_TOOLS if WORKSPACE_GROUP in self.enable else ()
+        return frozenset(
+            name for name in WORKSPACE_TOOLS if name in self.enable or (name in group and name not in alone)
+        )
 
 
 class AccessConfig(_Section):
@@ -397,6 +443,13 @@ class Config(_Section):
     def keep_workspace_apart(self, *own: Path) -> None:
         """Raise ConfigError if file tools could reach `own` files, our code, signoff.toml or programs that we run."""
         root, setting = self.workspace.resolve(), f'[tools] workspace = "{self.tools.workspace}"'
+        for folder in self.tools.sandbox_reads:
+            if any(
+                path.resolve().is_relative_to(Path(folder).resolve()) for path in (*own, self._folder / "signoff.toml")
+            ):
+                raise ConfigError(
+                    f'[tools] sandbox_reads: "{folder}" contains files of the bot; name a narrower folder'
+                )
         programs = [*self.tools.plugins, *(word for server in self.mcp.values() for word in server.command or ())]
         ours = (self._folder / name for name in ("signoff.toml", *programs))
         program = Path(__file__).resolve().parents[1]

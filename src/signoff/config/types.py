@@ -59,6 +59,7 @@ Text = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(ge=1)]
 Quorum = Annotated[int, Field(ge=1, le=10)]
 ServerName = Annotated[str, Field(pattern=r"\A[a-z][a-z0-9_]{0,19}\z")]
+AbsolutePath = Annotated[str, Field(pattern=r"\A/[^\x00]*\z")]
 SecretName = Annotated[str, Field(pattern=r"[A-Za-z0-9]")]
 SecretPattern = Annotated[str, Field(min_length=1), AfterValidator(_regular_expression)]
 # TOML has lists and the frozen models have tuples, so the container is checked laxly and its items strictly.

@@ -3,8 +3,9 @@
 `requires_approval=True` always asks. `metadata={"approval": ...}` takes `"always_require"`, `"never_require"` or a
 predicate `f(args, context)`, sync or async, that returns True, False, or the reason why the call must ask. The marks
 `read_only`, `acts`, `destructive` and `idempotent` are read here and nowhere else. `metadata={"independent": True}`
-promises that the order in which calls start does not matter. A tool of an MCP server asks, unless the toolset around it
-declares otherwise: a server's hints about itself are no promise, unless the operator trusts the server.
+promises that the order in which calls start does not matter. `metadata={"shell": "command"}` says that the argument
+`command` is a shell command line, so that rules compare its words. A tool of an MCP server asks, unless the toolset
+around it declares otherwise: a server's hints about itself are no promise, unless the operator trusts the server.
 """
 
 from __future__ import annotations
@@ -116,6 +117,14 @@ def _used_by(function: FunctionType) -> Iterator[Any]:
     for cell in function.__closure__ or ():
         with suppress(ValueError):  # not set yet
             yield cell.cell_contents
+
+
+def shell_arguments(tool_def: ToolDefinition) -> tuple[str, ...]:
+    """Return the names of the arguments that the tool declares to be shell commands."""
+    said: Any = (tool_def.metadata or {}).get("shell")
+    if isinstance(said, str):
+        return (said,)
+    return tuple(map(str, cast("list[Any]", said))) if isinstance(said, list | tuple) else ()
 
 
 def asking_if_mcp(tool: ToolsetTool[Any], origin: AbstractToolset[Any]) -> ToolsetTool[Any]:

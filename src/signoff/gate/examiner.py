@@ -22,7 +22,7 @@ from signoff.approvals.model import Actor, CallKey, JsonObject, Place, Ruling, T
 from signoff.approvals.policy import Context, Declaration, Said
 from signoff.gate import wording
 from signoff.gate.arguments import Fixed, fix
-from signoff.gate.declarations import declaration, marks_of
+from signoff.gate.declarations import declaration, marks_of, shell_arguments
 from signoff.gate.pending_call import Preview, preview_of
 from signoff.gate.tool_slots import ToolSlots
 from signoff.gate.toolsets import schema_of
@@ -67,7 +67,7 @@ class Examiner:
         tool_def = self.tools[call.tool].tool_def
         declared = declaration(tool_def)
         heard = said(ctx.messages) if self.heard is None and callable(declared) else self.heard or ()
-        context = Context(self.place, self.asker, heard, marks_of(tool_def))
+        context = Context(self.place, self.asker, heard, marks_of(tool_def), shell_arguments(tool_def))
         ruling = await self.slots.in_time("its condition", self.policy.decide(call, declared, context), call.tool)
         if ruling.verdict is Verdict.ALLOW and call.key in self.asked_early:
             return replace(ruling, verdict=Verdict.ASK, reason=wording.ASKED)

@@ -49,6 +49,8 @@ How = Literal["ui", "memory", "mode", "no_approver", "error", "policy", "max_rou
 USER = Actor("user", "", "local")
 LOCAL = Place("local", "local", "local")
 """The place of a program that has no server: the person who runs it asks and decides."""
+Round = tuple[str, int]
+"""A response that had to ask: its conversation and its position there."""
 
 REASONS: dict[How, str] = {
     "ui": "",
@@ -105,6 +107,10 @@ class Decider(Protocol):
         ...
 
 
+def round_of(key: CallKey) -> Round:
+    return key.conversation, key.position
+
+
 @dataclass
 class InlineGate(Gate):
     """One per run. Its book is in memory, because the run does not outlive the process."""
@@ -116,8 +122,8 @@ class InlineGate(Gate):
     """This gate's book. The gate writes decisions into it."""
     max_rounds: int = 25
     """After this many responses that had to ask, nobody is asked again."""
-    _rounds: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
-    """The responses that had to ask, also those of agents inside tools: (conversation, position)."""
+    _rounds: set[Round] = field(default_factory=set[Round])
+    """The responses that had to ask, also those of agents inside tools."""
     _accepted: dict[CallKey, bool] = field(default_factory=dict[CallKey, bool])
     """Key of each decided question -> whether it was accepted."""
     _ended: set[CallKey] = field(default_factory=set[CallKey])
@@ -277,7 +283,7 @@ class InlineGate(Gate):
         decided = self.decider.known(request)
         if decided is None:
             tired = self._is_tired(key)
-            self._rounds.add((key.conversation, key.position))
+            self._rounds.add(round_of(key))
             with outside():
                 decided = Decided(ApprovalDecision(False), "max_rounds") if tired else await self.decider.ask(request)
         if decided.approved and decided.decision.override_args is not None:
@@ -320,7 +326,7 @@ class InlineGate(Gate):
 
     def _is_tired(self, key: CallKey) -> bool:
         """Whether `max_rounds` other responses have already asked, so that nobody is asked again."""
-        return len(self._rounds | {(key.conversation, key.position)}) > self.max_rounds
+        return len(self._rounds | {round_of(key)}) > self.max_rounds
 
     def _denied(self, call: ToolCall, ruling: Ruling) -> ToolDenied:
         decided = Decided(ApprovalDecision(False, ruling.reason), "policy")

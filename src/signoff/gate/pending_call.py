@@ -42,7 +42,10 @@ class Preview:
     operands: Mapping[str, str] = field(default_factory=dict[str, str])
     """Name of each thing that the call would touch -> digest of its state."""
     diff_of: str = ""
-    """The argument that the text shows as a diff, so that the card need not show it again. See `own_preview`."""
+    """The argument that the text shows as a diff, so that the card need not show it again. See `own_preview`.
+
+    Names that each end in a comma (`"old,new,"`): the text is the diff that these arguments make.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypedDict, get_args
 from signoff.approvals.model import Place
 from signoff.approvals.policy import Policy
 from signoff.gate.book import MemoryBook
-from signoff.gate.inline import USER, InlineGate
+from signoff.gate.inline import USER, InlineGate, Round
 from signoff.gate.tool_slots import ToolShares, ToolSlots
 from signoff.library.claim import Claim
 from signoff.library.decider import Decider, OnNoApprover, Subscriber
@@ -55,7 +55,7 @@ class Resumed:
 
     run: str
     position: int
-    rounds: frozenset[int]
+    rounds: frozenset[Round]
     claim: Claim
 
 
@@ -117,7 +117,7 @@ class Settings:
             timeout=self.timeout,
             responses=resumed.position if resumed else 0,
             claim=resumed.claim if resumed else None,
-            _rounds=set(resumed.rounds) if resumed else set(),
+            _rounds=set(resumed.rounds) if resumed else set[Round](),
         )
 
     def _common(self, conversation: str) -> dict[str, Any]:

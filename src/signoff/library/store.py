@@ -19,6 +19,7 @@ from pathlib import Path
 from pydantic_ai.messages import ModelMessage
 
 from signoff.approvals.model import ApprovalRequest, CallKey, Choice, RequestState, Settlement
+from signoff.gate.inline import Round
 from signoff.library.claim import path_of
 from signoff.library.stored_rows import (
     SCHEMA,
@@ -106,7 +107,7 @@ class ApprovalStore:
 
     # For the gate and for `resume`
 
-    def save(self, run: str, messages: Sequence[ModelMessage], position: int, rounds: Iterable[int]) -> None:
+    def save(self, run: str, messages: Sequence[ModelMessage], position: int, rounds: Iterable[Round]) -> None:
         """Store the run before the calls of its newest response run."""
         body = dumped(messages)
         with self._transaction() as db:
@@ -117,7 +118,9 @@ class ApprovalStore:
                 (run, body, position, json.dumps(sorted(rounds)), self.clock()),
             )
 
-    def wait(self, run: str, requests: Sequence[ApprovalRequest], rounds: Iterable[int], seconds: float | None) -> None:
+    def wait(
+        self, run: str, requests: Sequence[ApprovalRequest], rounds: Iterable[Round], seconds: float | None
+    ) -> None:
         """Let a run wait for people, from now on."""
         now = self.clock()
         deadline = None if seconds is None else now + seconds

@@ -19,7 +19,7 @@ from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
 from signoff.approvals.model import ApprovalRequest, CallKey, ToolCall
 from signoff.gate.book import Entry, Go, MemoryBook, entry_of, packed
-from signoff.gate.inline import Decided, InlineGate, has_output_call
+from signoff.gate.inline import Decided, InlineGate, has_output_call, round_of
 from signoff.gate.pending_call import Attempt, PendingCall
 from signoff.library.claim import Claim
 from signoff.library.decider import Decider
@@ -169,7 +169,7 @@ class StoredGate(InlineGate):
                 self._waits_for.append(request)
                 deferred.metadata[request.tool_call_id] = {**request.metadata, "request": request.id, "run": self.run}
             requests.append(request)
-        self._rounds.add(pending[0].call.key.position)
+        self._rounds.add(round_of(pending[0].call.key))
         limits = [call.ruling.timeout or self.timeout for call in pending if not call.ruling.held]
         seconds = min((limit for limit in limits if limit), default=None)
         await asyncio.to_thread(self.store.wait, self.run, requests, self._rounds, seconds)

@@ -17,6 +17,7 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 from signoff.approvals.digest import bind
 from signoff.approvals.model import ApprovalRequest, CallKey, Place, RequestState
 from signoff.errors import SignoffError
+from signoff.gate.inline import Round
 from signoff.turns.model import CallRecord, CallState
 
 log = logging.getLogger(__name__)
@@ -28,7 +29,7 @@ SCHEMA = (
         state TEXT NOT NULL,           -- waiting: for people; going: nothing is left to decide; ended
         messages BLOB,                 -- up to the model response whose calls are open; NULL once the run has ended
         position INTEGER NOT NULL,     -- the number of that response
-        rounds TEXT NOT NULL,          -- the numbers of the responses that asked, as a JSON list
+        rounds TEXT NOT NULL,          -- the responses that asked, as a JSON list
         deadline REAL,
         changed REAL NOT NULL
     )
@@ -101,7 +102,7 @@ class StoredRun:
     state: str
     messages: list[ModelMessage]
     position: int
-    rounds: frozenset[int]
+    rounds: frozenset[Round]
 
 
 def place_of(run: str) -> Place:
@@ -158,7 +159,7 @@ def dumped(messages: Sequence[ModelMessage]) -> bytes:
 def run_of(row: sqlite3.Row) -> StoredRun:
     try:
         messages = ModelMessagesTypeAdapter.validate_json(row["messages"] or b"[]")
-        rounds = frozenset[int](json.loads(row["rounds"]))
+        rounds = frozenset[Round]((conversation, number) for conversation, number in json.loads(row["rounds"]))
     except ValueError as error:
         raise StoreBroken(f"The conversation of run {row['id']} cannot be read: {error}. Nothing was run.") from error
     return StoredRun(row["state"], messages, row["position"], rounds)

@@ -11,11 +11,11 @@ from pydantic_ai import Tool
 from signoff.agent.tools.files import FileTools
 from signoff.agent.tools.harmless import current_time, post_announcement, roll_dice, test_discord_approval
 from signoff.agent.tools.housekeeping import HousekeepingTools
-from signoff.config.schema import BUILTIN_TOOLS, WORKSPACE, BuiltinTool
+from signoff.config.schema import BUILTIN_TOOLS, WORKSPACE, BuiltinTool, EnabledTool
 from signoff.gate.declarations import OWN
 
 
-def builtin_tools(enabled: Sequence[BuiltinTool] = BUILTIN_TOOLS, workspace: Path = Path(WORKSPACE)) -> list[Tool[Any]]:
+def builtin_tools(enabled: Sequence[EnabledTool] = BUILTIN_TOOLS, workspace: Path = Path(WORKSPACE)) -> list[Tool[Any]]:
     """Return the enabled tools, in the order of the table. `workspace` is the root folder of the file tools."""
     files, housekeeping = FileTools(workspace), HousekeepingTools(workspace)
     tools: dict[BuiltinTool, Tool[Any]] = {

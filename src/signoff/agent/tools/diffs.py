@@ -17,6 +17,8 @@ LARGEST = 128 * KB
 """Larger files are not compared line by line."""
 _COMPARED = 1_000
 """If either side has more differing lines than this, they are shown as all removed and all added, not matched."""
+_KEY = "-----BEGIN "
+_EVERYTHING = 1_000_000
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _Code = tuple[Literal["replace", "delete", "insert", "equal"], int, int, int, int]
 
@@ -33,7 +35,7 @@ def describe_change(path: str, old: Present, new: bytes) -> str:
         now = ABSENT if old.digest == ABSENT else f"{old.size} bytes, sha256 {old.digest}"
         return f"{words} {path}, which {why}.\nnow:   {now}\nafter: {len(new)} bytes"
     a, b = _LINE.findall(before), _LINE.findall(after)
-    diff = list(_diff(a, b))
+    diff = list(_diff(a, b, _context(before, after)))
     if old.digest == ABSENT:
         words = f"New file {path}: {_count(len(b), 'line')}, {len(new)} bytes."
     else:
@@ -42,6 +44,22 @@ def describe_change(path: str, old: Present, new: bytes) -> str:
     origin = "/dev/null" if old.digest == ABSENT else f"a/{path}"
     headers = [f"--- {origin}\n", f"+++ b/{path}\n"] if diff else []
     return "".join([words, *_endings(before, after, old.digest == ABSENT), "\n", *headers, *diff]).rstrip("\n")
+
+
+def describe_removal(path: str, old: Present) -> str:
+    """Return a summary of the deletion of a file, then a diff that shows all its lines."""
+    before = as_text(old.data)
+    if before is None or old.size > LARGEST:
+        return f"Deletes {path} ({old.size} bytes, sha256 {old.digest})."
+    lines = _LINE.findall(before)
+    headers = [f"--- a/{path}\n", "+++ /dev/null\n"] if lines else []
+    words = f"Deletes {path}: {_count(len(lines), 'line')}, {old.size} bytes.\n"
+    return "".join([words, *headers, *_diff(lines, [], 3)]).rstrip("\n")
+
+
+def _context(before: str, after: str) -> int:
+    """Return how many lines around a change are shown. A key is known by its first line, so it is shown whole."""
+    return _EVERYTHING if _KEY in before or _KEY in after else 3
 
 
 def is_diff(change: str) -> bool:
@@ -75,8 +93,8 @@ def _count_endings(text: str) -> str:
     return f"{windows} CRLF and {text.count(chr(10)) - windows} LF"
 
 
-def _diff(a: Sequence[str], b: Sequence[str]) -> Iterable[str]:
-    for group in _Ends(a, b).get_grouped_opcodes(3):
+def _diff(a: Sequence[str], b: Sequence[str], context: int) -> Iterable[str]:
+    for group in _Ends(a, b).get_grouped_opcodes(context):
         (_, a1, _, b1, _), (_, _, a2, _, b2) = group[0], group[-1]
         yield f"@@ -{_range(a1, a2)} +{_range(b1, b2)} @@\n"
         for kind, i1, i2, j1, j2 in group:

@@ -60,7 +60,7 @@ class FileTools:
             path: The file's path inside the workspace, for example notes/today.txt. Folders are made as needed.
             content: The whole new content.
         """
-        data = _encoded(content)
+        data = encoded(content)
         workspace, info = self.workspace(ctx), call_info(ctx)
         seen = info.operands.get(path) if info else None
         if seen is None and ctx.tool_call_approved:
@@ -78,7 +78,7 @@ class FileTools:
     @own_preview
     async def preview_write(self, ctx: RunContext[object], path: str, content: str) -> Preview:
         """Return the diff and the digest of the present file. Raises ToolFailed if the write would be refused."""
-        return await asyncio.to_thread(self._preview, ctx, path, _encoded(content))
+        return await asyncio.to_thread(self._preview, ctx, path, encoded(content))
 
     def _preview(self, ctx: RunContext[object], path: str, data: bytes) -> Preview:
         with in_words(path):
@@ -115,7 +115,7 @@ def ask_again(path: str, deed: str = "written") -> ApprovalRequired:
     return ApprovalRequired(metadata={"summary": summary, "path": path})
 
 
-def _encoded(content: str) -> bytes:
+def encoded(content: str) -> bytes:
     try:
         data = content.encode()
     except UnicodeEncodeError:

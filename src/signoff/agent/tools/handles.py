@@ -10,10 +10,13 @@ import os
 import stat
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK, so that opening a pipe does not wait for its other end.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+DEEPEST_WALKED = 32
 
 
 class NotTaken(Exception):
@@ -45,6 +48,28 @@ def _enter(handle: int, name: str, make: bool) -> int:
         if error.errno in (errno.ENOTDIR, errno.ELOOP):
             raise NotTaken(f'Refused: "{name}" is a symbolic link or not a folder. Links are not followed.') from None
         raise
+
+
+def walk(start: int, most: int) -> Generator[tuple[tuple[str, ...], int, list[str]]]:
+    """Yield the path of each folder below `start`, its handle and the names in it, sorted, each folder before its own.
+
+    A command may make a tree of any size. Not more than `most` names of a folder are listed, folders deeper than
+    `DEEPEST_WALKED` are not entered, and neither are links and folders that cannot be opened.
+    """
+    yield from _walk(start, (), most)
+
+
+def _walk(handle: int, path: tuple[str, ...], most: int) -> Generator[tuple[tuple[str, ...], int, list[str]]]:
+    with os.scandir(handle) as entries:
+        listed = {entry.name: entry.is_dir(follow_symlinks=False) for entry in islice(entries, most)}
+    yield path, handle, sorted(listed)
+    for name in sorted(name for name, is_folder in listed.items() if is_folder and len(path) < DEEPEST_WALKED):
+        with suppress(OSError):
+            inner = os.open(name, _FOLDER, dir_fd=handle)
+            try:
+                yield from _walk(inner, (*path, name), most)
+            finally:
+                os.close(inner)
 
 
 def open_file(folder: int, name: str) -> int:

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from signoff.agent.tools.handles import NotTaken, inside, open_file
+from signoff.agent.tools.handles import NotTaken, inside, open_file, walk
 from signoff.agent.tools.paths import RESERVED, split_path
 from signoff.approvals.model import Actor, Place
 
@@ -65,7 +65,7 @@ class Workspace:
     def read(self, path: str, most: int) -> tuple[bytes, int]:
         """Return the first `most` bytes of the file, and its whole size."""
         names = split_path(path)
-        with suppress(FileNotFoundError), self._open() as home, inside(home, names[:-1]) as folder:
+        with suppress(FileNotFoundError), self.opened() as home, inside(home, names[:-1]) as folder:
             handle = open_file(folder, names[-1])
             with os.fdopen(handle, "rb") as file:
                 return file.read(most), os.fstat(handle).st_size
@@ -75,8 +75,8 @@ class Workspace:
         """Return the file's digest, and its content if it has at most `most` bytes."""
         names = split_path(path)
         try:
-            with self._open() as home:
-                return _look_from(home, names, most)
+            with self.opened() as home:
+                return look_from(home, names, most)
         except FileNotFoundError:
             return Present()
 
@@ -88,25 +88,25 @@ class Workspace:
         """
         names = split_path(path)
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with self._open(make=True) as home:
+        with self.opened(make=True) as home:
             # Other writers, also in other processes, wait here. If two saw the same file, the second one gets Changed.
             fcntl.flock(home, fcntl.LOCK_EX)
-            before = _look_from(home, names, 0)
+            before = look_from(home, names, 0)
             if before.digest == digest_of(data):
                 return before
             if seen is not None and before.digest != seen:
                 raise Changed
-            _check_space(home, len(names), before, len(data))
+            check_space(home, len(names), before, len(data))
             with inside(home, names[:-1], make=True) as folder:
-                _replace(folder, names[-1], data, before)
+                replace_file(folder, names[-1], data, before)
             return before
 
     def delete(self, path: str, seen: str | None) -> Present:
         """Delete the file and return it as it was. Raises Changed if its digest is not `seen`, unless that is None."""
         names = split_path(path)
-        with suppress(FileNotFoundError), self._open() as home:
+        with suppress(FileNotFoundError), self.opened() as home:
             fcntl.flock(home, fcntl.LOCK_EX)
-            before = _look_from(home, names, 0)
+            before = look_from(home, names, 0)
             if seen is not None and before.digest != seen:
                 raise Changed
             with inside(home, names[:-1]) as folder:
@@ -117,7 +117,7 @@ class Workspace:
         raise NotTaken(f'There is no file "{path}" in this workspace.')
 
     @contextmanager
-    def _open(self, make: bool = False) -> Generator[int]:
+    def opened(self, make: bool = False) -> Generator[int]:
         # The operator chose the path to the root, so links in it are followed; below the root none are.
         root = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -131,7 +131,7 @@ def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _look_from(home: int, names: Sequence[str], most: int) -> Present:
+def look_from(home: int, names: Sequence[str], most: int) -> Present:
     try:
         with inside(home, names[:-1]) as folder:
             return _look(folder, names[-1], most)
@@ -154,7 +154,7 @@ def _look(folder: int, name: str, most: int) -> Present:
     return Present(digest.hexdigest(), size, kept, stat.S_IMODE(found.st_mode) & 0o777, (found.st_uid, found.st_gid))
 
 
-def _replace(folder: int, name: str, data: bytes, before: Present) -> None:
+def replace_file(folder: int, name: str, data: bytes, before: Present) -> None:
     temporary = f"{RESERVED}{secrets.token_hex(8)}"
     handle = os.open(temporary, _TEMPORARY, 0o600, dir_fd=folder)
     try:
@@ -166,7 +166,7 @@ def _replace(folder: int, name: str, data: bytes, before: Present) -> None:
             os.fchmod(handle, before.mode)
             file.flush()
             os.fsync(handle)
-        if _look_from(folder, (name,), 0).digest != before.digest:
+        if look_from(folder, (name,), 0).digest != before.digest:
             raise Changed
         os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
@@ -177,7 +177,7 @@ def _replace(folder: int, name: str, data: bytes, before: Present) -> None:
         os.fsync(folder)
 
 
-def _check_space(home: int, depth: int, before: Present, size: int) -> None:
+def check_space(home: int, depth: int, before: Present, size: int) -> None:
     """Check that the write fits into the quota and the number of entries. Delete temporary files on the way.
 
     The caller has the lock, so those can only be the files of killed writers.
@@ -185,16 +185,19 @@ def _check_space(home: int, depth: int, before: Present, size: int) -> None:
     if before.digest != ABSENT and size <= before.size:
         return
     used = entries = 0
-    for _, folders, files, handle in os.fwalk(".", dir_fd=home, follow_symlinks=False):
-        entries += len(folders) + len(files)
+    for _, handle, names in walk(home, MOST_ENTRIES + 1):
+        entries += len(names)
         if entries + depth > MOST_ENTRIES:
             raise NotTaken(f"Not written: this workspace has its {MOST_ENTRIES} files and folders already.")
-        for name in files:
+        for name in names:
             with suppress(FileNotFoundError):
+                found = os.stat(name, dir_fd=handle, follow_symlinks=False)
+                if stat.S_ISDIR(found.st_mode):
+                    continue
                 if name.startswith(RESERVED):
                     os.unlink(name, dir_fd=handle)
                 else:
-                    used += os.stat(name, dir_fd=handle, follow_symlinks=False).st_size
+                    used += found.st_size
     left = max(0, QUOTA - used + before.size)
     if size > left:
         raise NotTaken(f"Not written: a workspace may hold {QUOTA // MB} MB in all, and {left} bytes are left.")
