@@ -126,11 +126,16 @@ def edit(sb: Sandbox, where: Channel, message: Message, contents: MessageContent
 
 
 def delete(sb: Sandbox, message: Message) -> None:
+    take_away(sb, message)
+    announce.message_deleted(sb, message)
+
+
+def take_away(sb: Sandbox, message: Message) -> None:
+    """Remove a message without announcing it."""
     sb.world.messages[message.channel_id].pop(message.id, None)
     where = sb.world.channels[message.channel_id]
     if where.thread is not None and message.ephemeral_to is None:
         where.thread.message_count = max(where.thread.message_count - 1, 0)
-    announce.message_deleted(sb, message)
 
 
 def _same_nonce(sb: Sandbox, where: Channel, sender: Sender, nonce: str) -> Message | None:

@@ -30,6 +30,7 @@ from signoff.errors import ConfigError, StartupError
 from signoff.gate.declarations import declaration
 from signoff.gate.examiner import Judge
 from signoff.gate.tool_slots import ToolShares, ToolSlots
+from signoff.servers.ports import Servers
 from signoff.turns.administration import ToolFacts
 from signoff.turns.ports import TurnStore
 
@@ -58,8 +59,17 @@ class Brain:
         return tuple(facts(self.agent, self.policy))
 
     @classmethod
-    def build(cls, config: Config, model_name: str, problems: list[Problem] | None = None) -> Brain:
-        """Build everything. Raises StartupError; if `problems` is given, it gets the parts that were left out."""
+    def build(
+        cls,
+        config: Config,
+        model_name: str,
+        problems: list[Problem] | None = None,
+        servers: Servers | None = None,
+    ) -> Brain:
+        """Build everything. Raises StartupError; if `problems` is given, it gets the parts that were left out.
+
+        `servers` is the way to Discord's servers, for the tools that need it.
+        """
         policy = build_policy(config)
         if config.agent.import_:
             imported = _attempt(problems, ("agent", "import"), lambda: _import_alone(config), None)
@@ -67,7 +77,7 @@ class Brain:
                 return cls(imported, policy, tuple(verdicts(imported.toolsets, policy)))
         listeners: list[Listener] = []
         owners: dict[str, str] = {}
-        tools = build_tools(config, listeners, owners, problems)
+        tools = build_tools(config, listeners, owners, problems, servers)
         for name in config.mcp:
             only = config.model_copy(update={"mcp": {name: config.mcp[name]}})
             tools += _attempt(problems, ("mcp", name), partial(build_servers, only), [])
@@ -164,10 +174,11 @@ def build_tools(
     listeners: list[Listener] | None = None,
     owners: dict[str, str] | None = None,
     problems: list[Problem] | None = None,
+    servers: Servers | None = None,
 ) -> list[PluginTool]:
     """Return the built-in tools and those of the plugins. See `Brain.build` for `problems`."""
     owners = {} if owners is None else owners
-    tools: list[PluginTool] = [*builtin_tools(config.tools.enable, config.workspace)]
+    tools: list[PluginTool] = [*builtin_tools(config.tools.enable, config.workspace, servers)]
     owners |= {tool.name: OURSELVES for tool in tools if isinstance(tool, Tool)}
     for number, path in enumerate(config.tools.plugins):
         load = partial(load_plugins, [path], config.folder, (), listeners, owners)

@@ -44,6 +44,7 @@ from signoff.config.types import (
     Text,
 )
 from signoff.errors import ConfigError
+from signoff.servers.tool_names import DiscordTool
 
 BuiltinTool = Literal[
     "test_discord_approval",
@@ -90,8 +91,8 @@ class AgentConfig(_Section):
 class ToolsConfig(_Section):
     """`[tools]`: the tools that the agent may use."""
 
-    enable: Annotated[tuple[BuiltinTool, ...], Strict(False)] = Field(
-        default=DEFAULT_TOOLS, description=f"a list of some of: {', '.join(BUILTIN_TOOLS)}"
+    enable: Annotated[tuple[Literal[BuiltinTool, DiscordTool], ...], Strict(False)] = Field(
+        default=DEFAULT_TOOLS, description=f"a list of some of: {', '.join((*BUILTIN_TOOLS, *get_args(DiscordTool)))}"
     )
     plugins: Annotated[tuple[Text, ...], Strict(False)] = Field(
         default=(), description='a list of Python files, relative to this file, for example ["my_tools.py"]'

@@ -12,10 +12,19 @@ from signoff.agent.tools.files import FileTools
 from signoff.agent.tools.harmless import current_time, post_announcement, roll_dice, test_discord_approval
 from signoff.agent.tools.housekeeping import HousekeepingTools
 from signoff.config.schema import BUILTIN_TOOLS, WORKSPACE, BuiltinTool
+from signoff.servers.ports import Servers
+from signoff.servers.tool_names import DiscordTool, enabled_tools
 
 
-def builtin_tools(enabled: Sequence[BuiltinTool] = BUILTIN_TOOLS, workspace: Path = Path(WORKSPACE)) -> list[Tool[Any]]:
-    """Return the enabled tools, in the order of the table. `workspace` is the root folder of the file tools."""
+def builtin_tools(
+    enabled: Sequence[BuiltinTool | DiscordTool] = BUILTIN_TOOLS,
+    workspace: Path = Path(WORKSPACE),
+    servers: Servers | None = None,
+) -> list[Tool[Any]]:
+    """Return the enabled tools, in the order of the table. `workspace` is the root folder of the file tools.
+
+    `servers` is the way to Discord's servers, for the Discord tools.
+    """
     files, housekeeping = FileTools(workspace), HousekeepingTools(workspace)
     tools: dict[BuiltinTool, Tool[Any]] = {
         "test_discord_approval": Tool(test_discord_approval, requires_approval=True),
@@ -27,4 +36,9 @@ def builtin_tools(enabled: Sequence[BuiltinTool] = BUILTIN_TOOLS, workspace: Pat
         "delete_file": housekeeping.deleting(),
         "rotate_log": housekeeping.rotating(),
     }
-    return [tool for name, tool in tools.items() if name in enabled]
+    chosen = [tool for name, tool in tools.items() if name in enabled]
+    if not enabled_tools(enabled):
+        return chosen
+    from signoff.agent.tools.servers import discord_tools  # here, because few need it
+
+    return chosen + discord_tools(enabled, servers)
