@@ -141,7 +141,7 @@ def duration(minutes: int) -> str:
 
 
 def _listed(messages: Sequence[Message]) -> str:
-    return "\n".join(f"{one.id} by {one.author_name} ({one.author}): {first_words(one)}" for one in messages)
+    return "\n".join(f"- {one.author_name} ({one.author}): {first_words(one)} [{one.id}]" for one in messages)
 
 
 def _gone(act: Act, now: Situation) -> str:
