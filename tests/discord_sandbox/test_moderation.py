@@ -8,7 +8,7 @@ import aiohttp
 import discord
 import pytest
 
-from discord_sandbox import Permission, Plan, SandboxClient, SandboxServer
+from discord_sandbox import Permission, Plan, SandboxClient, SandboxError, SandboxServer
 from discord_sandbox.person import Person
 from tests.rigs.real_client import Bot, running, until
 
@@ -137,6 +137,29 @@ async def test_slow_mode_can_be_turned_off_again(api: Api, sandbox: SandboxClien
         assert (await api("PATCH", f"/channels/{where.id}", {"rate_limit_per_user": seconds}))[0] == 200
         [entry] = [c for g in (await sandbox.world())["guilds"] for c in g["channels"] if c["id"] == str(where.id)]
         assert entry["rate_limit_per_user"] == seconds
+
+
+async def test_slow_mode_holds_back_those_who_do_not_manage_the_channel(
+    api: Api, sandbox: SandboxClient, max_: Person
+) -> None:
+    where, ada = await sandbox.channel("general"), await sandbox.person("Ada")
+    await api("PATCH", f"/channels/{where.id}", {"rate_limit_per_user": 60})
+    for person in (ada, max_):
+        await person.say("general", "one")
+    await ada.say("general", "two")
+    with pytest.raises(SandboxError) as refused:
+        await max_.say("general", "two")
+    assert refused.value.code == 20016
+    await sandbox.settings(clock_shift=61)
+    await max_.say("general", "two")
+
+
+async def test_somebody_who_is_banned_cannot_join(api: Api, sandbox: SandboxClient, max_: Person) -> None:
+    await api("PUT", f"@guild/bans/{max_.id}", {})
+    with pytest.raises(SandboxError, match="banned"):
+        await sandbox.join(max_)
+    await api("DELETE", f"@guild/bans/{max_.id}")
+    await sandbox.join(max_)
 
 
 async def test_a_client_hears_of_bans_pins_and_bulk_deletion(

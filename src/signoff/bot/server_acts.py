@@ -49,6 +49,8 @@ _WORDS = {
     200001: "this server's AutoMod refused the text",
 }
 """Discord's error code -> our words."""
+_LAST_ONES = {(Kind.KICK, 10007), (Kind.UNBAN, 10026)}
+"""Kind of act and error code of an act that may have been done already."""
 
 
 class Unanswered(Exception):
@@ -94,6 +96,9 @@ async def do(
     except discord.HTTPException as error:
         if error.status >= 500:
             raise MayHaveRun(f"Discord failed (status {error.status}).") from error
+        if (act.kind, error.code) in _LAST_ONES:
+            # They were there a moment ago: they left now, or a request that was sent twice had worked the first time.
+            raise MayHaveRun(f"Discord says: {in_words(error)}.") from error
         raise NotDone(f"{in_words(error)}.") from error
     except discord.RateLimited as error:
         raise NotDone("Discord wants fewer requests. Try again later.") from error

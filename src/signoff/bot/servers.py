@@ -184,6 +184,8 @@ class DiscordServers:
             raise NotDone(f"#{facts.name} is a {facts.kind}. Only text channels and threads can be read.")
         if not _reads(person):
             raise NotDone(f"{person.name} lacks Read Message History in #{facts.name}.")
+        if not channel.permissions_for(guild.me).read_message_history:
+            raise NotDone(f"The bot lacks Read Message History in #{facts.name}. An admin has to grant it.")
         start = discord.Object(int(before)) if before else None
         messages = await self._asked(_collected(self._place(channel).history(limit=limit, before=start)))
         return facts, [self._facts(message) for message in reversed(messages)]
