@@ -431,13 +431,13 @@ async def test_a_name_is_not_taken_for_an_id(lab: Moderated) -> None:
         ({"status": 503}, "It may have been done"),
         ({"status": 500, "after": True}, "It may have been done"),
         ({"drop": True}, "It may have been done"),
-        ({"drop": True, "after": True}, "It may have been done"),
+        ({"drop": True, "after": True, "times": 1}, "It may have been done"),
     ],
 )
 async def test_discord_fails(lab: Moderated, fault: dict[str, Any], words: str) -> None:
     """Attack 51 for Discord: after an answer that never came, nobody claims that nothing was done."""
     step = await lab.ask("kick_member", {"member": await lab.id_of("Max")})
-    await lab.sandbox.fault("DELETE", "/members/", times=9, **fault)
+    await lab.sandbox.fault("DELETE", "/members/", **{"times": 9} | fault)
     assert words in await lab.accept(step)
     calls = await lab.sandbox.rest_calls("DELETE", "/members/")
     assert len(calls) <= (2 if "drop" in fault else 1), "it is not sent again"
