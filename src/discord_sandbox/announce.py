@@ -6,10 +6,11 @@ This module chooses the event, its intent and who may see it. It changes nothing
 from discord_sandbox import access, guilds
 from discord_sandbox.bundle import Sandbox
 from discord_sandbox.model import Channel, Guild, Json, Member, Message, Role
-from discord_sandbox.permissions import Permission, can
+from discord_sandbox.permissions import Permission, can, in_guild
 from discord_sandbox.sessions import Render, Viewer
 
 GUILDS, MEMBERS, GUILD_MESSAGES, GUILD_REACTIONS, GUILD_TYPING = 1 << 0, 1 << 1, 1 << 9, 1 << 10, 1 << 11
+MODERATION = 1 << 2
 DM_MESSAGES, DM_REACTIONS, DM_TYPING, MESSAGE_CONTENT = 1 << 12, 1 << 13, 1 << 14, 1 << 15
 
 
@@ -48,6 +49,25 @@ def message_deleted(sb: Sandbox, posted: Message) -> None:
     if posted.ephemeral_to is None:
         body = _with_guild({"id": str(posted.id), "channel_id": str(where.id)}, where)
         in_channel(sb, "MESSAGE_DELETE", where, body, GUILD_MESSAGES, DM_MESSAGES)
+
+
+def messages_deleted(sb: Sandbox, where: Channel, numbers: list[int]) -> None:
+    """Send one MESSAGE_DELETE_BULK for messages that were deleted together."""
+    for number in numbers:
+        sb.log.world("message.delete", channel_id=str(where.id), message_id=str(number))
+    body = _with_guild({"ids": [str(number) for number in numbers], "channel_id": str(where.id)}, where)
+    in_channel(sb, "MESSAGE_DELETE_BULK", where, body, GUILD_MESSAGES, DM_MESSAGES)
+
+
+def ban(sb: Sandbox, name: str, place: Guild, user_id: int) -> None:
+    """Send GUILD_BAN_ADD or GUILD_BAN_REMOVE to the bots that ask for moderation events and may ban."""
+    sb.log.world(name.lower().replace("_", "."), guild_id=str(place.id), user_id=str(user_id))
+    body: Json = {"guild_id": str(place.id), "user": sb.payloads.user_by_id(user_id)}
+
+    def render(viewer: Viewer) -> Json | None:
+        return body if in_guild(place, viewer.bot_id) & Permission.BAN_MEMBERS else None
+
+    sb.sessions.publish(name, render, guild_id=place.id, intent=MODERATION)
 
 
 def in_channel(sb: Sandbox, name: str, where: Channel, body: Json, guild_intent: int, dm_intent: int) -> None:

@@ -123,6 +123,18 @@ def unknown_webhook() -> ApiError:
     return ApiError(404, 10015, "Unknown Webhook")
 
 
+def unknown_ban() -> ApiError:
+    return ApiError(404, 10026, "Unknown Ban")
+
+
+def too_many_pins(most: int) -> ApiError:
+    return ApiError(400, 30003, f"Maximum number of pins reached ({most})")
+
+
+def too_old_for_bulk() -> ApiError:
+    return ApiError(400, 50034, "You can only bulk delete messages that are under 14 days old.")
+
+
 def unknown_interaction() -> ApiError:
     return ApiError(404, 10062, "Unknown interaction")
 

@@ -49,8 +49,22 @@ def check_may_post(sb: Sandbox, where: Channel, user_id: int, contents: MessageC
     locked = where.thread is not None and where.thread.locked
     if locked and not can(sb.world, where, user_id, Permission.MANAGE_THREADS):
         raise apierrors.locked_thread()
+    _check_slow_mode(sb, where, user_id)
     if contents.reference is not None and not can(sb.world, where, user_id, Permission.READ_MESSAGE_HISTORY):
         raise apierrors.ApiError(403, 160002, "Cannot reply without permission to read message history")
+
+
+def _check_slow_mode(sb: Sandbox, where: Channel, user_id: int) -> None:
+    """Refuse a message that comes too early for the channel's slow mode. It holds for people, not for bots here."""
+    spared = any(can(sb.world, where, user_id, p) for p in (Permission.MANAGE_MESSAGES, Permission.MANAGE_CHANNELS))
+    if not where.slowmode or spared or sb.world.users[user_id].bot:
+        return
+    horizon = sb.clock.now() - where.slowmode
+    for message in sb.world.latest(where.id):
+        if moment(message.id) < horizon:
+            return
+        if message.author_id == user_id:
+            raise apierrors.ApiError(429, 20016, "This action cannot be performed due to slowmode rate limit")
 
 
 def create(sb: Sandbox, where: Channel, sender: Sender, contents: MessageContents) -> Message:
@@ -126,11 +140,16 @@ def edit(sb: Sandbox, where: Channel, message: Message, contents: MessageContent
 
 
 def delete(sb: Sandbox, message: Message) -> None:
+    take_away(sb, message)
+    announce.message_deleted(sb, message)
+
+
+def take_away(sb: Sandbox, message: Message) -> None:
+    """Remove a message without announcing it."""
     sb.world.messages[message.channel_id].pop(message.id, None)
     where = sb.world.channels[message.channel_id]
     if where.thread is not None and message.ephemeral_to is None:
         where.thread.message_count = max(where.thread.message_count - 1, 0)
-    announce.message_deleted(sb, message)
 
 
 def _same_nonce(sb: Sandbox, where: Channel, sender: Sender, nonce: str) -> Message | None:

@@ -3,9 +3,11 @@
 This module changes the world and announces the change; callers have checked the permission.
 """
 
+from dataclasses import replace
+
 from discord_sandbox import announce, seed
 from discord_sandbox.bundle import Sandbox
-from discord_sandbox.model import Channel, Guild, Member, Overwrite, Role, User
+from discord_sandbox.model import Channel, ChannelType, Guild, Member, Overwrite, Role, User
 from discord_sandbox.permissions import BOT_INVITE, Permission, can
 
 
@@ -45,8 +47,22 @@ def remove_role(sb: Sandbox, guild: Guild, role: Role) -> None:
     announce.role(sb, "GUILD_ROLE_DELETE", guild, role)
 
 
-def add_channel(sb: Sandbox, guild: Guild, name: str, number: int | None = None) -> Channel:
+def add_channel(
+    sb: Sandbox,
+    guild: Guild,
+    name: str,
+    number: int | None = None,
+    *,
+    kind: int = ChannelType.TEXT,
+    parent: Channel | None = None,
+    topic: str | None = None,
+) -> Channel:
+    """Create a channel. In a category it takes over the category's overwrites."""
     channel = seed.new_channel(sb.world, guild, name, number)
+    channel.type, channel.topic = kind, topic
+    if parent is not None:
+        channel.parent_id = parent.id
+        channel.overwrites = [replace(overwrite) for overwrite in parent.overwrites]
     announce.channel(sb, "CHANNEL_CREATE", channel)
     return channel
 

@@ -91,6 +91,14 @@ def _note(sb: Sandbox, where: Channel, author_id: int, kind: int, content: str, 
     announce.message(sb, "MESSAGE_CREATE", note)
 
 
+def note_pin(sb: Sandbox, where: Channel, author_id: int, message: Message) -> None:
+    """Post Discord's message about a pinned message."""
+    reference: Json = {"type": 0, "channel_id": str(where.id), "message_id": str(message.id)}
+    if where.guild_id is not None:
+        reference["guild_id"] = str(where.guild_id)
+    _note(sb, where, author_id, MessageType.CHANNEL_PINNED, "", reference)
+
+
 def add_members(sb: Sandbox, where: Channel, users: list[int]) -> None:
     """Add people to a thread: they wrote in it, were mentioned in it, or were added."""
     if where.thread is None:

@@ -13,6 +13,7 @@ SignoffError
 ├── NotDelivered            a message reached nobody; its text says why
 │   ├── Undeliverable       it would be refused again, so it is not sent again
 │   └── CopiesRefused       the card shows its state, but copies of it cannot be changed any more
+├── NotDone, MayHaveRun     a change in a Discord server: see `servers.ports`
 ├── TurnFailed              a run ended in an error; its text is what the asker reads
 └── StoreError              the store failed while the process was running
 """

@@ -52,6 +52,20 @@ async def test_a_server_that_fits_gives_no_finding(rig: Rig) -> None:
     )
 
 
+async def test_permissions_and_intents_that_the_discord_tools_lack(rig: Rig) -> None:
+    text = '[tools]\nenable = ["ban_member", "post_message", "read_channel", "list_members"]\n'
+    lines = [finding.line for finding in await found(rig, text)]
+    assert lines[0].startswith("warning: signoff.toml:2: in Signoff Lab the bot lacks Ban Members, so these tools")
+    assert "cannot work there: ban_member;" in lines[0]
+    assert "Message Content Intent, read_channel cannot show" in lines[1]
+    assert "Server Members Intent" in lines[2]
+    await rig.sandbox.change_role("Signoff", permissions=str(309237763136 | Permission.BAN_MEMBERS))
+    guild = rig.client.get_guild(int(rig.server))
+    assert guild
+    await until(lambda: guild.me.guild_permissions.ban_members)
+    assert not [finding for finding in await found(rig, text) if "lacks" in finding.line]
+
+
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discord_sandbox import SandboxClient
+from discord_sandbox import Permission, SandboxClient
 from signoff.commands.sandbox_own import add_named, named_in
 from signoff.config.schema import parse_config
 
@@ -51,3 +51,11 @@ async def test_the_world_gets_what_is_named_once(sandbox: SandboxClient) -> None
     assert {"11"} <= roles["Max"]
     assert {"11", "14", "17", "18"} <= roles["Olga"]
     assert not {"14", "17", "18"} & roles["Max"]
+
+
+async def test_the_bot_gets_what_the_discord_tools_need(sandbox: SandboxClient) -> None:
+    await add_named(sandbox, parse_config('[tools]\nenable = ["ban_member"]\n', "signoff.toml"))
+    roles = (await sandbox.world())["guilds"][0]["roles"]
+    [own] = [role for role in roles if role["name"] == "Bot"]
+    assert int(own["permissions"]) & Permission.BAN_MEMBERS
+    assert not int(own["permissions"]) & Permission.KICK_MEMBERS

@@ -117,6 +117,34 @@ async def test_identity_and_servers_match_the_schema(tour: Tour, sandbox: Sandbo
     await tour("DELETE", "/guilds/{guild_id}/members/{user_id}", guild_id=guild, user_id=max_)
 
 
+async def test_moderation_matches_the_schema(tour: Tour, sandbox: SandboxClient) -> None:
+    guild: dict[str, Any] = {"guild_id": str(await sandbox.guild_id())}
+    max_, nina = await sandbox.person("Max"), await sandbox.person("Nina")
+    where: dict[str, Any] = {"channel_id": str((await sandbox.channel("general")).id)}
+    until = "2020-01-01T00:00:00+00:00"
+    one = "/guilds/{guild_id}/members/{user_id}"
+    await tour("PATCH", one, {"communication_disabled_until": until}, user_id=str(max_.id), **guild)
+    await tour("PATCH", one, {"communication_disabled_until": "soon"}, user_id=str(max_.id), **guild)
+    said = [str((await max_.say("general", f"spam {n}")).id) for n in range(3)]
+    await tour("POST", "/channels/{channel_id}/messages/bulk-delete", {"messages": said[:2]}, **where)
+    await tour("POST", "/channels/{channel_id}/messages/bulk-delete", {"messages": ["1", "2"]}, **where)
+    await tour("PATCH", "/channels/{channel_id}", {"rate_limit_per_user": 5}, **where)
+    await tour("PATCH", "/channels/{channel_id}", {"rate_limit_per_user": 99_999}, **where)
+    ban = "/guilds/{guild_id}/bans/{user_id}"
+    await tour("GET", ban, user_id=str(max_.id), **guild)
+    await tour("PUT", ban, {"delete_message_seconds": 3600}, user_id=str(max_.id), **guild)
+    await tour("GET", ban, user_id=str(max_.id), **guild)
+    await tour("GET", "/guilds/{guild_id}/bans", **guild)
+    await tour("DELETE", ban, user_id=str(max_.id), **guild)
+    await tour("DELETE", ban, user_id=str(max_.id), **guild)
+    await tour("PUT", ban, {}, user_id=str((await sandbox.person("Ada")).id), **guild)
+    await tour("DELETE", one, user_id=str(nina.id), **guild)
+    category = await tour("POST", "/guilds/{guild_id}/channels", {"name": "Events", "type": 4}, **guild)
+    body = {"name": "Party", "parent_id": category["id"]}
+    await tour("POST", "/guilds/{guild_id}/channels", body, **guild)
+    await tour("POST", "/guilds/{guild_id}/channels", body | {"parent_id": where["channel_id"]}, **guild)
+
+
 async def test_messages_and_threads_match_the_schema(tour: Tour, sandbox: SandboxClient) -> None:
     ada = await sandbox.person("Ada")
     where: dict[str, Any] = {"channel_id": str((await sandbox.channel("general")).id)}

@@ -119,7 +119,7 @@ async def test_a_preview_is_part_of_the_request_and_the_tool_learns_where_it_run
     assert request.call.operands == {"shelf": "before"}
     await accept(bench, step)
     assert shelf.written == ["x"]
-    assert shelf.infos == [CallInfo(PLACE, MAX, {"shelf": "before"})]
+    assert shelf.infos == [CallInfo(PLACE, MAX, {"shelf": "before"}, (f"Ada ({ADA.id})",))]
 
 
 async def test_what_has_changed_since_it_was_approved_is_asked_again(bench: Bench) -> None:

@@ -134,6 +134,8 @@ async def members(call: ControlRequest) -> Any:
     """`do`: join or leave."""
     user = people.find_user(call.sandbox, str(call.json["user"]))
     if call.json["do"] == "join":
+        if user.id in call.guild.banned:
+            raise people.NotPossible(f"{user.name} is banned from {call.guild.name}")
         return call.sandbox.payloads.member(server_changes.join(call.sandbox, call.guild, user))
     server_changes.leave(call.sandbox, call.guild, user.id)
     return None

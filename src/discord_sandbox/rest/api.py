@@ -9,6 +9,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from aiohttp import web
 
@@ -173,6 +174,7 @@ class RestApi:
                 "body": body.value,
                 "files": [upload.filename for upload in body.uploads.values()],
                 "refusal": refusal,
+                "reason": unquote(request.headers.get("X-Audit-Log-Reason", "")),
             },
         )
 

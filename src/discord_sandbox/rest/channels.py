@@ -11,6 +11,8 @@ from discord_sandbox.model import Channel
 from discord_sandbox.permissions import Permission, can
 from discord_sandbox.rest.api import Call, Reply, Route
 
+LONGEST_SLOWMODE = 21_600
+
 
 def _channel(call: Call, *needed: int) -> Channel:
     return access.channel(call.sandbox.world, call.bot_id, call.id("channel_id"), *needed)
@@ -34,6 +36,9 @@ async def edit(call: Call) -> Any:
         errors.length(("name",), body["name"], 1, 100)
     if body.get("topic") is not None:
         errors.length(("topic",), body["topic"], 0, 1024)
+    if not 0 <= int(body.get("rate_limit_per_user") or 0) <= LONGEST_SLOWMODE:
+        message = f"int value should be between 0 and {LONGEST_SLOWMODE}."
+        errors.add(("rate_limit_per_user",), "NUMBER_TYPE_MAX", message)
     errors.check()
     sb = call.sandbox
     if where.thread is None:
@@ -46,7 +51,8 @@ async def edit(call: Call) -> Any:
         raise apierrors.archived_thread()
     where.name = body.get("name", where.name)
     where.topic = body.get("topic", where.topic)
-    where.slowmode = int(body.get("rate_limit_per_user") or where.slowmode)
+    if body.get("rate_limit_per_user") is not None:
+        where.slowmode = int(body["rate_limit_per_user"])
     if where.thread is not None:
         threads.set_state(
             sb,

@@ -5,12 +5,14 @@ HTTP in, JSON out; `posting` has the behaviour.
 
 from typing import Any
 
-from discord_sandbox import access, announce, apierrors, message_contents, people, posting
+from discord_sandbox import access, announce, apierrors, message_contents, moderation, people, posting, threads
 from discord_sandbox.model import Channel, Json, Message, MessageType
 from discord_sandbox.permissions import Permission, can
 from discord_sandbox.posting import Sender
 from discord_sandbox.reading import numbers
 from discord_sandbox.rest.api import Call, Route
+
+MOST_PINS = 250
 
 
 def written(call: Call, where: Channel, message: Message) -> Json:
@@ -55,9 +57,10 @@ async def bulk_delete(call: Call) -> Any:
     ids = numbers(call.json.get("messages"))
     if not 2 <= len(ids) <= 100:
         raise apierrors.bad_field(("messages",), "BASE_TYPE_BAD_LENGTH", "Must be between 2 and 100 in length.")
-    for number in ids:
-        if message := call.sandbox.world.message(where.id, number):
-            posting.delete(call.sandbox, message)
+    if any(moderation.is_too_old(call.sandbox, number) for number in ids):
+        raise apierrors.too_old_for_bulk()
+    present = [call.sandbox.world.message(where.id, number) for number in dict.fromkeys(ids)]
+    moderation.delete_together(call.sandbox, where, [message for message in present if message is not None])
 
 
 async def get(call: Call) -> Any:
@@ -133,10 +136,17 @@ async def pin(call: Call) -> Any:
     where = _channel(call)
     _require_pin(call, where)
     message = _message(call, where)
-    message.pinned = call.request.method == "PUT"
+    pinning = call.request.method == "PUT"
+    if message.pinned == pinning:
+        return
+    if pinning and sum(m.pinned for m in call.sandbox.world.history(where.id)) >= MOST_PINS:
+        raise apierrors.too_many_pins(MOST_PINS)
+    message.pinned = pinning
     announce.message(call.sandbox, "MESSAGE_UPDATE", message)
     body = {"channel_id": str(where.id), "last_pin_timestamp": call.sandbox.clock.iso()}
     announce.in_channel(call.sandbox, "CHANNEL_PINS_UPDATE", where, body, announce.GUILDS, announce.DM_MESSAGES)
+    if pinning:
+        threads.note_pin(call.sandbox, where, call.bot_id, message)
 
 
 def _require_pin(call: Call, where: Channel) -> None:

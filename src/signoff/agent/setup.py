@@ -29,6 +29,7 @@ from signoff.errors import StartupError
 from signoff.gate.declarations import declaration, marks_of
 from signoff.gate.examiner import Judge
 from signoff.gate.tool_slots import ToolShares, ToolSlots
+from signoff.servers.ports import Servers
 from signoff.turns.administration import ToolFacts
 from signoff.turns.ports import TurnStore
 
@@ -58,27 +59,36 @@ class Brain:
         return tuple(facts([*self.agent.toolsets, *self.extras.toolsets], self.policy))
 
     @classmethod
-    def build(cls, config: Config, model_name: str, problems: list[Problem] | None = None) -> Brain:
-        """Build everything. Raises StartupError; if `problems` is given, it gets the parts that were left out."""
+    def build(
+        cls,
+        config: Config,
+        model_name: str,
+        problems: list[Problem] | None = None,
+        servers: Servers | None = None,
+    ) -> Brain:
+        """Build everything. Raises StartupError; if `problems` is given, it gets the parts that were left out.
+
+        `servers` is the way to Discord's servers, for the tools that need it.
+        """
         policy, parts = build_policy(config), PluginParts()
         deps, imported = None, None
         if config.agent.deps:
             deps = _attempt(problems, ("agent", "deps"), partial(load_deps, config), None, config)
         if config.agent.import_:
             imported = _attempt(problems, ("agent", "import"), partial(import_agent, config), None, config)
-        own = [] if imported else build_own_tools(config, problems)
+        own = [] if imported else build_own_tools(config, problems, servers)
         parts.owners.update((tool.name, OURSELVES) for tool in own)
         plugins = build_plugins(config, parts, problems)
-        servers = build_all_servers(config, problems)
+        mcp_servers = build_all_servers(config, problems)
         extras = Extras(deps=deps, capabilities=tuple(parts.capabilities))
         if imported is not None:
             load_model = partial(model_for, imported, model_name)
             model = _attempt(problems, ("agent", "model"), load_model, None)
-            toolsets = as_toolsets([*plugins, *servers])
+            toolsets = as_toolsets([*plugins, *mcp_servers])
             extras = replace(extras, model=model, toolsets=toolsets, own_output=True)
             lines = verdicts([*imported.toolsets, *toolsets], policy)
             return cls(imported, policy, tuple(lines), tuple(parts.listeners), parts.owners, extras)
-        tools: list[PluginTool] = [*own, *plugins, *servers]
+        tools: list[PluginTool] = [*own, *plugins, *mcp_servers]
         agent = Agent(
             _attempt(problems, ("agent", "model"), partial(choose_model, model_name), demo_model()),
             instructions=config.agent.instructions,
@@ -175,9 +185,11 @@ def _definitions(toolset: AbstractToolset[Any]) -> list[ToolDefinition]:
     return server.definitions() if server else []
 
 
-def build_own_tools(config: Config, problems: list[Problem] | None = None) -> list[Tool[Any]]:
-    """Return the tools of Signoff itself that are enabled. See `Brain.build` for `problems`."""
-    tools = builtin_tools(config.tools.enable, config.workspace)
+def build_own_tools(
+    config: Config, problems: list[Problem] | None = None, servers: Servers | None = None
+) -> list[Tool[Any]]:
+    """Return the tools of Signoff itself that are enabled. See `Brain.build` for the parameters."""
+    tools = builtin_tools(config.tools.enable, config.workspace, servers)
     if config.tools.workspace_tools:
         from signoff.agent.tools.workspace_set import workspace_tools  # most bots need none of them
 

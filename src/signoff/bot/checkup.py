@@ -23,6 +23,7 @@ from signoff.config.approval_checks import rule_name
 from signoff.config.findings import Finding, Severity, error, warning
 from signoff.config.schema import Config
 from signoff.errors import LoginFailed
+from signoff.servers.tool_names import enabled_tools
 
 CONNECTING = 60.0
 """Seconds that Discord may take to send all servers."""
@@ -73,7 +74,7 @@ async def check_by_connecting(token: str, config: Config) -> tuple[list[Finding]
 async def check_servers(client: discord.Client, config: Config, *, at_start: bool = False) -> list[Finding]:
     """Check a client that is ready. At the start of a bot in many servers, nobody is looked up."""
     checkup = Checkup(client, config)
-    findings = [*checkup.servers(), *checkup.channels(), *checkup.roles(), *checkup.permissions()]
+    findings = [*checkup.servers(), *checkup.channels(), *checkup.roles(), *checkup.permissions(), *checkup.tools()]
     if not at_start or len(client.guilds) <= MANY_SERVERS:
         findings += [*await checkup.people(), *await checkup.quorums()]
     return findings
@@ -141,6 +142,13 @@ class Checkup:
                 yield warning(
                     "", problem, "grant it to the bot's role, or name the right channels in [access] channels"
                 )
+
+    def tools(self) -> Iterator[Finding]:
+        """Yield what the bot lacks for the Discord tools that are enabled."""
+        if enabled_tools(self.config.tools.enable):
+            from signoff.bot.tool_permissions import tool_findings  # here, because few need it
+
+            yield from tool_findings(self.client, self._guilds, self.config)
 
     async def people(self) -> list[Finding]:
         findings: list[Finding] = []

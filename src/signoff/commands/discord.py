@@ -30,6 +30,8 @@ from signoff.config.findings import log_findings
 from signoff.config.schema import Config
 from signoff.core import Core, leave_for_certain, queue_limits
 from signoff.errors import SettingsError
+from signoff.servers.ports import Servers
+from signoff.servers.tool_names import enabled_tools
 from signoff.settings import Settings
 from signoff.store import Store
 from signoff.telemetry.logs import take_over_loggers
@@ -47,14 +49,14 @@ async def run_discord(settings: Settings, config: Config) -> None:
         todo = f"write the bot's token into .env, or run `{command_line('sandbox')}` to try it offline"
         raise SettingsError(f"DISCORD_TOKEN is not set; {todo}")
     point_at(settings.api_url, settings.gateway_url)
-    brain = Brain.build(config, settings.choose_model_name(config.agent.model))
+    client = SignoffClient()
+    brain = Brain.build(config, settings.choose_model_name(config.agent.model), servers=_servers(client, config))
     take_over_loggers()
     for line in brain.verdicts:
         log.info("tool %s", line)
     async with await Store.open(settings.database_url) as store:
         log_findings(await findings_at_start(settings, config, brain))
         clock = SteadyClock()
-        client = SignoffClient()
         core = await Core.build(config, brain, store, clock, DiscordDirectory(client))
         core.desk.direct_users = frozenset(config.access.dm_users)
         offers = Offers(edit=True, grants=core.desk.grants, masker=core.masker)
@@ -110,6 +112,15 @@ async def _until_told_to_stop(
     await asyncio.wait({serving})
     if not serving.cancelled():
         serving.result()
+
+
+def _servers(client: SignoffClient, config: Config) -> Servers | None:
+    """Return the way to Discord's servers if a tool needs it."""
+    if not enabled_tools(config.tools.enable):
+        return None
+    from signoff.bot.servers import DiscordServers  # here, because few need it
+
+    return DiscordServers(client)
 
 
 def _file_limits(config: Config) -> FileLimits:

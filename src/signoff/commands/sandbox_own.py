@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from discord_sandbox.client import SandboxClient
+from discord_sandbox.permissions import Permission
 from signoff.commands.sandbox_guide import guide_for
 from signoff.config.schema import Config
 from signoff.errors import StartupError
+from signoff.servers.permissions import wanted_by
+from signoff.servers.tool_names import enabled_kinds, enabled_tools
 
 HOLDERS = ("Olga", "Nina")
 """They get every role that the file names as approver. With two of them, a quorum of two can be reached."""
@@ -76,6 +79,19 @@ async def add_named(client: SandboxClient, config: Config) -> None:
     for number in named.channels:
         if number not in channels:
             await client.create_channel(f"channel-{number}", number=int(number))
+    await _permit_tools(client, config, home["roles"])
+
+
+async def _permit_tools(client: SandboxClient, config: Config, roles: Iterable[dict[str, Any]]) -> None:
+    """Give the bot the permissions and intents that the enabled Discord tools need."""
+    if not enabled_tools(config.tools.enable):
+        return
+    [own] = [role for role in roles if role.get("tags", {}).get("bot_id") == str(client.bot_id)]
+    permissions = int(own["permissions"])
+    for name in wanted_by(enabled_kinds(config.tools.enable)):
+        permissions |= Permission[name.upper()]
+    await client.change_role(own["id"], permissions=str(permissions))
+    await client.settings(message_content=True, members=True)
 
 
 def own_guide(config: Config) -> dict[str, Any]:

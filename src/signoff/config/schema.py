@@ -59,6 +59,7 @@ from signoff.config.types import (
     Text,
 )
 from signoff.errors import ConfigError
+from signoff.servers.tool_names import DiscordTool
 
 BuiltinTool = Literal[
     "test_discord_approval",
@@ -92,7 +93,7 @@ WorkspaceTool = Literal[
 """Tools that are off unless `[tools] enable` names them. "workspace" stands for all but bash and web_fetch."""
 WORKSPACE_TOOLS: tuple[WorkspaceTool, ...] = get_args(WorkspaceTool)
 WORKSPACE_GROUP = "workspace"
-EnabledTool = Literal[BuiltinTool, WorkspaceTool, "workspace"]
+EnabledTool = Literal[BuiltinTool, WorkspaceTool, "workspace", DiscordTool]
 WORKSPACE = "data/workspace"
 _TARGET = r"\A[A-Za-z_][\w.]*:[A-Za-z_]\w*\z"
 _FILLED_HINT = 'names and texts, in which ${NAME} is taken from the environment, for example { TOKEN = "${MY_TOKEN}" }'

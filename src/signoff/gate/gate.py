@@ -61,6 +61,7 @@ from signoff.gate.pending_call import (
     CallTool,
     PendingCall,
     Preview,
+    approved_by,
     is_answered,
     may_still_run,
     said_yes,
@@ -326,7 +327,7 @@ class Gate(AbstractCapability[Any]):
     async def _go(self, attempt: Attempt, request: ApprovalRequest | None) -> Any:
         call, args = attempt.call, attempt.args
         self.admitted[call.key.call_id] = await off_loop_if_large(args, lambda: seal_of(args))
-        info = CallInfo(self.place, self.asker, request.call.operands if request else {})
+        info = CallInfo(self.place, self.asker, request.call.operands if request else {}, approved_by(request))
         ctx = replace(attempt.ctx, tool_call_approved=said_yes(request), tool_call_metadata=info)
         try:
             async with self.slots.occupy() as limit:

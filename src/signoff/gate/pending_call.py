@@ -55,6 +55,8 @@ class CallInfo:
     place: Place
     asker: Actor
     operands: Mapping[str, str] = field(default_factory=dict[str, str])
+    approved_by: tuple[str, ...] = ()
+    """Who approved the call, in words; empty if nobody was asked."""
 
 
 Previewer = Callable[..., str | Preview | Awaitable[str | Preview]]
@@ -152,6 +154,19 @@ def may_still_run(request: ApprovalRequest) -> bool:
 def said_yes(request: ApprovalRequest | None) -> bool:
     """Whether the tool may treat the call as approved. Never for a held call: nobody was asked about it."""
     return bool(request and request.state is RequestState.APPROVED and not request.held)
+
+
+def approved_by(request: ApprovalRequest | None) -> tuple[str, ...]:
+    """Return who approved the call, for a tool that has to say so elsewhere."""
+    if request is None or not said_yes(request) or request.settlement is None:
+        return ()
+    people = {vote.by.id: vote.by for vote in request.votes}
+    if request.settlement.by is not None:
+        people[request.settlement.by.id] = request.settlement.by
+    if people:
+        return tuple(f"{person.name} ({person.id})" for person in people.values())
+    grant = request.settlement.grant
+    return (f"an earlier decision of {grant.by.name} ({grant.by.id})" if grant else "the approval mode",)
 
 
 def is_answered(request: ApprovalRequest, words: JsonObject, view: Preview) -> bool:

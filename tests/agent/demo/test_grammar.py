@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from signoff.agent.demo.grammar import read
+from signoff.agent.demo.grammar import read, without_mentions
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,26 @@ def args_of(prompt: str) -> list[tuple[str, object]]:
 )
 def test_a_file_to_write_is_found_in_a_sentence(prompt: str, path: str, content: str) -> None:
     assert args_of(prompt) == [("write_file", {"path": path, "content": content})]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "call"),
+    [
+        ("ban <@123>", ("ban_member", {"member": "123"})),
+        ("please ban <@!123>, now", ("ban_member", {"member": "123"})),
+        ("ban @Max", ("ban_member", {"member": "Max"})),
+        ("time out <@123> for 10 minutes", ("time_out_member", {"member": "123", "minutes": 10})),
+        ('post "read a.txt" in <#5>', ("post_message", {"channel": "5", "text": "read a.txt"})),
+        ("read <#5>.", ("read_channel", {"channel": "5"})),
+    ],
+)
+def test_moderation_is_found_in_a_sentence(prompt: str, call: tuple[str, object]) -> None:
+    tools = ["ban_member", "time_out_member", "post_message", "read_channel", "read_file"]
+    assert [(one.tool, one.args) for each in read(prompt, tools).rounds for one in each.calls] == [call]
+
+
+def test_only_the_mentions_at_the_beginning_are_left_out() -> None:
+    assert without_mentions("<@1> <@&2> ban <@3>") == "ban <@3>"
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,10 @@ from signoff.agent.demo.grammar import REQUESTS, read
 from signoff.agent.demo.machine import machine_tools
 from signoff.agent.demo.model import demo_model
 from signoff.agent.tools import builtin_tools
+from signoff.config.schema import BUILTIN_TOOLS
 
-EVERY_TOOL: list[Tool[Any]] = [*builtin_tools(), *machine_tools(Path("workspace"))]
-"""The tools of the sandbox."""
+EVERY_TOOL: list[Tool[Any]] = [*builtin_tools((*BUILTIN_TOOLS, "discord")), *machine_tools(Path("workspace"))]
+"""The tools of the sandbox, and the Discord tools."""
 Decide = Callable[[ToolCallPart], bool | ToolDenied]
 Result = AgentRunResult[Any]
 

@@ -12,6 +12,7 @@ from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.toolsets import FunctionToolset
 
 from signoff.agent.demo.grammar import REQUESTS
+from signoff.servers.tool_names import ACTING, READING
 
 Schema = dict[str, Any]
 
@@ -22,7 +23,8 @@ _FILLERS: dict[str, Any] = {"string": "example", "integer": 1, "number": 1, "boo
 def examples_for(agent: AbstractAgent[Any, Any]) -> list[tuple[str, str]]:
     """Return name and example for each function tool: first those that the table of requests does not know.
 
-    The tools of MCP servers are not known before a run.
+    Discord tools that the table does not know are last, because made-up ids lead nowhere. The tools of MCP servers are
+    not known before a run.
     """
     tools = [
         tool.tool_def for each in agent.toolsets if isinstance(each, FunctionToolset) for tool in each.tools.values()
@@ -32,7 +34,9 @@ def examples_for(agent: AbstractAgent[Any, Any]) -> list[tuple[str, str]]:
         (tool.name, example_call(tool.name, tool.parameters_json_schema)) for tool in tools if tool.name not in known
     ]
     names = {tool.name for tool in tools}
-    return own + [(name, example) for name, example in known.items() if name in names]
+    last = {*READING, *ACTING}
+    shown = [(name, example) for name, example in known.items() if name in names]
+    return [one for one in own if one[0] not in last] + shown + [one for one in own if one[0] in last]
 
 
 def example_call(tool: str, schema: Schema) -> str:

@@ -147,6 +147,27 @@ def _incident(found: re.Match[str], text: str) -> Sequence[Round]:
     return _one("read_file", path=LOG)
 
 
+def _read_channel(found: re.Match[str], text: str) -> Sequence[Round]:
+    return _one("read_channel", channel=_bare(found[1]))
+
+
+def _post(found: re.Match[str], text: str) -> Sequence[Round]:
+    return _one("post_message", channel=_bare(found[1]), text=_quoted(text, ""))
+
+
+def _time_out(found: re.Match[str], text: str) -> Sequence[Round]:
+    return _one("time_out_member", member=_bare(found[1]), minutes=int(found[2]))
+
+
+def _ban(found: re.Match[str], text: str) -> Sequence[Round]:
+    return _one("ban_member", member=_bare(found[1]))
+
+
+def _bare(mention: str) -> str:
+    """Return the id in a mention such as <@123>. If somebody typed a name instead, the tool says what it needs."""
+    return mention.strip("<>@!#&,.;")
+
+
 def _path(word: str) -> str:
     """Remove quotes and the punctuation at the end of a sentence from a path."""
     return word.strip("`").rstrip(",;:!?").removesuffix(".").rstrip("`")
@@ -191,6 +212,10 @@ REQUESTS: tuple[Request, ...] = (
         story=True,
     ),
     _request(f"check the disk of {MACHINE}", r"\bcheck (?:the )?disk (?:of |on )?(\S+)", _check_disk, CHECK),
+    _request("ban @Max", r"\bban (<?@\S+)", _ban, "ban_member"),
+    _request("time out @Max for 10 minutes", r"\btime ?out (<?@\S+) for (\d{1,5}) min", _time_out, "time_out_member"),
+    _request('post "Lunch is at noon." in #general', r'\bpost "" in (<?#\S+)', _post, "post_message"),
+    _request("read #general", r"\bread (?:the channel )?(<?#\S+)", _read_channel, "read_channel"),
     _request('write "PORT=8080" to config/app.env', r'\bwrite "" (?:in)?to (\S+)', _write_file),
     _request(
         "write notes.txt with three lines", rf"\bwrite {_PATH} with {_NUMBER} lines?\b", _write_lines, "write_file"
@@ -222,7 +247,8 @@ _CALL = re.compile(
 )
 _RAW = re.compile(r"raw[ \t]+([^\n]*)", re.I)
 _SAY = re.compile(r"\b(then\s+)?say\s+([^;\n]+)", re.I)
-_MENTION = re.compile(r"<@[!&]?\d+>\s*")
+_MENTION = re.compile(r"\A\s*(?:<@[!&]?\d+>\s*)+")
+"""Mentions at the beginning. Further mentions are part of the request."""
 
 
 def without_mentions(prompt: str) -> str:

@@ -13,10 +13,19 @@ from signoff.agent.tools.harmless import current_time, post_announcement, roll_d
 from signoff.agent.tools.housekeeping import HousekeepingTools
 from signoff.config.schema import BUILTIN_TOOLS, WORKSPACE, BuiltinTool, EnabledTool
 from signoff.gate.declarations import OWN
+from signoff.servers.ports import Servers
+from signoff.servers.tool_names import enabled_tools
 
 
-def builtin_tools(enabled: Sequence[EnabledTool] = BUILTIN_TOOLS, workspace: Path = Path(WORKSPACE)) -> list[Tool[Any]]:
-    """Return the enabled tools, in the order of the table. `workspace` is the root folder of the file tools."""
+def builtin_tools(
+    enabled: Sequence[EnabledTool] = BUILTIN_TOOLS,
+    workspace: Path = Path(WORKSPACE),
+    servers: Servers | None = None,
+) -> list[Tool[Any]]:
+    """Return the enabled tools, in the order of the table. `workspace` is the root folder of the file tools.
+
+    `servers` is the way to Discord's servers, for the Discord tools.
+    """
     files, housekeeping = FileTools(workspace), HousekeepingTools(workspace)
     tools: dict[BuiltinTool, Tool[Any]] = {
         "test_discord_approval": Tool(test_discord_approval, requires_approval=True),
@@ -28,4 +37,9 @@ def builtin_tools(enabled: Sequence[EnabledTool] = BUILTIN_TOOLS, workspace: Pat
         "delete_file": housekeeping.deleting(),
         "rotate_log": housekeeping.rotating(),
     }
-    return [tool for name, tool in tools.items() if name in enabled]
+    chosen = [tool for name, tool in tools.items() if name in enabled]
+    if not enabled_tools(enabled):
+        return chosen
+    from signoff.agent.tools.servers import discord_tools  # here, because few need it
+
+    return chosen + discord_tools(enabled, servers)
