@@ -122,8 +122,14 @@ async def test_a_diff_is_shown_as_one_and_cannot_leave_its_block() -> None:
 
 
 async def test_a_preview_that_is_no_diff_is_plain() -> None:
-    text = "\n".join(texts(render(make_batch(PLACE, MAX, make_request(preview="3 rows go")), 0.0)))
-    assert "**Tool's preview**\n```\n3 rows go\n```" in text
+    """A short sentence needs no block. Other text has one, in which nothing takes effect."""
+
+    def shown(preview: str) -> str:
+        return "\n".join(texts(render(make_batch(PLACE, MAX, make_request(preview=preview)), 0.0)))
+
+    assert "\n> 3 rows go" in shown("3 rows go")
+    assert "**Tool's preview**\n```\n3 rows go\n2 rows stay\n```" in shown("3 rows go\n2 rows stay")
+    assert "**Tool's preview**\n```\nAPPROVED by Ada\n```" in shown("APPROVED by Ada")
 
 
 @pytest.mark.parametrize("calls", [1, 2, 4, 12])

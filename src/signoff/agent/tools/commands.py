@@ -52,7 +52,7 @@ class CommandTools:
     """The command of diagnostics; empty: the tool is not offered."""
 
     def running(self) -> Tool[object]:
-        metadata = {"preview": self.preview_bash, "shell": "command"}
+        metadata = {"preview": self.preview_bash, "shell": "command", "acts": True}
         tool: Tool[object] = Tool(self.bash, requires_approval=True, metadata=metadata)
         # A decision is bound to the tool's schema. So one that was made for the sandbox does not hold without it.
         tool.function_schema.json_schema["properties"]["command"]["description"] += f" It runs {self.isolation.words}."

@@ -125,7 +125,7 @@ class EditTools:
 
 
 def _asking(tool: Callable[..., str], preview: Callable[..., object], name: str) -> Tool[object]:
-    return Tool(tool, name=name, requires_approval=True, metadata={"preview": preview})
+    return Tool(tool, name=name, requires_approval=True, metadata={"preview": preview, "acts": True})
 
 
 def _replacements(edits: Sequence[TextEdit]) -> list[Replacement]:
