@@ -36,7 +36,7 @@ def without_tools(model: Model) -> Model:
     elif isinstance(made, FallbackModel):
         made.models = [without_tools(inner) for inner in made.models]
     else:
-        made.__dict__["profile"] = merge_profile(model.profile, NO_TOOLS)  # the place of a cached property
+        vars(made)["profile"] = merge_profile(model.profile, NO_TOOLS)  # the place of a cached property
     return made
 
 
