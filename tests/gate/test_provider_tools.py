@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent, Tool
+from pydantic_ai import Agent, Tool, ToolDefinition
 from pydantic_ai.capabilities import Capability, ImageGeneration, NativeOrLocalTool, NativeTool, WebFetch, WebSearch
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
-from pydantic_ai.models import Model
+from pydantic_ai.models import Model, ModelRequestContext, ModelRequestParameters
 from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.wrapper import WrapperModel
@@ -19,7 +19,7 @@ from signoff.agent.runner import AgentRunner
 from signoff.approvals.model import Choice, Verdict
 from signoff.approvals.policy import Policy, Rule
 from signoff.errors import TurnFailed
-from signoff.gate.provider_tools import without_tools
+from signoff.gate.provider_tools import only_local, without_tools
 from signoff.turns.model import Finished, Step, TurnState, Waiting
 from tests.rigs.gate_bench import Bench, accept, batch_of
 from tests.rigs.scripted import Script, calls
@@ -46,6 +46,7 @@ def provider_model(script: Script) -> ProviderModel:
         assert scripted.stream_function
         return scripted.stream_function(messages, info)
 
+    assert scripted.function
     model = ProviderModel(scripted.function, stream_function=stream)
     model.sent = seen
     return model
@@ -134,6 +135,17 @@ async def test_a_capability_is_loaded_and_its_tools_ask(bench: Bench) -> None:
     assert [request.call.tool for request in batch_of(step).requests] == ["search"]
     await bench.decide(step, Choice.ACCEPT)
     assert bench.script.results == {"call_0": "found x"}
+
+
+def test_a_request_has_no_tools_of_the_provider_and_neither_has_its_model() -> None:
+    """A model that does not read its own profile gets none either."""
+    local = ToolDefinition(name="search", unless_native="web_search")
+    parameters = ModelRequestParameters(function_tools=[local], native_tools=[WebSearchTool(), CodeExecutionTool()])
+    model = ProviderModel(lambda messages, info: ModelResponse(parts=[TextPart("x")]))
+    request = ModelRequestContext(model=model, messages=[], model_settings=None, model_request_parameters=parameters)
+    assert only_local(request) == ["code_execution"]
+    assert request.model_request_parameters.native_tools == []
+    assert request.model.profile.get("supported_native_tools") == frozenset()
 
 
 def test_the_model_itself_is_not_changed() -> None:
