@@ -19,12 +19,12 @@ from signoff.approvals.clicks import Click
 from signoff.approvals.desk import Desk
 from signoff.approvals.errors import Refused
 from signoff.approvals.grants import GrantTerms
-from signoff.approvals.model import Choice, Remember, Verdict
+from signoff.approvals.model import Choice, Remember, RunState, Verdict
 from signoff.approvals.policy import Policy, Rule
 from signoff.errors import TurnFailed
 from signoff.gate.tool_slots import ToolSlots
-from signoff.turns.model import Finished, Step
-from tests.conftest import ADA, PLACE
+from signoff.turns.model import Finished, Step, TurnState
+from tests.conftest import ADA, PLACE, SERVER
 from tests.rigs.gate_bench import Bench, batch_of, edit, protected
 from tests.rigs.scripted import Answer, Script, calls
 
@@ -143,18 +143,20 @@ async def test_the_result_of_an_agent_that_had_ended_keeps_its_type(bench: Bench
         checked.append(output.title)
         return output
 
+    teller, told = child("teller", ["plain"], [])
     writer, _ = child("writer", [calls(("danger", {"value": "w"})), "written"], [protected(box)])
 
     async def both(topic: str) -> str:
         first = await finder.run(topic)
-        second = await writer.run(first.output.title)
-        return f"{first.output.title} {second.output}"
+        second = await teller.run(topic)
+        third = await writer.run(first.output.title)
+        return f"{first.output.title} {second.output} {third.output}"
 
     step = await bench.start([calls(("both", {"topic": "t"})), "done"], [both])
     assert shown(step) == ["writer › danger"]
     step = await bench.decide(step, Choice.ACCEPT)
-    assert bench.script.results == {"call_0": "T written"}
-    assert len(found.asked) == 1
+    assert bench.script.results == {"call_0": "T plain written"}
+    assert (len(found.asked), len(told.asked)) == (1, 1)
     assert checked == ["T", "T"], "the agent's own code runs again, the model does not"
 
 
@@ -319,10 +321,17 @@ async def test_a_tool_that_was_approved_is_not_asked_about_again_while_its_agent
     inner, _ = child("one", rounds, [protected(bench.box)])
     tool = Tool(delegate("ask", inner), requires_approval=True)
     step = await bench.start([calls(("ask", {"topic": "t"})), "done"], [tool])
+    first = batch_of(step).id
     cards: list[list[str]] = []
     while not isinstance(step, Finished):
         cards.append(shown(step))
         step = await bench.decide(step, Choice.ACCEPT)
+        await bench.store.run(lambda tx: tx.move(bench.turn.id, TurnState.RUNNING, TurnState.WAITING))
+        batch = await bench.store.run(lambda tx: tx.batch(first))
+        assert batch
+        assert batch.requests[0].run
+        assert batch.requests[0].run.state is (RunState.DONE if isinstance(step, Finished) else RunState.RUNNING)
+        await bench.store.run(lambda tx: tx.move(bench.turn.id, TurnState.WAITING, TurnState.RUNNING))
     assert cards == [["ask"], ["one › danger"], ["one › danger"]]
     assert len(bench.box.ran) == 2
 
@@ -345,3 +354,86 @@ async def test_an_agent_inside_a_tool_may_use_the_model_of_the_turn(bench: Bench
     await bench.start([calls(("ask", {"topic": "t"})), "done"], [ask])
     assert bench.script.results == {"call_0": "fine"}
     assert loops == [here]
+
+
+async def test_each_tool_of_an_agent_inside_a_tool_has_its_own_time_limit(bench: Bench) -> None:
+    async def sleepy() -> str:
+        await asyncio.sleep(10)
+        return "slept"
+
+    inner, script = child("one", [calls(("sleepy", {})), "fine"], [sleepy])
+    await bench.start([calls(("ask", {"topic": "t"})), "done"], [delegate("ask", inner)], slots=ToolSlots(0.2))
+    assert "did not finish within 0.2 seconds" in script.results["call_0"]
+    assert bench.script.results == {"call_0": "fine"}
+
+
+async def test_a_pause_holds_agents_inside_tools(bench: Bench) -> None:
+    slots, box = ToolSlots(), bench.box
+
+    paused, here = asyncio.Event(), asyncio.get_running_loop()
+
+    def pausing() -> str:
+        slots.pause(SERVER)
+        here.call_soon_threadsafe(paused.set)
+        return "paused"
+
+    inner, script = child(
+        "one", [calls(("pausing", {})), calls(("free", {"value": "x"})), "fine"], [pausing, box.tool("free")]
+    )
+    going = asyncio.ensure_future(
+        bench.start([calls(("ask", {"topic": "t"})), "done"], [delegate("ask", inner)], slots=slots)
+    )
+    await asyncio.wait_for(paused.wait(), 10)
+    await asyncio.sleep(0.1)
+    assert len(script.asked) == 1, "the model is not asked during the pause"
+    slots.resume(SERVER)
+    assert isinstance(await asyncio.wait_for(going, 10), Finished)
+    assert box.ran == [("free", "x", None)]
+
+
+async def test_a_stopped_turn_ends_the_agents_inside_its_tools(bench: Bench) -> None:
+    started, ended = asyncio.Event(), asyncio.Event()
+    here = asyncio.get_running_loop()
+
+    async def endless() -> str:
+        here.call_soon_threadsafe(started.set)
+        try:
+            await asyncio.sleep(60)
+        finally:
+            here.call_soon_threadsafe(ended.set)
+        return "never"
+
+    inner, script = child("one", [calls(("endless", {})), "fine"], [endless])
+    going = asyncio.ensure_future(bench.start([calls(("ask", {"topic": "t"})), "done"], [delegate("ask", inner)]))
+    await asyncio.wait_for(started.wait(), 10)
+    going.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(going, 10)
+    await asyncio.wait_for(ended.wait(), 10)
+    assert len(script.asked) == 1
+
+
+async def test_a_turn_that_was_stopped_meanwhile_starts_no_call_of_an_agent_inside_a_tool(bench: Bench) -> None:
+    """The tool catches every error, and its turn still ends as stopped."""
+    inner, _ = child("one", [calls(("free", {"value": "x"})), "fine"], [bench.box.tool("free")])
+
+    async def careful(topic: str) -> str:
+        await bench.store.run(lambda tx: tx.move(bench.turn.id, TurnState.RUNNING, TurnState.STOPPED))
+        try:
+            return (await inner.run(topic)).output
+        except Exception:
+            return "caught"
+
+    with pytest.raises(TurnFailed, match="the turn was stopped"):
+        await bench.start([calls(("careful", {"topic": "t"})), "done"], [careful])
+    assert bench.box.ran == []
+
+
+async def test_a_tool_cannot_open_a_realtime_session(bench: Bench) -> None:
+    inner, _ = child("one", ["fine"], [])
+
+    async def talk(topic: str) -> str:
+        return str(inner.realtime("openai:gpt-realtime"))
+
+    await bench.start([calls(("talk", {"topic": "t"})), "done"], [talk])
+    assert "bypass every approval" in bench.script.results["call_0"]

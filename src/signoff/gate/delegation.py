@@ -19,8 +19,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic_ai import Agent
+from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.exceptions import ToolFailed, UsageLimitExceeded
+from pydantic_ai.exceptions import ToolFailed, UsageLimitExceeded, UserError
 from pydantic_ai.messages import ModelMessage
 from pydantic_core import to_jsonable_python
 
@@ -45,11 +46,12 @@ _running: ContextVar[Delegation | None] = ContextVar("_running", default=None)
 
 
 class AgentsAsk(Exception):
-    """Agents inside a tool ask: the tool's call has no result yet."""
+    """Agents inside a tool ask, or their run was broken off (`fatal`): the tool's call has no result yet."""
 
-    def __init__(self, pending: Sequence[PendingCall]) -> None:
+    def __init__(self, pending: Sequence[PendingCall], fatal: SignoffError | None = None) -> None:
         super().__init__("agents inside a tool ask")
         self.pending = tuple(pending)
+        self.fatal = fatal
 
 
 class Delegated(BaseException):
@@ -167,7 +169,7 @@ class Delegation:
     async def _leave(self) -> None:
         self._quiet.set()
         if self.fatal:
-            raise self.fatal
+            raise AgentsAsk((), self.fatal)
         pending = [call for run in self.runs for call in run.pending]
         if not pending:
             return
@@ -326,3 +328,13 @@ def install(inner_iter: Callable[..., Any]) -> None:
     marked: Any = iter_behind_the_gate
     marked.signoff_delegation = True
     Agent.iter = marked
+    realtime: Any = AbstractAgent.realtime
+
+    @functools.wraps(realtime)
+    def realtime_outside(self: Any, *args: Any, **options: Any) -> Any:
+        if _running.get() is not None:
+            raise UserError("A tool cannot open a realtime session of an agent: its calls would bypass every approval.")
+        return realtime(self, *args, **options)
+
+    changed: Any = realtime_outside
+    AbstractAgent.realtime = changed

@@ -38,7 +38,6 @@ from signoff.approvals.model import (
     Verdict,
 )
 from signoff.approvals.policy import Said
-from signoff.errors import SignoffError
 from signoff.gate import wording
 from signoff.gate.arguments import seal_of
 from signoff.gate.book import Ask, CallBook, Go, Replay, Settled, UnusableResult, passable
@@ -272,6 +271,8 @@ class Gate(AbstractCapability[Any]):
                     try:
                         return await self._reported(replace(attempt, call=call), request)
                     except AgentsAsk as asked:
+                        if asked.fatal:
+                            raise asked.fatal from asked
                         self._within[call.key] = asked.pending
                         raise ApprovalRequired from asked
                     except ApprovalRequired as raised:
@@ -335,7 +336,7 @@ class Gate(AbstractCapability[Any]):
                     self._order.passed(call.key)
                     result = await Delegation(self, call).run(limit, attempt.run(ctx, args))
                     result = await passable(result) if self.contains_failures else result
-        except (AgentsAsk, SignoffError):
+        except AgentsAsk:
             raise  # the call goes on later: the book keeps it as started
         except ApprovalRequired:
             await self.book.withdraw(call)
