@@ -19,6 +19,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.usage import RunUsage, UsageLimits
 
 from signoff.agent.batches import build_batch
+from signoff.agent.budget_check import BudgetCheck, BudgetReached, overage_batch, revise_overage
 from signoff.agent.failures import explain, retry_delay
 from signoff.agent.history import (
     Saver,
@@ -43,6 +44,7 @@ from signoff.gate.observed_book import ObservedBook
 from signoff.gate.tool_slots import ToolSlots
 from signoff.gate.transcript import said, text_of, words_in
 from signoff.turns.activity import Activity, ModelUsed
+from signoff.turns.budgets import Budgets
 from signoff.turns.model import Finished, Step, Turn, Waiting
 from signoff.turns.ports import Progress, TurnStore, TurnTx
 from signoff.turns.progress import Unseen
@@ -72,6 +74,8 @@ class AgentRunner:
     slots: ToolSlots = field(default_factory=ToolSlots)
     mask: Callable[[JsonObject], JsonObject] = lambda args: args
     activity: Activity = field(default_factory=Activity)
+    budgets: Budgets | None = None
+    """None: there are no limits. What is used is noted anyway."""
 
     async def quiesce(self, seconds: float) -> None:
         await self.slots.clear(seconds)
@@ -100,7 +104,7 @@ class AgentRunner:
         if not turn.prompted and open_calls(history):
             await self._close(turn, "Not run: the turn was stopped.")
             history = await self._history(turn.place.conversation)
-        saver = Saver(self.store, turn, history)
+        saver = Saver(self.store, turn, history, self.clock)
         journal = Journal(self.store, self.clock, turn, self.mask)
         gate = Gate(
             self.policy,
@@ -114,8 +118,13 @@ class AgentRunner:
             progress=progress,
         )
         prompt = None if turn.prompted else prompt_of(turn, await self.store.run(lambda tx: tx.files_of(turn.id)))
-        with contained():
-            result = await self._run(turn, prompt, history, gate, saver)
+        try:
+            with contained():
+                result = await self._run(turn, prompt, history, gate, saver)
+        except BudgetReached as reached:
+            assert self.budgets is not None
+            now = self.clock.now()
+            return Waiting(await overage_batch(reached, self.budgets, turn, self.policy, self.terms, now))
         if isinstance(result.output, DeferredToolRequests):
             return Waiting(self._batch(result, gate, turn))
         return Finished(str(result.output), saver.unsaved())
@@ -142,7 +151,7 @@ class AgentRunner:
                 instructions=NOTE if marked else None,
                 usage_limits=UsageLimits(request_limit=max(requests_left, 0)),
                 usage=usage,
-                capabilities=[gate, saver, gate.seal()],
+                capabilities=[gate, saver, *self._checks(turn), gate.seal()],
             ) as events:
                 async for event in events:
                     if isinstance(event, AgentRunResultEvent):
@@ -153,7 +162,12 @@ class AgentRunner:
             self.activity.tell(ModelUsed(turn, usage.requests, usage.input_tokens, usage.output_tokens))
         raise TurnFailed("The run ended without a result. Nothing further was run.")
 
+    def _checks(self, turn: Turn) -> list[BudgetCheck]:
+        return [BudgetCheck(self.budgets, self.store, self.clock, turn)] if self.budgets else []
+
     async def revise(self, batch: Batch, request: ApprovalRequest, args: JsonObject) -> Revised:
+        if request.call.is_overage:
+            return await revise_overage(batch, request, args, self.policy)
         heard = said(await self._history(batch.place.conversation))
         dry_run = DryRun(self.agent, self.policy, batch.place, batch.asker, heard, self.slots)
         return await dry_run.call(request.call.tool, args, request.call)

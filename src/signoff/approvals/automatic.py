@@ -98,7 +98,7 @@ def _one(
         choice, note = no, "mode auto_deny"
     elif granted := _granted(tx, request, batch, widest, standing):
         return granted
-    elif modes.mode == "auto_approve" and fits_call:
+    elif modes.mode == "auto_approve" and fits_call and not request.call.is_overage:
         choice, note = yes, "mode auto_approve"
     elif not can_be_met(request, batch):
         return _by_nobody(request, modes, batch.opened)
@@ -109,8 +109,10 @@ def _one(
 
 def _by_nobody(request: ApprovalRequest, modes: Modes, now: float) -> ApprovalRequest:
     choice = Choice.REJECT if request.kind is RequestKind.CALL else Choice.SKIP
-    # A server rule that nobody can meet must not make a call looser than the operator rules do.
-    if modes.on_no_approver == "approve" and request.kind is RequestKind.CALL and not request.by_server:
+    # A server rule that nobody can meet must not make a call looser than the operator rules do. A budget that no person
+    # may raise stays as it is.
+    may_approve = request.kind is RequestKind.CALL and not request.by_server and not request.call.is_overage
+    if modes.on_no_approver == "approve" and may_approve:
         choice = Choice.ACCEPT
     log.warning("nobody may decide %s: %s automatically", request.call.tool, choice.state)
     end = Settlement(choice, None, now, "nobody may decide this request")

@@ -31,6 +31,7 @@ TOO_LONG = "the arguments are longer than the 4,000 characters that one field ta
 NOT_HERE = "arguments cannot be edited here"
 MAY_HAVE_RUN = "the call may have run already"
 NOT_ASKED = "the call needs no approval"
+FIXED_AMOUNT = "its amount comes from the operator's budget"
 NOT_PERMITTED = "the operator does not permit it"
 DEPENDS_ON_STATE = "the call depends on something that may change, such as a file"
 TOO_LONG_TO_REMEMBER = "the call is too long to be shown with what would be remembered"
@@ -65,6 +66,8 @@ class Offers:
             return MAY_HAVE_RUN
         if request.held:
             return NOT_ASKED
+        if request.call.is_overage:
+            return FIXED_AMOUNT
         if not self.edit:
             return NOT_HERE
         if self.masker is not None and self.masker.hides(request.call.args):

@@ -28,7 +28,7 @@ from signoff.commands.invocation import command_line
 from signoff.commands.telemetry import measured
 from signoff.config.findings import log_findings
 from signoff.config.schema import Config
-from signoff.core import Core, leave_for_certain, queue_limits
+from signoff.core import Core, build_budgets, leave_for_certain, queue_limits
 from signoff.errors import SettingsError
 from signoff.settings import Settings
 from signoff.store import Store
@@ -37,6 +37,7 @@ from signoff.turns.administration import Administration
 from signoff.turns.driver import Driver
 from signoff.turns.listening import Listening
 from signoff.turns.pausing import Pausing
+from signoff.turns.usage import UsageBook
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +66,10 @@ async def run_discord(settings: Settings, config: Config) -> None:
             store, core.desk, core.runner, front_end, clock, limits, core.retention, notifier, core.activity
         )
         pausing = Pausing(store, core.desk, core.runner, driver, clock)
-        admin = Administration(lambda: brain.tools, core.rulebook, core.desk, driver, pausing, core.runner, store)
+        usage = UsageBook(store, clock, build_budgets(config))
+        admin = Administration(
+            lambda: brain.tools, core.rulebook, core.desk, driver, pausing, core.runner, store, usage
+        )
         bot = Bot(
             client,
             front_end,

@@ -15,6 +15,7 @@ from signoff.approvals.ports import RequestStore
 from signoff.errors import SettingsError, StoreUnavailable
 from signoff.store.anchor import AnchorKeeper
 from signoff.store.audit_rows import AuditRows
+from signoff.store.budget_rows import BudgetRows
 from signoff.store.database import Database
 from signoff.store.listening_rows import ListeningRows
 from signoff.store.migrate import migrate, shipped
@@ -34,7 +35,7 @@ _ACCEPTED = (
 )
 
 
-class Tx(NoticeRows, PolicyRows, TurnRows, ListeningRows, StatusRows, AuditRows):
+class Tx(NoticeRows, PolicyRows, TurnRows, BudgetRows, ListeningRows, StatusRows, AuditRows):
     """One transaction over all rows. `Store.run` passes it to `work`; it is valid only during that call."""
 
 

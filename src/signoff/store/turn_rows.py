@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from signoff.approvals.model import CallKey, Place
 from signoff.store.codec import dump_actor, dump_quoted, load_actor, load_quoted
 from signoff.store.database import Database, Row, Value
-from signoff.turns.model import MOVES, CallRecord, CallState, HistoryEntry, Turn, TurnFile, TurnState
+from signoff.turns.model import MOVES, CallRecord, CallState, HistoryEntry, ModelUse, Turn, TurnFile, TurnState
 
 _TURN = """id, server, channel, conversation, message, asker_seen, text, created, state, prompted, rounds, batch,
     reply, reply_posted, ended, asked, quoted, status"""
@@ -54,6 +54,9 @@ HISTORY = "SELECT position, body FROM messages WHERE conversation = ? ORDER BY p
 SAVE_MESSAGE = """INSERT INTO messages (conversation, position, body) VALUES (?, ?, ?)
     ON CONFLICT (conversation, position) DO UPDATE SET body = excluded.body"""
 DROP_MESSAGES = "DELETE FROM messages WHERE conversation = ? AND position > ?"
+
+ADD_USE = """INSERT INTO usage (turn, server, conversation, person, at, model, input_tokens, output_tokens, cost)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
 _KEY = "conversation = ? AND position = ? AND call_id = ?"
 _CALL = "conversation, position, call_id, tool, digest, state, result, request, started, line"
@@ -179,6 +182,11 @@ class TurnRows:
         if entries:
             self.db.change_many(SAVE_MESSAGE, [(conversation, entry.position, entry.body) for entry in entries])
             self.db.change(DROP_MESSAGES, conversation, max(entry.position for entry in entries))
+
+    def add_use(self, turn: Turn, use: ModelUse) -> None:
+        place, person = turn.place, turn.asker.id
+        where = (turn.id, place.server, place.conversation, person)
+        self.db.change(ADD_USE, *where, use.at, use.model, use.input_tokens, use.output_tokens, use.cost)
 
     def call(self, key: CallKey) -> CallRecord | None:
         row = self.db.one(CALL, key.conversation, key.position, key.call_id)

@@ -19,6 +19,7 @@ from signoff.approvals.server_rules import Rulebook, ServerRule, must_manage
 from signoff.turns.driver import Driver
 from signoff.turns.pausing import Pausing
 from signoff.turns.ports import TurnStore
+from signoff.turns.usage import UsageBook, UsageReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class Administration:
         pausing: Pausing,
         tester: Tester,
         store: TurnStore,
+        usage: UsageBook | None = None,
     ) -> None:
         self._tools = tools
         """Returns the tools known at the time: an MCP server's tools are known only after its first run."""
@@ -59,6 +61,7 @@ class Administration:
         self._pausing = pausing
         self._tester = tester
         self._store = store
+        self._usage = usage
 
     def tools(self) -> Sequence[ToolFacts]:
         return self._tools()
@@ -118,6 +121,11 @@ class Administration:
 
     async def audit_text(self, digest: str) -> str | None:
         return await self._store.run(lambda tx: tx.audit_text(digest))
+
+    async def usage(self, actor: Actor, place: Place) -> UsageReport:
+        if self._usage is None:
+            raise Refused("Usage is not counted here.")
+        return await self._usage.report(actor, place)
 
     async def paused(self, server: str) -> Pause | None:
         return await self._store.run(lambda tx: tx.pause_of(server))

@@ -19,7 +19,7 @@ from signoff.approvals.ports import Clock
 from signoff.approvals.retention import Retention
 from signoff.approvals.votes import Unchecked
 from signoff.errors import StoreError, TurnFailed
-from signoff.turns import messages
+from signoff.turns import messages, overages
 from signoff.turns.activity import Activity, BatchOpened, TurnEnded, TurnStarted
 from signoff.turns.activity_log import ActivityLog
 from signoff.turns.delivery import Delivery
@@ -238,8 +238,11 @@ class Driver:
             batch = tx.batch(turn.batch) if turn and turn.batch else None
             if turn is None or batch is None or not batch.settled or tx.pause_of(turn.place.server):
                 return None  # it waits for another decision, or for `resume`
-            if self.limits.must_end(tx, batch) and tx.move(turn_id, TurnState.WAITING, TurnState.STOPPED):
-                tx.finish(turn_id, messages.rejected(self.limits.rejected_cards), self.clock.now())
+            if turn.state is not TurnState.WAITING:
+                return None  # it goes on already
+            end = overages.settle(tx, batch, self.clock.now()) if batch.is_overage else self.limits.end_of(tx, batch)
+            if end and tx.move(turn_id, TurnState.WAITING, TurnState.STOPPED):
+                tx.finish(turn_id, end, self.clock.now())
                 return tx.turn(turn_id)
             return tx.turn(turn_id) if tx.move(turn_id, TurnState.WAITING, TurnState.RUNNING) else None
 

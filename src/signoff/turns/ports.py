@@ -8,13 +8,14 @@ from typing import Protocol, TypeVar
 
 from signoff.approvals.model import Batch, CallKey, Pause, Place
 from signoff.approvals.ports import DeskTx
-from signoff.turns.model import CallRecord, HistoryEntry, Notice, Step, Turn, TurnFile, TurnState
+from signoff.turns.budgets import BudgetTx
+from signoff.turns.model import CallRecord, HistoryEntry, ModelUse, Notice, Step, Turn, TurnFile, TurnState
 from signoff.turns.progress import RunStatus
 
 T = TypeVar("T")
 
 
-class TurnTx(DeskTx, Protocol):
+class TurnTx(DeskTx, BudgetTx, Protocol):
     """One transaction over turns, conversations, the journal and the desk's rows together."""
 
     def turn(self, turn_id: str) -> Turn | None: ...
@@ -124,6 +125,10 @@ class TurnTx(DeskTx, Protocol):
         ...
 
     def set_prompted(self, turn_id: str) -> None: ...
+
+    def add_use(self, turn: Turn, use: ModelUse) -> None:
+        """Note what a model response of this turn used."""
+        ...
 
     def call(self, key: CallKey) -> CallRecord | None: ...
 
