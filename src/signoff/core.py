@@ -31,6 +31,7 @@ from signoff.turns.activity import Activity
 from signoff.turns.activity_log import ActivityLog
 from signoff.turns.budgets import Budget, Budgets, Unit
 from signoff.turns.driver import QueueLimits
+from signoff.turns.schedules import ScheduleTerms
 
 FAREWELL = 3.0
 """Seconds for the rest of a shutdown, after running tools had their `[limits] shutdown_grace`."""
@@ -67,7 +68,9 @@ class Core:
         desk = Desk(
             store,
             clock,
-            Modes(asking.mode, asking.on_no_approver),
+            Modes(
+                asking.mode, asking.on_no_approver, frozenset(config.schedules.modes if config.schedules.allow else ())
+            ),
             GrantTerms(Remember(asking.remember), asking.grant_lifetime, asking.grant_uses),
             directory,
             mask,
@@ -105,6 +108,12 @@ def build_budgets(config: Config) -> Budgets:
     }
     set_limits = {key: float(limit) for key, limit in limits.items() if limit is not None}
     return Budgets(set_limits, written.overage_percent / 100, ZoneInfo(written.timezone))
+
+
+def build_schedule_terms(config: Config) -> ScheduleTerms:
+    written = config.schedules
+    modes, zone = frozenset[str](written.modes), ZoneInfo(written.timezone)
+    return ScheduleTerms(written.allow, modes, written.per_server, written.minimum_interval, written.grace, zone)
 
 
 def queue_limits(config: Config) -> QueueLimits:

@@ -257,6 +257,15 @@ async def test_neither_auto_approve_nor_a_rule_for_every_tool_spends_more(open_b
     await bureau.take(turn)
     batch = await bureau.card(turn)
     assert batch.requests[0].state is RequestState.PENDING
+    assert batch.requests[0].why.startswith("This thread has used 100 of 100 tokens.")
+
+
+async def test_nobody_who_may_decide_means_no_overage(open_bureau: Any) -> None:
+    rule = Rule("spend_more", Verdict.ASK, approvers=("asker",), four_eyes=True)
+    bureau, turn = open_bureau("done", policy=Policy((rule,)), modes=Modes("interactive", "approve")), make_turn()
+    await bureau.spend(turn, 100)
+    await bureau.take(turn)
+    assert "More was rejected (nobody may decide this request)." in await bureau.reply(turn)
 
 
 async def test_auto_deny_rejects_an_overage(open_bureau: Any) -> None:

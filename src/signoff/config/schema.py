@@ -266,6 +266,22 @@ class BudgetsConfig(_Section):
         return any(key.startswith("cost") and value is not None for key, value in self)
 
 
+class SchedulesConfig(_Section):
+    """`[schedules]`: prompts that run by themselves. Admins of a server make them with `/signoff schedule`."""
+
+    allow: bool = Field(default=False, description="true or false")
+    modes: Annotated[tuple[Literal["interactive", "auto_deny", "auto_approve"], ...], Strict(False)] = Field(
+        default=("interactive", "auto_deny"), description='a list of "interactive", "auto_deny" and "auto_approve"'
+    )
+    """The modes that a schedule may have of its own."""
+    per_server: Count = Field(default=20, description=COUNT_HINT)
+    minimum_interval: Duration = Field(default=900.0, description=DURATION_HINT)
+    """The shortest time between two runs of one schedule."""
+    grace: Duration = Field(default=3600.0, description=DURATION_HINT)
+    """A run that was missed is made up for if it is not older than this."""
+    timezone: TimeZone = Field(default="UTC", description='a time zone in quotes, for example "Europe/Berlin"')
+
+
 class AuditConfig(_Section):
     """`[audit]`: the record of decisions."""
 
@@ -331,6 +347,7 @@ class Config(_Section):
     """The rules in the order of the file."""
     limits: LimitsConfig = LimitsConfig()
     budgets: BudgetsConfig = BudgetsConfig()
+    schedules: SchedulesConfig = SchedulesConfig()
     audit: AuditConfig = AuditConfig()
     secrets: SecretsConfig = SecretsConfig()
     mcp: Mapping[ServerName, McpConfig] = Field(default_factory=dict[str, McpConfig])
@@ -407,7 +424,7 @@ def parse_config(text: str, name: str = "signoff.toml") -> Config:
 def _hints() -> Hints:
     """Table -> key -> hint."""
     first = (AgentConfig, ToolsConfig, AccessConfig, ApprovalsConfig, RuleConfig)
-    models = (*first, LimitsConfig, BudgetsConfig, AuditConfig, SecretsConfig, McpConfig)
+    models = (*first, LimitsConfig, BudgetsConfig, SchedulesConfig, AuditConfig, SecretsConfig, McpConfig)
     return {
         section: {field.alias or name: field.description or "" for name, field in model.model_fields.items()}
         for section, model in zip(Config.model_fields, models, strict=True)

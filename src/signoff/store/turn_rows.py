@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from signoff.approvals.automatic import OwnMode
 from signoff.approvals.model import CallKey, Place
 from signoff.store.codec import dump_actor, dump_quoted, load_actor, load_quoted
 from signoff.store.database import Database, Row, Value
@@ -55,6 +56,7 @@ SAVE_MESSAGE = """INSERT INTO messages (conversation, position, body) VALUES (?,
     ON CONFLICT (conversation, position) DO UPDATE SET body = excluded.body"""
 DROP_MESSAGES = "DELETE FROM messages WHERE conversation = ? AND position > ?"
 
+OWN_MODE = "SELECT mode, schedule FROM scheduled_turns WHERE turn = ?"
 ADD_USE = """INSERT INTO usage (turn, server, conversation, person, at, model, input_tokens, output_tokens, cost)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
@@ -182,6 +184,10 @@ class TurnRows:
         if entries:
             self.db.change_many(SAVE_MESSAGE, [(conversation, entry.position, entry.body) for entry in entries])
             self.db.change(DROP_MESSAGES, conversation, max(entry.position for entry in entries))
+
+    def own_mode(self, turn_id: str) -> OwnMode | None:
+        row = self.db.one(OWN_MODE, turn_id)
+        return OwnMode(*row) if row else None
 
     def add_use(self, turn: Turn, use: ModelUse) -> None:
         place, person = turn.place, turn.asker.id

@@ -19,6 +19,7 @@ from signoff.approvals.server_rules import Rulebook, ServerRule, must_manage
 from signoff.turns.driver import Driver
 from signoff.turns.pausing import Pausing
 from signoff.turns.ports import TurnStore
+from signoff.turns.schedules import ScheduleBook
 from signoff.turns.usage import UsageBook, UsageReport
 
 
@@ -52,6 +53,7 @@ class Administration:
         tester: Tester,
         store: TurnStore,
         usage: UsageBook | None = None,
+        schedules: ScheduleBook | None = None,
     ) -> None:
         self._tools = tools
         """Returns the tools known at the time: an MCP server's tools are known only after its first run."""
@@ -62,6 +64,7 @@ class Administration:
         self._tester = tester
         self._store = store
         self._usage = usage
+        self._schedules = schedules
 
     def tools(self) -> Sequence[ToolFacts]:
         return self._tools()
@@ -121,6 +124,12 @@ class Administration:
 
     async def audit_text(self, digest: str) -> str | None:
         return await self._store.run(lambda tx: tx.audit_text(digest))
+
+    @property
+    def schedules(self) -> ScheduleBook:
+        if self._schedules is None:
+            raise Refused("There are no schedules here.")
+        return self._schedules
 
     async def usage(self, actor: Actor, place: Place) -> UsageReport:
         if self._usage is None:

@@ -170,7 +170,8 @@ class Driver:
             if not tx.move(turn.id, TurnState.RUNNING, TurnState.WAITING):
                 return None  # it was stopped meanwhile
             pause = tx.pause_of(turn.place.server)
-            batch = self.desk.open(tx, asked, f"paused by {pause.by.name}" if pause else "", givers)
+            reason = f"paused by {pause.by.name}" if pause else ""
+            batch = self.desk.open(tx, asked, reason, givers, tx.own_mode(turn.id))
             tx.await_batch(turn.id, batch.id)
             return batch
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol, TypeVar
 
+from signoff.approvals.automatic import OwnMode
 from signoff.approvals.model import Batch, CallKey, Pause, Place
 from signoff.approvals.ports import DeskTx
 from signoff.turns.budgets import BudgetTx
@@ -125,6 +126,10 @@ class TurnTx(DeskTx, BudgetTx, Protocol):
         ...
 
     def set_prompted(self, turn_id: str) -> None: ...
+
+    def own_mode(self, turn_id: str) -> OwnMode | None:
+        """Return the mode of the schedule that started the turn; None if a person did."""
+        ...
 
     def add_use(self, turn: Turn, use: ModelUse) -> None:
         """Note what a model response of this turn used."""

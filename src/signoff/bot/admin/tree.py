@@ -23,6 +23,7 @@ from signoff.bot.admin.listing import Mask
 from signoff.bot.admin.record import Record, add_record_command
 from signoff.bot.admin.responses import inert, tell
 from signoff.bot.admin.rule_commands import add_rule_commands
+from signoff.bot.admin.schedule_commands import add_schedule_commands
 from signoff.bot.admin.usage_command import add_usage_command
 from signoff.bot.admin.work_commands import add_work_commands
 from signoff.bot.inbox import Inbox
@@ -67,6 +68,7 @@ def signoff_group(
     add_record_command(group, record, suggestions)
     add_inbox_command(group, inbox)
     add_usage_command(group, admin, access)
+    add_schedule_commands(group, admin)
     return group
 
 
