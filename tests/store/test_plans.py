@@ -135,6 +135,7 @@ WORKS = {
     "claim_schedule": lambda tx: tx.claim_schedule(SCHEDULE, 1.0, 2.0),
     "note_beginning": lambda tx: tx.note_beginning(SCHEDULE, "m1", "t1"),
     "end_claim": lambda tx: tx.end_claim(SCHEDULE, 1.0),
+    "skip_schedules": lambda tx: tx.skip_schedules(1.0),
     "pause_schedule": lambda tx: tx.pause_schedule(SCHEDULE, "why"),
     "add_use": lambda tx: tx.add_use(a_turn(), USE),
     "used": lambda tx: [tx.used(account) for account in accounts_of(a_place(), "u1")],

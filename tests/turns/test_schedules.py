@@ -14,6 +14,7 @@ from signoff.approvals.errors import Refused
 from signoff.approvals.model import Actor, Pause, Place, RequestState
 from signoff.turns.cron import BadCron, Cron
 from signoff.turns.model import Turn, TurnState, Waiting
+from signoff.turns.restoring import end_open_work
 from signoff.turns.schedules import Schedule, ScheduleBook, ScheduleTerms
 from signoff.turns.scheduling import CannotRun, Scheduler, Starter
 from tests.conftest import ADA, MAX, SERVER
@@ -154,6 +155,21 @@ async def test_only_the_last_missed_run_is_made_up_for_and_only_within_the_grace
     await desk.at(TEN + 9 * HOUR + 1900)
     assert len(desk.channel.posted) == 1, "the last one is older than the grace"
     assert (await desk.only()).due == TEN + 10 * HOUR
+
+
+@pytest.mark.parametrize("claimed", [False, True])
+async def test_after_a_restored_backup_no_earlier_run_is_repeated(desk: Desk, claimed: bool) -> None:
+    """The database that was lost may have run it already."""
+    await desk.add()
+    if claimed:
+        desk.channel.failures = [ConnectionError("gone")]
+        await desk.at(TEN)
+    restored = TEN + 600
+    await desk.office.store.run(lambda tx: end_open_work(tx, desk.office.desk, restored, 0))
+    await desk.at(restored + 60)
+    assert desk.channel.posted == []
+    await desk.at(TEN + HOUR)
+    assert desk.channel.posted == [(1, TEN + HOUR)]
 
 
 async def test_a_run_that_cannot_be_posted_is_given_up_after_the_grace(desk: Desk) -> None:

@@ -17,17 +17,13 @@ from signoff.bot.directory import DiscordDirectory
 from signoff.bot.origins import Origin, title
 from signoff.bot.refusals import Weight
 from signoff.bot.sending import Failure, nonce, patiently
+from signoff.turns import messages
 from signoff.turns.driver import Driver
 from signoff.turns.model import Turn
 from signoff.turns.schedules import Schedule
 from signoff.turns.scheduling import CannotRun
 
 log = logging.getLogger(__name__)
-
-MODES = {
-    "auto_approve": "Calls that ask run without a person.",
-    "auto_deny": "Calls that ask are rejected without a person.",
-}
 
 
 class DiscordStarter:
@@ -59,8 +55,8 @@ class DiscordStarter:
     async def begin(self, schedule: Schedule, asker: Actor) -> str:
         key = nonce("schedule", schedule.server, schedule.number, schedule.claimed)
         quoted = "\n".join(f"> {line}" for line in sending.inert(schedule.prompt).splitlines())[:1700]
-        mode = f"\n-# Mode {schedule.mode}: {MODES[schedule.mode]}" if schedule.mode in MODES else ""
-        text = f"Schedule {schedule.number} of <@{asker.id}>:\n{quoted}{mode}"
+        text = f"Schedule {schedule.number} of <@{asker.id}>:\n{quoted}"
+        text = messages.under_mode(text, schedule.mode, markup=True)
         try:
             message = await sending.send(self._client, schedule.channel, text, key=key, weight=Weight.ESSENTIAL)
         except Failure as error:

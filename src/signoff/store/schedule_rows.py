@@ -24,6 +24,8 @@ CLAIM = f"""UPDATE schedules SET claimed = ?, message = '', due = ?
 NOTE_MESSAGE = f"UPDATE schedules SET message = ? WHERE {_ONE}"
 NOTE_TURN = "INSERT INTO scheduled_turns (turn, schedule, mode) VALUES (?, ?, ?) ON CONFLICT (turn) DO NOTHING"
 END_CLAIM = f"UPDATE schedules SET claimed = NULL, message = '', last_run = COALESCE(?, last_run) WHERE {_ONE}"
+SKIP_CLAIMED = "UPDATE schedules SET claimed = NULL, message = '', last_run = ? WHERE claimed IS NOT NULL"
+SKIP_DUE = "UPDATE schedules SET last_run = ? WHERE removed IS NULL AND paused = '' AND due <= ?"
 PAUSE = f"UPDATE schedules SET claimed = NULL, message = '', paused = ? WHERE {_ONE}"
 
 
@@ -67,6 +69,10 @@ class ScheduleRows:
 
     def end_claim(self, schedule: Schedule, last_run: float | None) -> None:
         self.db.change(END_CLAIM, last_run, schedule.server, schedule.number)
+
+    def skip_schedules(self, now: float) -> None:
+        self.db.change(SKIP_CLAIMED, now)
+        self.db.change(SKIP_DUE, now, now)
 
     def pause_schedule(self, schedule: Schedule, why: str) -> None:
         self.db.change(PAUSE, why, schedule.server, schedule.number)

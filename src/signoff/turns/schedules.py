@@ -85,6 +85,10 @@ class ScheduleTx(DeskTx, Protocol):
         """End the claim; with `last_run`, the run has started."""
         ...
 
+    def skip_schedules(self, now: float) -> None:
+        """Let nothing run that came due before now."""
+        ...
+
     def pause_schedule(self, schedule: Schedule, why: str) -> None: ...
 
 

@@ -135,14 +135,16 @@ class Scheduler:
         if following is None:
             following = now + 50 * 365 * 86400.0
 
+        done = schedule.last_run is not None and due <= schedule.last_run  # as after a restored backup
+
         def work(tx: ScheduleTx) -> Schedule | None:
             paused = tx.pause_of(schedule.server)
-            skipped = paused is not None or now - due > self.book.terms.grace
+            skipped = paused is not None or done or now - due > self.book.terms.grace
             if not tx.claim_schedule(schedule, None if skipped else due, following):
                 return None
             if skipped:
-                why = "the server is paused" if paused else "the bot was not running"
-                log.warning("%s of server %s missed a run: %s", schedule.name, schedule.server, why)
+                why = "the server is paused" if paused else "it came due too long ago, or before a backup was restored"
+                log.warning("%s of server %s skips a run: %s", schedule.name, schedule.server, why)
                 return None
             return replace(schedule, claimed=due, due=following, message="")
 
