@@ -51,9 +51,10 @@ def slash_options() -> Iterator[tuple[str, str]]:
     nobody = cast(Administration, None)  # nothing is called on it here
     group = signoff_group(nobody, Record(nobody), lambda args: args, lambda: 0.0, Access())
     for command in group.walk_commands():
-        yield command.name, ""
+        name = command.qualified_name.removeprefix("signoff ")
+        yield name, ""
         if isinstance(command, app_commands.Command):
-            yield from ((command.name, option.display_name) for option in command.parameters)
+            yield from ((name, option.display_name) for option in command.parameters)
 
 
 SLASH = sorted(slash_options())
@@ -189,7 +190,7 @@ def test_every_slash_command_and_option_is_documented(name: str, option: str) ->
 
 def test_the_docs_name_no_slash_command_that_does_not_exist() -> None:
     named = {name for page in (*REFERENCE, "README.md") for name in re.findall(r"`/signoff (\w+)", read(page))}
-    assert named == {name for name, _ in SLASH}
+    assert named == {name.split()[0] for name, _ in SLASH}
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/install.md", "CONTRIBUTING.md"])

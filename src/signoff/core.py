@@ -9,6 +9,7 @@ import logging
 import os
 import threading
 from dataclasses import dataclass, replace
+from zoneinfo import ZoneInfo
 
 from signoff.agent.runner import AgentRunner
 from signoff.agent.setup import Brain, Mask, build_terms
@@ -28,7 +29,9 @@ from signoff.store import Store
 from signoff.text.secrets.masker import DEFAULT, Masker, MaskingFilter
 from signoff.turns.activity import Activity
 from signoff.turns.activity_log import ActivityLog
+from signoff.turns.budgets import Budget, Budgets, Unit
 from signoff.turns.driver import QueueLimits
+from signoff.turns.schedules import ScheduleTerms
 
 FAREWELL = 3.0
 """Seconds for the rest of a shutdown, after running tools had their `[limits] shutdown_grace`."""
@@ -55,12 +58,19 @@ class Core:
         mask = _careful(masker)
         rulebook = Rulebook(brain.policy, store, clock)
         activity = Activity([ActivityLog()])
-        runner = replace(brain.runner(config, store, clock, rulebook, mask), activity=activity)
+        budgets = build_budgets(config)
+        runner = replace(
+            brain.runner(config, store, clock, rulebook, mask),
+            activity=activity,
+            budgets=budgets if budgets.limits else None,
+        )
         asking = config.approvals
         desk = Desk(
             store,
             clock,
-            Modes(asking.mode, asking.on_no_approver),
+            Modes(
+                asking.mode, asking.on_no_approver, frozenset(config.schedules.modes if config.schedules.allow else ())
+            ),
             GrantTerms(Remember(asking.remember), asking.grant_lifetime, asking.grant_uses),
             directory,
             mask,
@@ -84,6 +94,26 @@ async def build_masker(config: Config, store: Store) -> Masker:
 async def build_mask(config: Config, store: Store) -> Mask:
     """Return the mask for the record, for commands that do not build everything."""
     return _careful(await build_masker(config, store))
+
+
+def build_budgets(config: Config) -> Budgets:
+    written = config.budgets
+    limits = {
+        (Budget.THREAD, Unit.TOKENS): written.tokens_per_thread,
+        (Budget.PERSON, Unit.TOKENS): written.tokens_per_person_per_day,
+        (Budget.SERVER, Unit.TOKENS): written.tokens_per_server_per_day,
+        (Budget.THREAD, Unit.DOLLARS): written.cost_per_thread,
+        (Budget.PERSON, Unit.DOLLARS): written.cost_per_person_per_day,
+        (Budget.SERVER, Unit.DOLLARS): written.cost_per_server_per_day,
+    }
+    set_limits = {key: float(limit) for key, limit in limits.items() if limit is not None}
+    return Budgets(set_limits, written.overage_percent / 100, ZoneInfo(written.timezone))
+
+
+def build_schedule_terms(config: Config) -> ScheduleTerms:
+    written = config.schedules
+    modes, zone = frozenset[str](written.modes), ZoneInfo(written.timezone)
+    return ScheduleTerms(written.allow, modes, written.per_server, written.minimum_interval, written.grace, zone)
 
 
 def queue_limits(config: Config) -> QueueLimits:

@@ -98,6 +98,7 @@ def test_the_default_dependencies_stay_few() -> None:
             "typer",
             "rich",
             "markdown-it-py",
+            "cronsim",
         )
     }
 

@@ -16,4 +16,6 @@ COMMANDS: dict[str, dict[str, Any]] = {
     "pause": {},
     "resume": {},
     "stop": {},
+    "schedule list": {},
+    "schedule remove": {"number": 1},
 }

@@ -16,7 +16,9 @@ from signoff.approvals.server_rules import ServerRule
 from signoff.store.migrate import migrate, shipped
 from signoff.store.sqlite import SqliteDatabase, open_sqlite
 from signoff.store.store import Tx
-from signoff.turns.model import CallRecord, CallState, HistoryEntry, Notice, Summary, TurnFile, TurnState
+from signoff.turns.budgets import Account, Budget, Unit, accounts_of
+from signoff.turns.model import CallRecord, CallState, HistoryEntry, ModelUse, Notice, Summary, TurnFile, TurnState
+from signoff.turns.schedules import Schedule
 from tests.rigs.store_samples import a_batch, a_place, a_request, a_turn, settled
 
 A_FILE = TurnFile("notes.txt", 3, "text/plain", b"abc")
@@ -25,6 +27,9 @@ RECORD = CallRecord(KEY, "shell", "d", CallState.STARTED)
 ADA = Actor("u1", "Ada", "s1")
 GRANT = Grant("g1", "k1", "s1", "", "shell", "{}", Choice.ACCEPT, ADA, 1.0, 2.0, 3)
 NOTICE = Notice("b1", "ping", "c1", "m7")
+SCHEDULE = Schedule("s1", 1, "c1", "0 9 * * *", "look", "interactive", ADA, 1.0, 1e9)
+USE = ModelUse("m", 1, 2, None, 1.0)
+ACCOUNT = Account(Budget.THREAD, "s1", "c1")
 RULE = ServerRule("r1", "s1", Rule("shell", Verdict.ASK), ADA, 1.0)
 
 
@@ -126,6 +131,24 @@ WORKS = {
     "was_heard": lambda tx: (tx.was_heard("m1"), tx.was_heard("t1")),
     "forget_heard": lambda tx: tx.forget_heard(0.5),
     "recent_turns": lambda tx: tx.recent_turns(5),
+    "own_mode": lambda tx: tx.own_mode("t1"),
+    "schedules_of": lambda tx: tx.schedules_of("s1"),
+    "schedule": lambda tx: tx.schedule("s1", 1),
+    "next_number": lambda tx: tx.next_number("s1"),
+    "insert_schedule": lambda tx: tx.insert_schedule(SCHEDULE),
+    "remove_schedule": lambda tx: tx.remove_schedule("s1", 1, 1.0),
+    "due_schedules": lambda tx: tx.due_schedules(1.0),
+    "next_due": lambda tx: tx.next_due(),
+    "claim_schedule": lambda tx: tx.claim_schedule(SCHEDULE, 1.0, 2.0),
+    "note_beginning": lambda tx: tx.note_beginning(SCHEDULE, "m1", "t1"),
+    "end_claim": lambda tx: tx.end_claim(SCHEDULE, 1.0),
+    "skip_schedules": lambda tx: tx.skip_schedules(1.0),
+    "pause_schedule": lambda tx: tx.pause_schedule(SCHEDULE, "why"),
+    "add_use": lambda tx: tx.add_use(a_turn(), USE),
+    "used": lambda tx: [tx.used(account) for account in accounts_of(a_place(), "u1")],
+    "used_by": lambda tx: [tx.used_by("s1", budget, 1e8, 5) for budget in (Budget.PERSON, Budget.THREAD)],
+    "raise_limit": lambda tx: tx.raise_limit(ACCOUNT, Unit.TOKENS, "", 2, "b1-q1", 1.0),
+    "raised_to": lambda tx: tx.raised_to(ACCOUNT, Unit.TOKENS, ""),
     "work_left": lambda tx: tx.work_left(),
 }
 
@@ -147,6 +170,10 @@ def an_old_round(tx: Tx, n: int) -> None:
     tx.insert_rule(replace(RULE, id=name, server=name))
     tx.set_pause(Pause(name, ADA, 1.0))
     tx.note_heard([name], 1.0)
+    tx.add_use(a_turn(name, asker=name, place=replace(a_place(name), server=name)), USE)
+    tx.insert_schedule(replace(SCHEDULE, server=name))
+    tx.note_beginning(replace(SCHEDULE, server=name), "m", name)
+    tx.raise_limit(replace(ACCOUNT, subject=name), Unit.TOKENS, "", 2, name, 1.0)
 
 
 def somebody_else_waiting(tx: Tx, n: int) -> None:

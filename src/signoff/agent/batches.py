@@ -7,6 +7,7 @@ call from the journal and the desk. See docs/decisions/001.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 
 from pydantic_ai import DeferredToolRequests
 
@@ -16,6 +17,7 @@ from signoff.approvals.model import Batch, Terms
 from signoff.approvals.notify import ways_of_card
 from signoff.errors import TurnFailed
 from signoff.gate.gate import Gate
+from signoff.gate.pending_call import PendingCall
 from signoff.turns.model import Turn
 
 
@@ -32,7 +34,15 @@ def build_batch(
     deferred = [gate.pending(call.tool_call_id) for call in requests.approvals]
     if requests.calls or not all(deferred):
         raise TurnFailed("A tool call was deferred past the gate. Nothing further was run. Please tell the operator.")
-    pending = [call for several in deferred for call in several]
+    asked = [call for several in deferred for call in several]
+    ran = tuple(tool for key, tool in gate.ran.items() if key.position == gate.responses)
+    return batch_of_calls(asked, turn, words, ran, now=now, terms=terms)
+
+
+def batch_of_calls(
+    pending: Sequence[PendingCall], turn: Turn, words: str, ran: tuple[str, ...], *, now: float, terms: Terms
+) -> Batch:
+    """Build a batch with a request for each of these calls. `ran`: tools of the same response that had run before."""
     rulings = [terms.fill(call.ruling) for call in pending]
     asked = tuple(
         call.request(ruling, effective(ruling.approvers or (), turn.place))
@@ -47,7 +57,6 @@ def build_batch(
         for request, ruling in zip(asked, rulings, strict=True)
     )
     notify = () if turn.place.is_direct else ways_of_card(ruling.notify for ruling in asking)
-    ran = tuple(tool for key, tool in gate.ran.items() if key.position == gate.responses)
     return Batch(
         id=secrets.token_hex(8),
         turn=turn.id,

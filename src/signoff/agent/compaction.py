@@ -41,12 +41,14 @@ def cut_of(conversation: Conversation, tokens: int, *, under_way: bool) -> int |
     return cut if cut > conversation.summarised else None
 
 
-async def summarise(conversation: Conversation, cut: int, model: Model | str | None, usage: RunUsage) -> Summary:
-    """Ask the model for a summary of everything before `cut`, an earlier summary included."""
+async def summarise(
+    conversation: Conversation, cut: int, model: Model | str | None, usage: RunUsage
+) -> tuple[Summary, ModelResponse]:
+    """Ask the model for a summary of everything before `cut`, with an earlier summary. Returns its response, too."""
     older = [*conversation.beginning, *conversation.messages[conversation.summarised : cut]]
     agent = Agent(model, instructions=INSTRUCTIONS)
     result = await agent.run(_transcript(older), usage=usage, usage_limits=UsageLimits(request_limit=2))
-    return Summary(cut, result.output.strip()[:MOST_OF_A_SUMMARY])
+    return Summary(cut, result.output.strip()[:MOST_OF_A_SUMMARY]), result.response
 
 
 def beginning_of(summary: Summary) -> list[ModelMessage]:

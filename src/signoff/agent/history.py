@@ -24,7 +24,8 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestContext
 
 from signoff.agent.prompt import storable
-from signoff.turns.model import CallRecord, CallState, HistoryEntry, Turn
+from signoff.approvals.ports import Clock
+from signoff.turns.model import CallRecord, CallState, HistoryEntry, ModelUse, Turn
 from signoff.turns.ports import TurnStore, TurnTx
 
 
@@ -38,6 +39,7 @@ class Saver(AbstractCapability[Any]):
     store: TurnStore
     turn: Turn
     history: list[ModelMessage]
+    clock: Clock
     saved: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -54,6 +56,8 @@ class Saver(AbstractCapability[Any]):
         self.saved = min(self.saved, len(self.history))
         response = writable(response)
         self.history += [*reversed(asked), response]
+        # Note at once what was used: a process that dies must not forget it.
+        await self.store.run(lambda tx: tx.add_use(self.turn, use_of(response, self.clock.now())))
         return response
 
     async def before_node_run(self, ctx: RunContext[Any], *, node: Any) -> Any:
@@ -73,8 +77,13 @@ class Saver(AbstractCapability[Any]):
     def unsaved(self) -> tuple[HistoryEntry, ...]:
         return tuple(entry_of(position, self.history[position]) for position in range(self.saved, len(self.history)))
 
+    @property
+    def conversation(self) -> str:
+        """The key of the messages in the store."""
+        return self.turn.place.conversation
+
     def _write(self, tx: TurnTx, entries: Sequence[HistoryEntry]) -> None:
-        tx.save_history(self.turn.place.conversation, entries)
+        tx.save_history(self.conversation, entries)
         tx.set_prompted(self.turn.id)
 
 
@@ -103,6 +112,16 @@ class Conversation:
 def tokens_of(entry: HistoryEntry) -> int:
     """Estimate the tokens of a stored message: most providers count about one for four bytes."""
     return len(entry.body) // 4
+
+
+def use_of(response: ModelResponse, at: float) -> ModelUse:
+    """Return what a model response used. The first price takes a moment to find, so call this in a thread."""
+    try:
+        cost = float(response.cost().total_price) if response.model_name else None
+    except Exception:
+        cost = None  # no price is known for this model, or its provider did not say what was used
+    usage = response.usage
+    return ModelUse(response.model_name or "", usage.input_tokens, usage.output_tokens, cost, at)
 
 
 def load_messages(entries: Sequence[HistoryEntry]) -> list[ModelMessage]:

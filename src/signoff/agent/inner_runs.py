@@ -7,7 +7,7 @@ the model; a run that had ended gives its last response again.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from pydantic_ai import CallToolsNode, RunContext
@@ -18,7 +18,7 @@ from signoff.approvals.digest import canonical
 from signoff.approvals.errors import Refused
 from signoff.approvals.model import ApprovalRequest, Batch, CallKey, JsonObject, Verdict
 from signoff.approvals.policy import Context
-from signoff.approvals.ports import Revised
+from signoff.approvals.ports import Clock, Revised
 from signoff.gate.delegation import Delegation, InnerRun, InnerRuns, Opened, install
 from signoff.gate.examiner import Judge
 from signoff.gate.home_loop import HomeLoop
@@ -36,6 +36,7 @@ NO_EDIT = "This call was made by an agent inside a tool, so it cannot be edited.
 class StoredRuns(InnerRuns):
     store: TurnStore
     turn: Turn
+    clock: Clock
 
     async def open(
         self, delegation: Delegation, run: InnerRun, given: Sequence[ModelMessage], home: HomeLoop
@@ -46,8 +47,10 @@ class StoredRuns(InnerRuns):
 
         known = load_messages(await self.store.run(work))
         gate = inner_gate(delegation, run, home, responses=responses_in(known or given))
-        turn = replace(self.turn, place=replace(self.turn.place, conversation=run.conversation))
-        saver = InnerSaver(StoreAtHome(self.store, home), turn, known or list(given), responses_in(given))
+        store = StoreAtHome(self.store, home)
+        saver = InnerSaver(
+            store, self.turn, known or list(given), self.clock, run=run.conversation, given=responses_in(given)
+        )
         if not known:
             saver.saved = 0
             return Opened(gate, None, [saver])
@@ -68,8 +71,14 @@ class StoredRuns(InnerRuns):
 class InnerSaver(Saver):
     """Saves every response of an agent inside a tool, the last one too: the agent may have to give it again."""
 
-    given: int = 0
+    run: str = field(kw_only=True)
+    """The key of the run's messages. What the model used counts for the turn."""
+    given: int = field(kw_only=True)
     """How many responses the history had that the tool gave to the agent."""
+
+    @property
+    def conversation(self) -> str:
+        return self.run
 
     async def before_node_run(self, ctx: RunContext[Any], *, node: Any) -> Any:
         if isinstance(node, CallToolsNode) and (entries := self.unsaved()):
@@ -78,9 +87,8 @@ class InnerSaver(Saver):
         return cast(Any, node)
 
     def _write(self, tx: TurnTx, entries: Sequence[HistoryEntry]) -> None:
-        conversation = self.turn.place.conversation
-        tx.save_history(conversation, entries)
-        tx.set_inner_run(conversation, requests=responses_in(self.history) - self.given)
+        tx.save_history(self.run, entries)
+        tx.set_inner_run(self.run, requests=responses_in(self.history) - self.given)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import RunUsage, UsageLimits
 
 from signoff.agent.batches import build_batch
+from signoff.agent.budget_check import BudgetCheck, BudgetReached, overage_batch, revise_overage
 from signoff.agent.compaction import beginning_of, cut_of, summarise
 from signoff.agent.deps import DepsMaker
 from signoff.agent.failures import explain, retry_delay
@@ -36,6 +37,7 @@ from signoff.agent.history import (
     open_calls,
     requests_made,
     responses_in,
+    use_of,
 )
 from signoff.agent.inner_runs import StoredRuns, judged_inside
 from signoff.agent.outputs import RunWaits, around, shown
@@ -53,6 +55,7 @@ from signoff.gate.observed_book import ObservedBook
 from signoff.gate.tool_slots import ToolSlots
 from signoff.gate.transcript import said, text_of, words_in
 from signoff.turns.activity import Activity, ModelUsed
+from signoff.turns.budgets import Budgets
 from signoff.turns.model import Finished, Step, Turn, Waiting
 from signoff.turns.ports import Progress, TurnStore, TurnTx
 from signoff.turns.progress import Unseen
@@ -102,6 +105,8 @@ class AgentRunner:
     mask: Callable[[JsonObject], JsonObject] = lambda args: args
     activity: Activity = field(default_factory=Activity)
     extras: Extras = field(default_factory=Extras)
+    budgets: Budgets | None = None
+    """None: there are no limits. What is used is noted anyway."""
 
     async def quiesce(self, seconds: float) -> None:
         await self.slots.clear(seconds)
@@ -142,7 +147,7 @@ class AgentRunner:
         is_long = not turn.prompted and conversation.tokens > most
         if is_long and await self._shorten(turn, conversation, tokens=most // 2):
             conversation = await self._conversation(turn.place.conversation)
-        saver = Saver(self.store, turn, conversation.messages)
+        saver = Saver(self.store, turn, conversation.messages, self.clock)
         journal = Journal(self.store, self.clock, turn, self.mask)
         gate = Gate(
             self.policy,
@@ -154,11 +159,18 @@ class AgentRunner:
             self.limits.calls_per_response,
             responses=responses_in(conversation.messages),
             progress=progress,
-            children=StoredRuns(self.store, turn),
+            children=StoredRuns(self.store, turn, self.clock),
         )
         prompt = None if turn.prompted else prompt_of(turn, await self.store.run(lambda tx: tx.files_of(turn.id)))
-        with contained():
-            output = await self._output(turn, prompt, conversation.shown, gate, saver)
+        try:
+            with contained():
+                output = await self._output(turn, prompt, conversation.shown, gate, saver)
+        except BudgetReached as reached:
+            assert self.budgets is not None
+            batch = await overage_batch(
+                reached.standings, gate.responses, self.budgets, turn, self.policy, self.terms, self.clock.now()
+            )
+            return Waiting(batch)
         if isinstance(output, DeferredToolRequests):
             words = next(text_of(m) for m in reversed(saver.history) if isinstance(m, ModelResponse))
             return Waiting(build_batch(output, gate, turn, words, now=self.clock.now(), terms=self.terms))
@@ -169,11 +181,12 @@ class AgentRunner:
     ) -> str | DeferredToolRequests:
         """Run the agent. Returns the text of the reply, or the calls that people have to decide about."""
         if not self.extras.own_output:
-            inner = [gate, saver, *self.extras.capabilities, gate.seal()]
+            inner = [gate, saver, *self._checks(turn), *self.extras.capabilities, gate.seal()]
             output_type = [str, DeferredToolRequests]
             return (await self._run(turn, prompt, history, gate, inner, output_type)).output
         try:
-            result = await self._run(turn, prompt, history, gate, around(gate, [saver, *self.extras.capabilities]))
+            inner = [saver, *self._checks(turn), *self.extras.capabilities]
+            result = await self._run(turn, prompt, history, gate, around(gate, inner))
         except RunWaits as waits:
             return waits.requests
         saver.note_results(result.all_messages())
@@ -226,7 +239,12 @@ class AgentRunner:
             self.activity.tell(ModelUsed(turn, usage.requests, usage.input_tokens, usage.output_tokens))
         raise TurnFailed("The run ended without a result. Nothing further was run.")
 
+    def _checks(self, turn: Turn) -> list[BudgetCheck]:
+        return [BudgetCheck(self.budgets, self.store, self.clock, turn)] if self.budgets else []
+
     async def revise(self, batch: Batch, request: ApprovalRequest, args: JsonObject) -> Revised:
+        if request.call.is_overage:
+            return await revise_overage(batch, request, args, self.policy)
         if request.path:
             return await judged_inside(self.policy, batch, request, args)
         dry_run = await self._dry_run(batch.place, batch.asker)
@@ -272,13 +290,18 @@ class AgentRunner:
         if cut is None:
             return False
         try:
-            summary = await summarise(conversation, cut, self.extras.model or self.agent.model, usage)
+            summary, response = await summarise(conversation, cut, self.extras.model or self.agent.model, usage)
         except Exception as error:
             log.warning("the conversation of turn %s could not be summarised: %s", turn.id, described(error))
             return False
         finally:
             self.activity.tell(ModelUsed(turn, usage.requests, usage.input_tokens, usage.output_tokens))
-        await self.store.run(lambda tx: tx.save_summary(turn.place.conversation, summary))
+
+        def work(tx: TurnTx) -> None:
+            tx.save_summary(turn.place.conversation, summary)
+            tx.add_use(turn, use_of(response, self.clock.now()))
+
+        await self.store.run(work)
         log.info("turn %s reads a summary in place of the first %d messages", turn.id, cut)
         return True
 

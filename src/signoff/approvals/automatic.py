@@ -31,11 +31,30 @@ NOTHING_APPROVED = "nothing of its batch was approved"
 
 
 @dataclass(frozen=True, slots=True)
+class OwnMode:
+    """The mode of a schedule, for the turns that it starts."""
+
+    mode: str
+    schedule: int
+
+
+@dataclass(frozen=True, slots=True)
 class Modes:
     """How the desk decides without a person."""
 
     mode: str = "interactive"
     on_no_approver: str = "reject"
+    permitted: frozenset[str] = frozenset()
+    """The modes that schedules may have of their own."""
+    source: str = ""
+    """Whose mode this is, for the record; empty: the operator's."""
+
+    def of_run(self, own: OwnMode | None) -> Modes:
+        """Return the modes for one run. The operator's auto_deny holds for every run."""
+        if own is None or self.mode == "auto_deny":
+            return self
+        mode = own.mode if own.mode in self.permitted else "interactive"
+        return replace(self, mode=mode, source=f" of schedule {own.schedule}")
 
 
 def settled_without_people(
@@ -95,11 +114,11 @@ def _one(
     fits_call = request.kind is RequestKind.CALL
     yes, no = (Choice.ACCEPT, Choice.REJECT) if fits_call else (Choice.RERUN, Choice.SKIP)
     if modes.mode == "auto_deny":
-        choice, note = no, "mode auto_deny"
+        choice, note = no, f"mode auto_deny{modes.source}"
     elif granted := _granted(tx, request, batch, widest, standing):
         return granted
-    elif modes.mode == "auto_approve" and fits_call:
-        choice, note = yes, "mode auto_approve"
+    elif modes.mode == "auto_approve" and fits_call and not request.call.is_overage:
+        choice, note = yes, f"mode auto_approve{modes.source}"
     elif not can_be_met(request, batch):
         return _by_nobody(request, modes, batch.opened)
     else:
@@ -109,8 +128,10 @@ def _one(
 
 def _by_nobody(request: ApprovalRequest, modes: Modes, now: float) -> ApprovalRequest:
     choice = Choice.REJECT if request.kind is RequestKind.CALL else Choice.SKIP
-    # A server rule that nobody can meet must not make a call looser than the operator rules do.
-    if modes.on_no_approver == "approve" and request.kind is RequestKind.CALL and not request.by_server:
+    # A server rule that nobody can meet must not make a call looser than the operator rules do. A budget that no person
+    # may raise stays as it is.
+    may_approve = request.kind is RequestKind.CALL and not request.by_server and not request.call.is_overage
+    if modes.on_no_approver == "approve" and may_approve:
         choice = Choice.ACCEPT
     log.warning("nobody may decide %s: %s automatically", request.call.tool, choice.state)
     end = Settlement(choice, None, now, "nobody may decide this request")

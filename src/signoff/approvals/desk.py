@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from signoff.approvals.approvers import named, parts, with_missing
-from signoff.approvals.automatic import Modes, Standing, settled_without_people, stands_for
+from signoff.approvals.automatic import Modes, OwnMode, Standing, settled_without_people, stands_for
 from signoff.approvals.clicks import Click, ClickTaker, locate
 from signoff.approvals.errors import AlreadySettled, Refused
 from signoff.approvals.escalation import escalate
@@ -88,12 +88,18 @@ class Desk:
         return found
 
     def open(
-        self, tx: DeskTx, batch: Batch, cancelled: str = "", givers: Mapping[str, Actor | None] | None = None
+        self,
+        tx: DeskTx,
+        batch: Batch,
+        cancelled: str = "",
+        givers: Mapping[str, Actor | None] | None = None,
+        own_mode: OwnMode | None = None,
     ) -> Batch:
         """Write a new batch inside the caller's transaction, and settle the requests that modes and grants can settle.
 
         `cancelled`: a reason to cancel the whole batch at once, before any grant or mode applies.
         `givers`: person -> as they are now, for people whose grants may apply. Raises Unchecked if one is not there.
+        `own_mode`: the mode of the schedule that started the turn.
         """
         # Put questions first, so that every version of the program draws the same questions on a page.
         batch = replace(batch, requests=(*batch.questions, *batch.held))
@@ -103,7 +109,8 @@ class Desk:
             self.settler.record(tx, "asked", batch, request, batch.asker, data, batch.opened)
         if cancelled:
             return self.settler.end(tx, batch, RequestState.CANCELLED, batch.opened, cancelled)[0]
-        settled = settled_without_people(tx, batch, self.modes, self.grants.widest, self._standing(givers))
+        modes = self.modes.of_run(own_mode)
+        settled = settled_without_people(tx, batch, modes, self.grants.widest, self._standing(givers))
         return self.settler.settle(tx, batch, settled, batch.opened)[0]
 
     def _standing(self, givers: Mapping[str, Actor | None] | None) -> Standing:

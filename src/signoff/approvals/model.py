@@ -20,6 +20,11 @@ PAGE = 4
 DIRECT = "dm"
 """The server id of direct messages."""
 
+OVERAGE = "signoff:overage"
+"""The `schema` of a call that asks to go beyond a budget. No tool has it: theirs are hexadecimal."""
+SPEND_MORE = "spend_more"
+"""The name of such a call on the card. Rules may name it: they choose the approvers, or deny every overage."""
+
 
 class Verdict(StrEnum):
     ALLOW = "allow"
@@ -119,6 +124,11 @@ class ToolCall:
     """The digest that a decision is bound to; see `digest.bind`."""
     operands: Mapping[str, str] = field(default_factory=dict[str, str])
     """Each thing that the call would touch, such as a file -> digest of its state. Checked again before the call."""
+
+    @property
+    def is_overage(self) -> bool:
+        """Whether this is no call of the model: a budget is used up, and people are asked for more."""
+        return self.schema == OVERAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,6 +436,10 @@ class Batch:
     @property
     def settled(self) -> bool:
         return not self.pending
+
+    @property
+    def is_overage(self) -> bool:
+        return any(request.call.is_overage for request in self.requests)
 
     @property
     def ended(self) -> bool:

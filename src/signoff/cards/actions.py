@@ -32,6 +32,7 @@ NOT_HERE = "arguments cannot be edited here"
 MAY_HAVE_RUN = "the call may have run already"
 INSIDE_A_TOOL = "an agent inside a tool made it"
 NOT_ASKED = "the call needs no approval"
+FIXED_AMOUNT = "its amount comes from the operator's budget"
 NOT_PERMITTED = "the operator does not permit it"
 DEPENDS_ON_STATE = "the call depends on something that may change, such as a file"
 TOO_LONG_TO_REMEMBER = "the call is too long to be shown with what would be remembered"
@@ -68,6 +69,8 @@ class Offers:
             return NOT_ASKED
         if request.path:
             return INSIDE_A_TOOL
+        if request.call.is_overage:
+            return FIXED_AMOUNT
         if not self.edit:
             return NOT_HERE
         if self.masker is not None and self.masker.hides(request.call.args):

@@ -13,6 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from signoff.agent.prices import unpriced_models
 from signoff.agent.setup import Brain, Problem
 from signoff.agent.tool_survey import Survey, survey
 from signoff.bot.checkup import check_by_connecting
@@ -98,6 +99,7 @@ async def findings_at_start(settings: Settings, config: Config, brain: Brain) ->
         *check_rules(config, tools.known),
         *check_marks(config, tools.known),
         *check_workspace(config),
+        *check_prices(config, brain),
         *check_disk(settings),
     ]
 
@@ -119,6 +121,7 @@ async def _check_config(report: Report, settings: Settings, config: Config) -> N
     report.findings += [finding for problem in problems for finding in _of_problem(problem, settings, config)]
     tools = await survey(brain, config, keep_running=False)
     report.findings += [*tools.findings, *tools.collisions(config), *check_workspace(config)]
+    report.findings += check_prices(config, brain)
     known = tools.known
     if any(path != ("agent", "model") for path, _ in problems):
         known = KnownTools(known.tools, ("",))  # a part with tools is left out, so any name may exist
@@ -150,6 +153,17 @@ def check_workspace(config: Config) -> list[Finding]:
     problem = f'[tools] workspace = "{config.tools.workspace}": this user may not write to {folder}'
     remedy = "give this user the right to write there, or name another folder"
     return [error(config.where("tools", "workspace"), problem, remedy)]
+
+
+def check_prices(config: Config, brain: Brain) -> list[Finding]:
+    """Find limits in dollars that do not hold, because nobody knows what the model costs."""
+    model = getattr(brain.agent, "model", None)
+    if not config.budgets.has_cost_limits or not (names := unpriced_models(model)):
+        return []
+    problem = (
+        f"[budgets] limits the cost, and the price of {', '.join(names)} is not known, so that limit never applies"
+    )
+    return [warning(config.where("budgets"), problem, "limit the tokens as well")]
 
 
 def check_disk(settings: Settings) -> list[Finding]:

@@ -21,6 +21,7 @@ from signoff.bot.directory import DiscordDirectory
 from signoff.bot.front_end import DiscordFrontEnd
 from signoff.bot.log_channels import LogChannels
 from signoff.bot.notifier import DiscordNotifier
+from signoff.bot.scheduled_runs import DiscordStarter
 from signoff.cards.actions import Offers
 from signoff.clock import SteadyClock
 from signoff.commands.check import findings_at_start
@@ -28,7 +29,7 @@ from signoff.commands.invocation import command_line
 from signoff.commands.telemetry import measured
 from signoff.config.findings import log_findings
 from signoff.config.schema import Config
-from signoff.core import Core, leave_for_certain, queue_limits
+from signoff.core import Core, build_budgets, build_schedule_terms, leave_for_certain, queue_limits
 from signoff.errors import SettingsError
 from signoff.servers.ports import Servers
 from signoff.servers.tool_names import enabled_tools
@@ -39,6 +40,9 @@ from signoff.turns.administration import Administration
 from signoff.turns.driver import Driver
 from signoff.turns.listening import Listening
 from signoff.turns.pausing import Pausing
+from signoff.turns.schedules import ScheduleBook
+from signoff.turns.scheduling import Scheduler
+from signoff.turns.usage import UsageBook
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +71,12 @@ async def run_discord(settings: Settings, config: Config) -> None:
             store, core.desk, core.runner, front_end, clock, limits, core.retention, notifier, core.activity
         )
         pausing = Pausing(store, core.desk, core.runner, driver, clock)
-        admin = Administration(lambda: brain.tools, core.rulebook, core.desk, driver, pausing, core.runner, store)
+        usage = UsageBook(store, clock, build_budgets(config))
+        schedules = ScheduleBook(store, clock, build_schedule_terms(config), lambda: scheduler.wake())
+        scheduler = Scheduler(store, clock, schedules, DiscordStarter(client, driver, _access(config)))
+        admin = Administration(
+            lambda: brain.tools, core.rulebook, core.desk, driver, pausing, core.runner, store, usage, schedules
+        )
         bot = Bot(
             client,
             front_end,
@@ -80,12 +89,15 @@ async def run_discord(settings: Settings, config: Config) -> None:
             catch_up=config.limits.catch_up,
             now=clock.now,
             files=_file_limits(config),
-            at_first_ready=partial(_check_servers, client, config),
+            at_first_ready=partial(_when_ready, client, config, scheduler),
         )
         core.desk.subscribers.append(LogChannels(client, config.audit.log_channels))
         async with measured(settings, core, store, lambda: is_connected(client)):
             running = bot.run(settings.discord_token.get_secret_value())
-            await _until_told_to_stop(running, client, driver, config.limits.shutdown_grace)
+            try:
+                await _until_told_to_stop(running, client, driver, config.limits.shutdown_grace)
+            finally:
+                await scheduler.stop()
 
 
 async def _until_told_to_stop(
@@ -132,6 +144,11 @@ def _file_limits(config: Config) -> FileLimits:
         limits.attachment_image_bytes,
         limits.quoted_characters,
     )
+
+
+async def _when_ready(client: SignoffClient, config: Config, scheduler: Scheduler) -> None:
+    scheduler.start()
+    await _check_servers(client, config)
 
 
 async def _check_servers(client: SignoffClient, config: Config) -> None:

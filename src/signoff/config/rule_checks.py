@@ -9,13 +9,13 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
 from signoff.approvals.approvers import both
 from signoff.approvals.digest import canonical
-from signoff.approvals.model import Verdict
+from signoff.approvals.model import SPEND_MORE, Verdict
 from signoff.approvals.policy import STRICTNESS
 from signoff.approvals.tool_description import UNMARKED, Marks
 from signoff.config.approval_checks import consequence, rule_name, why_undecidable
@@ -23,6 +23,13 @@ from signoff.config.findings import Finding, Severity, error, nearest, warning
 from signoff.config.schema import BUILTIN_TOOLS, WORKSPACE_TOOLS, Config, RuleConfig
 
 Schema = Mapping[str, Any]
+_OVERAGE: Mapping[str, Schema] = {
+    "budget": {"enum": ["thread", "person", "server"]},
+    "unit": {"enum": ["tokens", "dollars"]},
+    "day": {"type": "string"},
+    **{name: {"type": "number"} for name in ("used", "limit", "up_to")},
+}
+"""Argument of a request for an overage -> its JSON schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,8 @@ class KnownTools:
 
 def check_rules(config: Config, known: KnownTools) -> list[Finding]:
     findings: list[Finding] = []
+    if config.budgets.has_limits:
+        known = replace(known, tools=(*known.tools, KnownTool(SPEND_MORE, _OVERAGE)))
     for number, rule in enumerate(config.rules):
         unmatched = [one for glob in rule.tool for one in _unmatched(config, number, rule, glob, known)]
         findings += (

@@ -33,6 +33,7 @@ from signoff.config.toml_lines import TomlLines
 from signoff.config.types import (
     APPROVERS_HINT,
     COUNT_HINT,
+    DOLLARS_HINT,
     DURATION_HINT,
     ESCALATE_HINT,
     IDS_HINT,
@@ -45,6 +46,7 @@ from signoff.config.types import (
     AbsolutePath,
     Approvers,
     Count,
+    Dollars,
     Duration,
     DurationOrOff,
     EscalatedTo,
@@ -57,6 +59,7 @@ from signoff.config.types import (
     SecretPattern,
     ServerName,
     Text,
+    TimeZone,
 )
 from signoff.errors import ConfigError
 from signoff.servers.tool_names import DiscordTool
@@ -345,6 +348,45 @@ class LimitsConfig(_Section):
     """How old a mention may be that was sent while the bot was offline and is answered when it is back; 0: none."""
 
 
+class BudgetsConfig(_Section):
+    """`[budgets]`: how much of the model a thread, a person or a server may use before people are asked for more."""
+
+    tokens_per_thread: Count | None = Field(default=None, description=COUNT_HINT)
+    tokens_per_person_per_day: Count | None = Field(default=None, description=COUNT_HINT)
+    tokens_per_server_per_day: Count | None = Field(default=None, description=COUNT_HINT)
+    cost_per_thread: Dollars | None = Field(default=None, description=DOLLARS_HINT)
+    cost_per_person_per_day: Dollars | None = Field(default=None, description=DOLLARS_HINT)
+    cost_per_server_per_day: Dollars | None = Field(default=None, description=DOLLARS_HINT)
+    overage_percent: int = Field(default=50, ge=1, le=1000, description="a whole number from 1 to 1000")
+    """How much more an accepted card allows, in percent of the limit."""
+    timezone: TimeZone = Field(default="UTC", description='a time zone in quotes, for example "Europe/Berlin"')
+    """Where a day begins at midnight."""
+
+    @property
+    def has_limits(self) -> bool:
+        return any(key.startswith(("tokens", "cost")) and value is not None for key, value in self)
+
+    @property
+    def has_cost_limits(self) -> bool:
+        return any(key.startswith("cost") and value is not None for key, value in self)
+
+
+class SchedulesConfig(_Section):
+    """`[schedules]`: prompts that run by themselves. Admins of a server make them with `/signoff schedule`."""
+
+    allow: bool = Field(default=False, description="true or false")
+    modes: Annotated[tuple[Literal["interactive", "auto_deny", "auto_approve"], ...], Strict(False)] = Field(
+        default=("interactive", "auto_deny"), description='a list of "interactive", "auto_deny" and "auto_approve"'
+    )
+    """The modes that a schedule may have of its own."""
+    per_server: Count = Field(default=20, description=COUNT_HINT)
+    minimum_interval: Duration = Field(default=900.0, description=DURATION_HINT)
+    """The shortest time between two runs of one schedule."""
+    grace: Duration = Field(default=3600.0, description=DURATION_HINT)
+    """A run that was missed is made up for if it is not older than this."""
+    timezone: TimeZone = Field(default="UTC", description='a time zone in quotes, for example "Europe/Berlin"')
+
+
 class AuditConfig(_Section):
     """`[audit]`: the record of decisions."""
 
@@ -417,6 +459,8 @@ class Config(_Section):
     rules: Annotated[tuple[RuleConfig, ...], Strict(False)] = ()
     """The rules in the order of the file."""
     limits: LimitsConfig = LimitsConfig()
+    budgets: BudgetsConfig = BudgetsConfig()
+    schedules: SchedulesConfig = SchedulesConfig()
     audit: AuditConfig = AuditConfig()
     secrets: SecretsConfig = SecretsConfig()
     mcp: Mapping[ServerName, McpConfig] = Field(default_factory=dict[str, McpConfig])
@@ -500,7 +544,7 @@ def parse_config(text: str, name: str = "signoff.toml") -> Config:
 def _hints() -> Hints:
     """Table -> key -> hint."""
     first = (AgentConfig, ToolsConfig, AccessConfig, ApprovalsConfig, RuleConfig)
-    models = (*first, LimitsConfig, AuditConfig, SecretsConfig, McpConfig)
+    models = (*first, LimitsConfig, BudgetsConfig, SchedulesConfig, AuditConfig, SecretsConfig, McpConfig)
     return {
         section: {field.alias or name: field.description or "" for name, field in model.model_fields.items()}
         for section, model in zip(Config.model_fields, models, strict=True)

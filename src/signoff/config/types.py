@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from typing import Annotated
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BeforeValidator, Field, Strict
 
@@ -48,6 +49,14 @@ def _regular_expression(value: str) -> str:
     return value
 
 
+def _time_zone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        raise ValueError("is not a known time zone") from None
+    return value
+
+
 Duration = Annotated[float, BeforeValidator(_seconds), Field(ge=0.1, le=LONGEST)]
 DurationOrOff = Annotated[float, BeforeValidator(_off), BeforeValidator(_seconds), Field(ge=0, le=UNITS["d"])]
 LongDuration = Annotated[float, BeforeValidator(_seconds), Field(ge=UNITS["h"], le=_LONGEST_KEPT)]
@@ -55,6 +64,8 @@ Id = Annotated[str, BeforeValidator(_id), Field(pattern=rf"\A{_ID.pattern}\z")]
 Approver = Annotated[str, Field(pattern=rf"\A(?:{_APPROVER.pattern})\z")]
 Notify = Annotated[str, Field(pattern=rf"\A(?:none|ping|dm|channel:{_ID.pattern})\z")]
 EscalatedTo = Annotated[str, Field(pattern=rf"\A(?:manage_server|(?:role|user):{_ID.pattern})\z")]
+Dollars = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
+TimeZone = Annotated[str, AfterValidator(_time_zone)]
 Text = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(ge=1)]
 Quorum = Annotated[int, Field(ge=1, le=10)]
@@ -75,4 +86,5 @@ ESCALATE_HINT = '{ after = "2m", to = ["role:ID", "user:ID"] }, where after is a
 IDS_HINT = 'a list of Discord ids, for example ["123456789012345678"]'
 PATTERNS_HINT = 'argument = "pattern" or a list of patterns, in quotes, for example { path = ["/etc/*", "*.key"] }'
 COUNT_HINT = "a whole number, 1 or more"
+DOLLARS_HINT = "an amount in US dollars, for example 2.50"
 QUORUM_HINT = "how many people have to accept, from 1 to 10"

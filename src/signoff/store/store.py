@@ -15,11 +15,13 @@ from signoff.approvals.ports import RequestStore
 from signoff.errors import SettingsError, StoreUnavailable
 from signoff.store.anchor import AnchorKeeper
 from signoff.store.audit_rows import AuditRows
+from signoff.store.budget_rows import BudgetRows
 from signoff.store.database import Database
 from signoff.store.listening_rows import ListeningRows
 from signoff.store.migrate import migrate, shipped
 from signoff.store.notice_rows import NoticeRows
 from signoff.store.policy_rows import PolicyRows
+from signoff.store.schedule_rows import ScheduleRows
 from signoff.store.sqlite import open_sqlite
 from signoff.store.status_rows import StatusRows
 from signoff.store.turn_rows import TurnRows
@@ -34,7 +36,7 @@ _ACCEPTED = (
 )
 
 
-class Tx(NoticeRows, PolicyRows, TurnRows, ListeningRows, StatusRows, AuditRows):
+class Tx(NoticeRows, PolicyRows, TurnRows, BudgetRows, ScheduleRows, ListeningRows, StatusRows, AuditRows):
     """One transaction over all rows. `Store.run` passes it to `work`; it is valid only during that call."""
 
 

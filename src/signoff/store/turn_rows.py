@@ -7,10 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from signoff.approvals.automatic import OwnMode
 from signoff.approvals.model import CallKey, Place
 from signoff.store.codec import dump_actor, dump_quoted, load_actor, load_quoted
 from signoff.store.database import Database, Row, Value
-from signoff.turns.model import MOVES, CallRecord, CallState, HistoryEntry, Summary, Turn, TurnFile, TurnState
+from signoff.turns.model import (
+    MOVES,
+    CallRecord,
+    CallState,
+    HistoryEntry,
+    ModelUse,
+    Summary,
+    Turn,
+    TurnFile,
+    TurnState,
+)
 
 _TURN = """id, server, channel, conversation, message, asker_seen, text, created, state, prompted, rounds, batch,
     reply, reply_posted, ended, asked, quoted, status"""
@@ -54,6 +65,10 @@ HISTORY = "SELECT position, body FROM messages WHERE conversation = ? ORDER BY p
 SAVE_MESSAGE = """INSERT INTO messages (conversation, position, body) VALUES (?, ?, ?)
     ON CONFLICT (conversation, position) DO UPDATE SET body = excluded.body"""
 DROP_MESSAGES = "DELETE FROM messages WHERE conversation = ? AND position > ?"
+
+OWN_MODE = "SELECT mode, schedule FROM scheduled_turns WHERE turn = ?"
+ADD_USE = """INSERT INTO usage (turn, server, conversation, person, at, model, input_tokens, output_tokens, cost)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
 _KEY = "conversation = ? AND position = ? AND call_id = ?"
 _CALL = "conversation, position, call_id, tool, digest, state, result, request, started, line"
@@ -198,6 +213,15 @@ class TurnRows:
 
     def save_summary(self, conversation: str, summary: Summary) -> None:
         self.db.change(SAVE_SUMMARY, conversation, summary.upto, summary.text)
+
+    def own_mode(self, turn_id: str) -> OwnMode | None:
+        row = self.db.one(OWN_MODE, turn_id)
+        return OwnMode(*row) if row else None
+
+    def add_use(self, turn: Turn, use: ModelUse) -> None:
+        place, person = turn.place, turn.asker.id
+        where = (turn.id, place.server, place.conversation, person)
+        self.db.change(ADD_USE, *where, use.at, use.model, use.input_tokens, use.output_tokens, use.cost)
 
     def call(self, key: CallKey) -> CallRecord | None:
         row = self.db.one(CALL, key.conversation, key.position, key.call_id)

@@ -20,6 +20,8 @@ from signoff.approvals.tool_description import UNMARKED, Marks
 from signoff.turns.driver import Driver
 from signoff.turns.pausing import Pausing
 from signoff.turns.ports import TurnStore
+from signoff.turns.schedules import ScheduleBook
+from signoff.turns.usage import UsageBook, UsageReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ class Administration:
         pausing: Pausing,
         tester: Tester,
         store: TurnStore,
+        usage: UsageBook | None = None,
+        schedules: ScheduleBook | None = None,
     ) -> None:
         self._tools = tools
         """Returns the tools known at the time: an MCP server's tools are known only after its first run."""
@@ -61,6 +65,8 @@ class Administration:
         self._pausing = pausing
         self._tester = tester
         self._store = store
+        self._usage = usage
+        self._schedules = schedules
 
     def tools(self) -> Sequence[ToolFacts]:
         return self._tools()
@@ -120,6 +126,17 @@ class Administration:
 
     async def audit_text(self, digest: str) -> str | None:
         return await self._store.run(lambda tx: tx.audit_text(digest))
+
+    @property
+    def schedules(self) -> ScheduleBook:
+        if self._schedules is None:
+            raise Refused("There are no schedules here.")
+        return self._schedules
+
+    async def usage(self, actor: Actor, place: Place) -> UsageReport:
+        if self._usage is None:
+            raise Refused("Usage is not counted here.")
+        return await self._usage.report(actor, place)
 
     async def paused(self, server: str) -> Pause | None:
         return await self._store.run(lambda tx: tx.pause_of(server))

@@ -222,8 +222,9 @@ class Delivery:
         markup = turn.state is TurnState.DONE
 
         async def work() -> None:
-            granted = await self.store.run(lambda tx: tx.settled_by_grants(turn.id))
-            lines = [*messages.mode_lines(self.desk.modes.mode), *messages.grant_lines(granted, markup=markup)]
+            granted, own = await self.store.run(lambda tx: (tx.settled_by_grants(turn.id), tx.own_mode(turn.id)))
+            mode = self.desk.modes.of_run(own).mode
+            lines = [*messages.mode_lines(mode), *messages.grant_lines(granted, markup=markup)]
             said = messages.with_lines(text, lines, markup=markup)
             try:
                 await self.front.reply(turn, said)

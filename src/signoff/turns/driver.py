@@ -19,7 +19,7 @@ from signoff.approvals.ports import Clock
 from signoff.approvals.retention import Retention
 from signoff.approvals.votes import Unchecked
 from signoff.errors import StoreError, TurnFailed
-from signoff.turns import messages
+from signoff.turns import messages, overages
 from signoff.turns.activity import Activity, BatchOpened, TurnEnded, TurnStarted
 from signoff.turns.activity_log import ActivityLog
 from signoff.turns.delivery import Delivery
@@ -170,7 +170,8 @@ class Driver:
             if not tx.move(turn.id, TurnState.RUNNING, TurnState.WAITING):
                 return None  # it was stopped meanwhile
             pause = tx.pause_of(turn.place.server)
-            batch = self.desk.open(tx, asked, f"paused by {pause.by.name}" if pause else "", givers)
+            reason = f"paused by {pause.by.name}" if pause else ""
+            batch = self.desk.open(tx, asked, reason, givers, tx.own_mode(turn.id))
             tx.await_batch(turn.id, batch.id)
             return batch
 
@@ -238,8 +239,11 @@ class Driver:
             batch = tx.batch(turn.batch) if turn and turn.batch else None
             if turn is None or batch is None or not batch.settled or tx.pause_of(turn.place.server):
                 return None  # it waits for another decision, or for `resume`
-            if self.limits.must_end(tx, batch) and tx.move(turn_id, TurnState.WAITING, TurnState.STOPPED):
-                tx.finish(turn_id, messages.rejected(self.limits.rejected_cards), self.clock.now())
+            if turn.state is not TurnState.WAITING:
+                return None  # it goes on already
+            end = overages.settle(tx, batch, self.clock.now()) if batch.is_overage else self.limits.end_of(tx, batch)
+            if end and tx.move(turn_id, TurnState.WAITING, TurnState.STOPPED):
+                tx.finish(turn_id, end, self.clock.now())
                 return tx.turn(turn_id)
             return tx.turn(turn_id) if tx.move(turn_id, TurnState.WAITING, TurnState.RUNNING) else None
 

@@ -116,6 +116,18 @@ class Admission:
     """The notice for the asker, as plain text; empty if there is none."""
 
 
+@dataclass(frozen=True, slots=True)
+class ModelUse:
+    """What one model response used."""
+
+    model: str
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    """In US dollars; None if it is not known."""
+    at: float
+
+
 class CallState(StrEnum):
     STARTED = "started"
     DONE = "done"

@@ -6,15 +6,17 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol, TypeVar
 
+from signoff.approvals.automatic import OwnMode
 from signoff.approvals.model import Batch, CallKey, Pause, Place
 from signoff.approvals.ports import DeskTx
-from signoff.turns.model import CallRecord, HistoryEntry, Notice, Step, Summary, Turn, TurnFile, TurnState
+from signoff.turns.budgets import BudgetTx
+from signoff.turns.model import CallRecord, HistoryEntry, ModelUse, Notice, Step, Summary, Turn, TurnFile, TurnState
 from signoff.turns.progress import RunStatus
 
 T = TypeVar("T")
 
 
-class TurnTx(DeskTx, Protocol):
+class TurnTx(DeskTx, BudgetTx, Protocol):
     """One transaction over turns, conversations, the journal and the desk's rows together."""
 
     def turn(self, turn_id: str) -> Turn | None: ...
@@ -130,6 +132,14 @@ class TurnTx(DeskTx, Protocol):
         ...
 
     def set_prompted(self, turn_id: str) -> None: ...
+
+    def own_mode(self, turn_id: str) -> OwnMode | None:
+        """Return the mode of the schedule that started the turn; None if a person did."""
+        ...
+
+    def add_use(self, turn: Turn, use: ModelUse) -> None:
+        """Note what a model response of this turn used."""
+        ...
 
     def call(self, key: CallKey) -> CallRecord | None: ...
 

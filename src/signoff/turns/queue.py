@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from signoff.approvals.model import Batch, RequestState
+from signoff.turns import messages
 from signoff.turns.model import Admission, Turn, TurnState
 from signoff.turns.ports import TurnTx
 
@@ -57,6 +58,10 @@ class QueueLimits:
                 return tx.turn(turn.id) if tx.move(turn.id, TurnState.QUEUED, TurnState.RUNNING) else None
             skip.add(turn.id)
         return None
+
+    def end_of(self, tx: TurnTx, batch: Batch) -> str:
+        """Return why the turn of this batch must end; empty if it goes on."""
+        return messages.rejected(self.rejected_cards) if self.must_end(tx, batch) else ""
 
     def must_end(self, tx: TurnTx, batch: Batch) -> bool:
         """Whether people have accepted nothing for so long that the model must not ask again.

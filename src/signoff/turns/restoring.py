@@ -2,7 +2,8 @@
 
 Since the backup was made, its open requests may have been decided, their calls may have run, and grants may have been
 revoked. So every turn that was under way is ended, every open request is cancelled and every grant is revoked: people
-are asked again. Mentions that were sent before now are not looked for, since they may have been answered.
+are asked again. Mentions that were sent before now are not looked for, since they may have been answered, and no
+schedule makes up for a run that came due before now.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from signoff.approvals.desk import Desk
 from signoff.turns.listening import ListeningTx
 from signoff.turns.model import LIVE, TurnState
 from signoff.turns.ports import TurnTx
+from signoff.turns.schedules import ScheduleTx
 
 REASON = "my database was restored from a backup; this may have been decided and run since"
 REPLY = (
@@ -22,8 +24,8 @@ REPLY = (
 )
 
 
-class RestoreTx(TurnTx, ListeningTx, Protocol):
-    """One transaction over turns, requests and listening."""
+class RestoreTx(TurnTx, ListeningTx, ScheduleTx, Protocol):
+    """One transaction over turns, requests, listening and schedules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,4 +51,5 @@ def end_open_work(tx: RestoreTx, desk: Desk, now: float, grants: int) -> Restore
     counts = {"turns": len(turns), "requests": requests, "grants": grants}
     tx.audit("restored", "", "", "signoff", counts, now)
     tx.set_listened_until(now)
+    tx.skip_schedules(now)
     return Restored(len(turns), requests, grants)

@@ -49,6 +49,8 @@ def row_text(row: AuditRow, arguments: str | None, space: int = ARGUMENTS_SPACE)
 def what(row: AuditRow) -> str:
     """Say in one clause what happened and who did it."""
     kind = KINDS.get(row.kind)
+    if row.kind in _UNLISTED:
+        return _plain(_UNLISTED[row.kind])(row)
     return kind.wording(row) if kind else f"**{quoted(row.kind, NAME_SPACE)}**{_by(row)}{_note(row)}"
 
 
@@ -67,6 +69,8 @@ def _time(at: float) -> str:
 def _subject(row: AuditRow) -> str:
     if row.kind in ("rule_added", "rule_removed"):
         return "rule"
+    if row.kind in _UNLISTED:
+        return "about"
     if row.kind in ("started", "withdrawn", "ran", "failed") and not _detail(row, "request"):
         return "run"  # the call needed no approval
     return {"revoked": "grant", "paused": "server", "resumed": "server", "stopped": "run"}.get(row.kind, "request")
@@ -107,6 +111,8 @@ def _decided(verb: str) -> Callable[[AuditRow], str]:
         note = _detail(row, "note")
         if note.startswith("remembered: "):
             return f"**{choice} by a remembered decision**{_note(row)}"
+        if " of schedule " in note and note.startswith("mode "):
+            return f"**{choice} by the mode of a schedule** {quoted(note.removeprefix('mode '), NAME_SPACE)}"
         if note.startswith("mode "):
             return f"**{choice} by the operator's mode** {quoted(note.removeprefix('mode '), NAME_SPACE)}"
         return f"**{choice} automatically**{_note(row)}"
@@ -134,6 +140,13 @@ def _failed(row: AuditRow) -> str:
     lost = "**Call may have run**: the connection to its server was lost"
     return lost if _detail(row, "outcome") == "unknown" else _plain("Call failed")(row)
 
+
+_UNLISTED = {
+    "schedule_added": "Schedule added",
+    "schedule_removed": "Schedule removed",
+    "schedule_paused": "Schedule paused",
+}
+"""Kind of row -> its headline, for kinds that do not fit into Discord's list of choices."""
 
 KINDS: dict[str, Kind] = {
     "asked": Kind("a", "asked: a card was posted", _asked),

@@ -23,6 +23,8 @@ from signoff.bot.admin.listing import Mask
 from signoff.bot.admin.record import Record, add_record_command
 from signoff.bot.admin.responses import inert, tell
 from signoff.bot.admin.rule_commands import add_rule_commands
+from signoff.bot.admin.schedule_commands import add_schedule_commands
+from signoff.bot.admin.usage_command import add_usage_command
 from signoff.bot.admin.work_commands import add_work_commands
 from signoff.bot.inbox import Inbox
 from signoff.bot.sending import Failure
@@ -31,7 +33,7 @@ from signoff.turns.administration import Administration
 
 log = logging.getLogger(__name__)
 
-FOR_EVERYBODY = frozenset({"inbox", "stop"})
+FOR_EVERYBODY = frozenset({"inbox", "stop", "usage"})
 """Commands that check by themselves what a person may see and do."""
 FAILED = "The command failed, and it may or may not have taken effect. The reason is in the bot's log."
 STRANGE = "I don't recognize this command in this form. Discord may show an old list: restart Discord and try again."
@@ -47,7 +49,7 @@ def signoff_group(
 ) -> app_commands.Group:
     """Build the `/signoff` group. Discord shows the whole group or nothing, so it shows it to everybody.
 
-    Everybody may use `inbox`, and `stop` for their own runs. Each other command checks who uses it.
+    Everybody may use `inbox`, and `stop` and `usage` for their own runs. Each other command checks who uses it.
 
     If people may use it in direct messages for their grants, the other commands say there that they work only in a
     server.
@@ -65,6 +67,8 @@ def signoff_group(
     add_work_commands(group, admin, suggestions, mask, now, access)
     add_record_command(group, record, suggestions)
     add_inbox_command(group, inbox)
+    add_usage_command(group, admin, access)
+    add_schedule_commands(group, admin)
     return group
 
 

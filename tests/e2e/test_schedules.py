@@ -1,0 +1,52 @@
+"""A schedule on the running bot: it is added with the command, runs once through a kill, and is recorded as it was."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import AsyncIterator
+from contextlib import closing
+
+import pytest
+import pytest_asyncio
+
+from tests.rigs.live_bot import CrashingRig
+from tests.rigs.office import commands_known, order, staffed
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+CONFIG = """
+[schedules]
+allow = true
+"""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[CrashingRig]:
+    async with staffed(tmp_path_factory.mktemp("schedules"), CONFIG) as running:
+        yield running
+
+
+async def test_a_schedule_runs_once_by_its_own_mode_and_the_record_says_so(live: CrashingRig) -> None:
+    channel = (await live.sandbox.channel("ops")).id
+    prompt = 'please run the test approval tool with parameter "nightly"'
+    options = {"cron": "0 3 * * *", "prompt": prompt, "channel": channel, "mode": "auto_deny"}
+    added = await order(live, "schedule add", **options)
+    assert "**Schedule 1**" in added.text
+    assert "At 03:00 every day (UTC)" in added.text
+    assert "Next run: <t:" in added.text
+    await live.kill()
+    with closing(sqlite3.connect(live.database)) as db, db:
+        db.execute("UPDATE schedules SET due = ?", (time.time() - 5,))  # it came due while the bot was down
+    await live.start()
+    await commands_known(live)
+    begun = await live.sees(channel, "Schedule 1 of", "nightly", "Mode auto_deny")
+    await live.sees(begun.id, "rejected")
+    (rejected,) = live.rows("SELECT actor, data FROM audit WHERE kind = 'rejected'")
+    assert rejected[0] == "signoff"
+    assert "mode auto_deny of schedule 1" in rejected[1]
+    assert len(live.rows("SELECT 1 FROM scheduled_turns")) == 1
+    listed = await order(live, "schedule list")
+    assert "Last run: <t:" in listed.text
+    assert "Removed" in (await order(live, "schedule remove", number=1)).text
+    assert "no schedules" in (await order(live, "schedule list")).text
