@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import pytest
 from pydantic_ai import Agent
 from pydantic_ai_harness.code_mode import CodeMode
 from pydantic_ai_harness.subagents import SubAgent, SubAgents
@@ -164,3 +165,18 @@ async def test_sub_agents_of_the_harness_share_one_card(bench: Bench) -> None:
     assert len(bench.box.ran) == 3
     assert [len(script.asked) for script in scripts] == [2, 2]
     assert bench.script.results["call_0"] == "researcher done"
+
+
+async def test_code_that_fails_is_explained_and_may_be_corrected(bench: Bench) -> None:
+    step = await bench.start([in_code("1 / 0"), in_code("6 * 7"), "done"], tools(bench.box), capabilities=[CodeMode()])
+    assert isinstance(step, Finished)
+    explained = str(bench.script.asked[1][-1])
+    assert "ZeroDivisionError" in explained
+    assert "ToolRetryError" not in explained
+    assert bench.script.results == {"call_0": "42"}
+
+
+@pytest.mark.parametrize("early", [{"eager": True}, {"speculate": ["danger", "free"]}])
+async def test_code_that_would_start_before_the_gate_knows_of_it_runs_no_tool(bench: Bench, early: Any) -> None:
+    await bench.start([in_code(CODE), "done"], tools(bench.box), capabilities=[CodeMode(**early)])
+    assert bench.box.ran == []

@@ -66,7 +66,7 @@ from signoff.gate.pending_call import (
     said_yes,
 )
 from signoff.gate.tool_slots import StartOrder, ToolOverran, ToolSlots
-from signoff.gate.toolsets import GatedToolset, Seal
+from signoff.gate.toolsets import GatedToolset, Seal, around_the_gate
 from signoff.gate.transcript import response_of
 from signoff.turns.model import CallState
 from signoff.turns.ports import Progress
@@ -195,7 +195,7 @@ class Gate(AbstractCapability[Any]):
             await outer.begin_call(key)
         try:
             if tool_def.name in self._around:
-                return await self.admit(ctx, tool_def, args, lambda ctx, args: handler(args))
+                return await self.admit(ctx, tool_def, args, around_the_gate(handler))
             return await handler(args)
         finally:
             self._order.passed(key)

@@ -5,13 +5,13 @@ Neither knows the policy. Their position in the framework is essential for the g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from pydantic_ai import RunContext, ToolDefinition
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
-from pydantic_ai.exceptions import ToolFailed, UserError
+from pydantic_ai.exceptions import ModelRetry, ToolFailed, ToolFailedError, ToolRetryError, UserError
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
@@ -146,6 +146,20 @@ def _declared(tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
     if ours:
         return saying(tool, "never_require", "it only finds or loads tools, which pass the gate", read_only=True)
     return _as_mcp(tool, origin_of(tool))
+
+
+def around_the_gate(handler: Callable[[dict[str, Any]], Awaitable[Any]]) -> CallTool:
+    """Return how to call a tool of a wrapper that is around the gate, with the failures as the tool raised them."""
+
+    async def run(ctx: RunContext[Any], args: dict[str, Any]) -> Any:
+        try:
+            return await handler(args)
+        except (ToolRetryError, ToolFailedError) as error:
+            if isinstance(error.__cause__, ModelRetry | ToolFailed):
+                raise error.__cause__ from None
+            raise
+
+    return run
 
 
 def schema_of(name: str, tool: ToolsetTool[Any]) -> str:
