@@ -109,5 +109,7 @@ async def judged_inside(policy: Judge, batch: Batch, request: ApprovalRequest, a
     """
     if canonical(args) != canonical(request.call.args):
         raise Refused(NO_EDIT)
-    ruling = await policy.decide(request.call, Verdict.ASK, Context(batch.place, batch.asker, ()))
+    said = request.description
+    context = Context(batch.place, batch.asker, marks=said.marks, shell=said.shell)
+    ruling = await policy.decide(request.call, Verdict.ASK, context)
     return Revised(request.call, ruling, request.preview, request.diff_of)
