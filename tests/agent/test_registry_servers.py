@@ -102,7 +102,7 @@ async def test_the_git_server(shop: Shop) -> None:
 
 async def test_the_git_servers_destructive_tool_is_warned_about(shop: Shop) -> None:
     step = await shop.ask(calls(("git_reset", {"repo_path": str(shop.folder)})), "unstaged")
-    assert "this tool is marked destructive: what it does may not be undone" in shown(step)
+    assert "this tool is marked destructive: it may be impossible to undo what it does" in shown(step)
     await shop.accept(step)
     assert "reset" in shop.script.results["call_0"].lower()
 

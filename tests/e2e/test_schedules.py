@@ -15,6 +15,7 @@ from tests.rigs.office import commands_known, order, staffed
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
+MANAGE_SERVER = 1 << 5
 CONFIG = """
 [schedules]
 allow = true
@@ -27,6 +28,15 @@ async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Crashi
         yield running
 
 
+async def come_due(live: CrashingRig) -> None:
+    """Let every schedule come due while the bot is down, and start the bot again."""
+    await live.kill()
+    with closing(sqlite3.connect(live.database)) as db, db:
+        db.execute("UPDATE schedules SET due = ?", (time.time() - 5,))
+    await live.start()
+    await commands_known(live)
+
+
 async def test_a_schedule_runs_once_by_its_own_mode_and_the_record_says_so(live: CrashingRig) -> None:
     channel = (await live.sandbox.channel("ops")).id
     prompt = 'please run the test approval tool with parameter "nightly"'
@@ -35,11 +45,7 @@ async def test_a_schedule_runs_once_by_its_own_mode_and_the_record_says_so(live:
     assert "**Schedule 1**" in added.text
     assert "At 03:00 every day (UTC)" in added.text
     assert "Next run: <t:" in added.text
-    await live.kill()
-    with closing(sqlite3.connect(live.database)) as db, db:
-        db.execute("UPDATE schedules SET due = ?", (time.time() - 5,))  # it came due while the bot was down
-    await live.start()
-    await commands_known(live)
+    await come_due(live)
     begun = await live.sees(channel, "Schedule 1 of", "nightly", "Mode auto_deny")
     await live.sees(begun.id, "rejected")
     (rejected,) = live.rows("SELECT actor, data FROM audit WHERE kind = 'rejected'")
@@ -50,3 +56,15 @@ async def test_a_schedule_runs_once_by_its_own_mode_and_the_record_says_so(live:
     assert "Last run: <t:" in listed.text
     assert "Removed" in (await order(live, "schedule remove", number=1)).text
     assert "no schedules" in (await order(live, "schedule list")).text
+
+
+async def test_a_schedule_of_somebody_who_lost_manage_server_is_paused_and_admins_are_told(live: CrashingRig) -> None:
+    channel = (await live.sandbox.channel("ops")).id
+    await live.sandbox.create_role("Managers", MANAGE_SERVER)
+    await live.sandbox.grant(live.people["Max"], "Managers")
+    await order(live, "schedule add", who="Max", cron="0 4 * * *", prompt="roll a dice", channel=channel)
+    await live.sandbox.revoke(live.people["Max"], "Managers")
+    await come_due(live)
+    await live.sees(channel, "For the admins: Schedule 2 is paused", "Max no longer has Manage Server")
+    assert "Paused: Max no longer has Manage Server" in (await order(live, "schedule list")).text
+    assert len(live.rows("SELECT 1 FROM scheduled_turns")) == 1, "only the run of the first schedule"

@@ -130,7 +130,7 @@ async def test_a_destructive_tool_gets_a_warning_on_its_card(bench: Bench) -> No
     stored = await bench.store.run(lambda tx: tx.batch(batch_of(step).id))
     assert stored
     wipe, send = build_card(stored, now=stored.opened).calls
-    assert wipe.warnings == ("this tool is marked destructive: what it does may not be undone",)
+    assert wipe.warnings == ("this tool is marked destructive: it may be impossible to undo what it does",)
     assert not send.warnings
 
 

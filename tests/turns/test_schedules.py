@@ -119,6 +119,12 @@ async def test_a_due_time_runs_once_however_often_somebody_looks(desk: Desk) -> 
     assert desk.channel.posted == [(1, TEN)]
 
 
+async def test_two_claims_of_one_due_time_do_not_both_succeed(desk: Desk) -> None:
+    made = await desk.add()
+    claims = [await desk.office.store.run(lambda tx: tx.claim_schedule(made, TEN, TEN + HOUR)) for _ in range(2)]
+    assert claims == [True, False]
+
+
 @pytest.mark.parametrize("crash", ["before the message", "after the message"])
 async def test_a_crash_after_the_claim_starts_the_run_once(desk: Desk, crash: str) -> None:
     await desk.add()

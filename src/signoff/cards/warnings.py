@@ -26,7 +26,9 @@ class CardWarning:
     text: str
 
 
-DESTRUCTIVE = CardWarning("a destructive tool", "this tool is marked destructive: what it does may not be undone")
+DESTRUCTIVE = CardWarning(
+    "a destructive tool", "this tool is marked destructive: it may be impossible to undo what it does"
+)
 
 
 def warnings_in(where: str, texts: Iterable[str]) -> list[CardWarning]:

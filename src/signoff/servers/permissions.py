@@ -48,7 +48,7 @@ NEEDS = {
     Kind.THREAD: Need(here=("view_channel", "create_public_threads"), repeatable=False),
     Kind.CHANNEL: Need(server=("manage_channels",), repeatable=False),
     Kind.SLOW_MODE: Need(here=("view_channel", "manage_channels")),
-    Kind.TIME_OUT: Need(server=("moderate_members",), outranks=True, destructive=True),
+    Kind.TIME_OUT: Need(server=("moderate_members",), outranks=True),
     Kind.KICK: Need(server=("kick_members",), outranks=True, repeatable=False, destructive=True),
     Kind.BAN: Need(server=("ban_members",), outranks=True, destructive=True),
     Kind.UNBAN: Need(server=("ban_members",), repeatable=False),

@@ -113,7 +113,7 @@ class Scheduler:
             schedule = claimed
         assert schedule.claimed is not None
         if now - schedule.claimed > self.book.terms.grace:
-            log.warning("%s of server %s is given up for this time", schedule.name, schedule.server)
+            log.warning("%s of server %s skips a run: it came due too long ago", schedule.name, schedule.server)
             await self.store.run(lambda tx: tx.end_claim(schedule, None))
             return
         try:
@@ -128,7 +128,7 @@ class Scheduler:
         await self.store.run(lambda tx: tx.end_claim(schedule, now))
 
     async def _claim(self, schedule: Schedule, now: float) -> Schedule | None:
-        """Claim the last due time, or only move on if it is too old or the server is paused."""
+        """Claim the last due time, or only move on if the server is paused or the run may have been made already."""
         cron = self.book.cron(schedule)
         last, following = cron.last(now), cron.after(now)
         due = schedule.due if last is None else max(last, schedule.due)
@@ -139,11 +139,11 @@ class Scheduler:
 
         def work(tx: ScheduleTx) -> Schedule | None:
             paused = tx.pause_of(schedule.server)
-            skipped = paused is not None or done or now - due > self.book.terms.grace
+            skipped = paused is not None or done
             if not tx.claim_schedule(schedule, None if skipped else due, following):
                 return None
             if skipped:
-                why = "the server is paused" if paused else "it came due too long ago, or before a backup was restored"
+                why = "the server is paused" if paused else "it came due before a backup was restored"
                 log.warning("%s of server %s skips a run: %s", schedule.name, schedule.server, why)
                 return None
             return replace(schedule, claimed=due, due=following, message="")
