@@ -351,9 +351,9 @@ class Team:
         self.scripts: dict[str, Script] = {}
 
     def tools(self) -> list[Any]:
-        return [self._tool("one"), self._tool("two")]
+        return [self._tool("one"), self._tool("two", in_thread=True)]
 
-    def _tool(self, name: str) -> Any:
+    def _tool(self, name: str, *, in_thread: bool = False) -> Any:
         looks: list[Answer] = [calls(("look", {"value": f"{name} {number}"})) for number in (1, 2)]
         script = self.scripts[name] = Script([*looks, f"{name} is done"])
         agent = Agent(script.model(), name=name, tools=[self.box.tool("look")])
@@ -361,8 +361,12 @@ class Team:
         async def work(topic: str) -> str:
             return (await agent.run(topic)).output
 
-        work.__name__ = name
-        return work
+        def work_in_thread(topic: str) -> str:
+            return agent.run_sync(topic).output
+
+        tool = work_in_thread if in_thread else work
+        tool.__name__ = name
+        return tool
 
 
 BOTH = calls(("one", {"topic": "a"}), ("two", {"topic": "b"}))
