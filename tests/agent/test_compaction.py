@@ -8,6 +8,7 @@ import pytest
 from pydantic_ai import Agent
 from pydantic_ai.exceptions import ModelContextWindowExceededError
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
+from pydantic_ai.models import Model
 from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
 
@@ -43,7 +44,7 @@ class Talk:
         """Whether the agent has two such models, of which the second one is asked if the first one fails."""
         self.script = Script(["unused"])
 
-    def model(self) -> FunctionModel:
+    def model(self) -> Model:
         def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
             assert info.instructions == INSTRUCTIONS
             self.summarised.append(_texts(messages)[0])
@@ -58,15 +59,15 @@ class Talk:
             async for piece in self.script.stream(messages, info):
                 yield piece
 
-        return FunctionModel(respond, stream_function=stream)
+        made = FunctionModel(respond, stream_function=stream)
+        return FallbackModel(made, made) if self.several else made
 
     async def says(self, text: str, *answers: str | ModelResponse, limits: Limits = SMALL) -> Step:
         """Run one more turn to its first step."""
         self.script = Script(list(answers) or ["answer"])
         bench = self.bench
         bench.turn = make_turn(text=text)
-        model = FallbackModel(self.model(), self.model()) if self.several else self.model()
-        agent = Agent(model, tools=[protected(bench.box)])
+        agent = Agent(self.model(), tools=[protected(bench.box)])
         bench.runner = AgentRunner(agent, bench.store, bench.clock, limits=limits)
         await bench.store.run(lambda tx: tx.insert_turn(bench.turn))
         await bench.store.run(lambda tx: tx.move(bench.turn.id, TurnState.QUEUED, TurnState.RUNNING))
