@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,15 @@ FAILING = (
     "class Failing(WrapperToolset):\n"
     "    async def get_tools(self, ctx):\n        raise ValueError('not now')\n"
     "tools = [Failing(FunctionToolset())]\n"
+)
+CAPABLE = (
+    "from pydantic_ai import Agent\n"
+    "from pydantic_ai.capabilities import AbstractCapability\n"
+    "from pydantic_ai.toolsets import FunctionToolset\n"
+    "def measure(count: int) -> int:\n    return count\n"
+    "class Measuring(AbstractCapability):\n"
+    "    def get_toolset(self):\n        return FunctionToolset([measure])\n"
+    "agent = Agent(capabilities=[Measuring()])\n"
 )
 
 
@@ -92,6 +102,16 @@ async def test_the_tools_of_a_server_that_answers_are_known_at_the_start(tmp_pat
     assert "shop_refund" not in {tool.name for tool in brain.tools}
     assert await findings_at_start(Settings(), config, brain) == []
     assert "shop_refund" in {tool.name for tool in brain.tools}
+
+
+async def test_the_tools_of_an_imported_agents_capabilities_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.path", [*sys.path])
+    (tmp_path / "agent_with_capability.py").write_text(CAPABLE)
+    known = await surveyed(configured(tmp_path, '[agent]\nimport = "agent_with_capability:agent"\n'))
+    assert known.findings == []
+    assert known.verdicts == {"measure": "ask (declares nothing)"}
 
 
 async def test_a_toolset_that_does_not_list_its_tools_is_only_noted(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 from pydantic_ai.usage import RunUsage
 
 from signoff.agent.demo.model import demo_model
+from signoff.agent.imported import capabilities_of
 from signoff.agent.mcp import McpServer, server_in
 from signoff.agent.own_asking import asking_tools, asking_tools_of
 from signoff.agent.setup import Brain, verdict_of
@@ -97,7 +98,9 @@ class Survey:
 
 async def survey(brain: Brain, config: Config, *, keep_running: bool) -> Survey:
     """Ask every toolset for its tools. With `keep_running`, the MCP servers stay connected for the first run."""
-    ctx = RunContext[Any](deps=None, model=_model(brain), usage=RunUsage())
+    # A toolset of a capability lists its tools only to a run that has this capability.
+    capabilities = {str(number): one for number, one in enumerate(capabilities_of(brain.agent.root_capability))}
+    ctx = RunContext[Any](deps=None, model=_model(brain), usage=RunUsage(), capabilities=capabilities)
     own = ("agent", "import") if brain.extras.own_output else ("tools", "plugins")
     label = "[agent] import" if brain.extras.own_output else "Signoff itself or a plugin"
     asking = [_listed(toolset, ctx, config, keep_running, Source(label, own)) for toolset in brain.agent.toolsets]
