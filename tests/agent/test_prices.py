@@ -64,6 +64,9 @@ def test_a_rule_may_name_spend_more_only_where_there_is_a_budget() -> None:
     nothing = KnownTools(())
     assert check_rules(parse_config(f"[budgets]\ntokens_per_thread = 15\n{rule}"), nothing) == []
     assert 'no tool is called "spend_more"' in str(check_rules(parse_config(rule), nothing)[0])
+    allowing = rule.replace('"ask"', '"allow"')
+    (finding,) = check_rules(parse_config(f"[budgets]\ntokens_per_thread = 15\n{allowing}"), nothing)
+    assert "people are asked about every overage" in str(finding)
     wrong = rule.replace('"server"', '"galaxy"')
     assert "budget is never" in str(
         check_rules(parse_config(f"[budgets]\ntokens_per_thread = 15\n{wrong}"), nothing)[0]

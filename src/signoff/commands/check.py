@@ -160,10 +160,9 @@ def check_prices(config: Config, brain: Brain) -> list[Finding]:
     model = brain.extras.model or brain.agent.model
     if not config.budgets.has_cost_limits or not (names := unpriced_models(model)):
         return []
-    problem = (
-        f"[budgets] limits the cost, and the price of {', '.join(names)} is not known, so that limit never applies"
-    )
-    return [warning(config.where("budgets"), problem, "limit the tokens as well")]
+    unknown = f"the price of {', '.join(names)} is not known, so its responses count as free"
+    remedy = "limit the tokens as well, or remove the limit on the cost"
+    return [warning(config.where("budgets"), f"[budgets] limits the cost, and {unknown}", remedy)]
 
 
 def check_disk(settings: Settings) -> list[Finding]:

@@ -74,6 +74,7 @@ def check_rules(config: Config, known: KnownTools) -> list[Finding]:
                 *_never_matching(config, number, rule, known),
                 *_overruled(config, number, rule, known),
                 *_sweeping(config, number, rule),
+                *_allowing_overages(config, number, rule),
             ]
         )
     return [*findings, *_nobody_in_common(config, known)]
@@ -204,6 +205,12 @@ def _sweeping(config: Config, number: int, rule: RuleConfig) -> Iterator[Finding
             f"{rule_name(number)} allows every call that no other rule matches, even of tools that ask by themselves"
         )
     yield warning(config.where("rules", number), problem, "name the tools that you mean, or add when or unless")
+
+
+def _allowing_overages(config: Config, number: int, rule: RuleConfig) -> Iterator[Finding]:
+    if rule.tool == (SPEND_MORE,) and rule.verdict is Verdict.ALLOW:
+        problem = f"{rule_name(number)} never has an effect: people are asked about every overage of a budget"
+        yield warning(config.where("rules", number), problem, "raise the limit in [budgets], or remove the rule")
 
 
 def _contradiction(config: Config, *rules: RuleConfig) -> tuple[str, str] | None:
