@@ -9,7 +9,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from pydantic_ai import Agent
+from pydantic_ai import Agent, Tool
 
 from signoff.agent.runner import AgentRunner
 from signoff.approvals.automatic import Modes
@@ -409,6 +409,33 @@ async def test_a_rejected_overage_of_agents_inside_tools_ends_the_turn(open_bure
     assert "Ada rejected more." in await bureau.reply(turn)
     assert await bureau.state(turn) is TurnState.STOPPED
     assert [len(script.asked) for script in team.scripts.values()] == asked
+
+
+async def test_a_call_that_was_accepted_beside_a_rejected_overage_is_said_not_to_have_run(open_bureau: Any) -> None:
+    box, first, second = Box(), Script([calls(("danger", {})), "end"]), Script(["end"])
+    guarded = Tool(box.tool("danger"), requires_approval=True)
+    careful, eager = Agent(first.model(), tools=[guarded]), Agent(second.model())
+
+    async def one(topic: str) -> str:
+        return (await careful.run(topic)).output
+
+    async def two(topic: str) -> str:
+        await bureau.until_true(used_up)
+        return (await eager.run(topic)).output
+
+    async def used_up() -> bool:
+        used = await bureau.store.run(lambda tx: tx.used(accounts_of(PLACE, MAX.id)[0]))
+        return used.tokens >= 60
+
+    bureau = open_bureau(BOTH, "the answer", budgets=Budgets({TOKENS: 60}), tools=[one, two])
+    turn = make_turn()
+    await bureau.take(turn)
+    batch = await bureau.card(turn)
+    for request in batch.requests:
+        choice = Choice.REJECT if request.call.is_overage else Choice.ACCEPT
+        await bureau.desk.decide(Click(request.id, choice, ADA, batch.place.channel, batch.card_message))
+    assert "Calls that were accepted on the same card were not run." in await bureau.reply(turn)
+    assert box.ran == []
 
 
 async def test_a_denied_overage_ends_the_tools_whose_agents_reach_the_budget_and_then_the_turn(

@@ -26,6 +26,7 @@ from signoff.turns.model import CallRecord, CallState
 from signoff.turns.ports import TurnTx
 
 KEPT = "Completed calls are kept."
+NOT_RUN = f"Calls that were accepted on the same card were not run. {KEPT}"
 AMOUNTS = ("used", "limit", "up_to")
 
 
@@ -69,7 +70,8 @@ def settle(tx: TurnTx, batch: Batch, now: float) -> str:
         if request.state is RequestState.APPROVED:
             _raise(tx, batch, request, now)
     refused = [request for request in overages if request.state is not RequestState.APPROVED]
-    return _refusal(refused, batch.place) if refused else ""
+    others = any(one.state is RequestState.APPROVED and not one.call.is_overage for one in batch.requests)
+    return _refusal(refused, batch.place, NOT_RUN if others else KEPT) if refused else ""
 
 
 def denied(args: JsonObject, place: Place, reason: str) -> str:
@@ -99,7 +101,7 @@ def _raise(tx: TurnTx, batch: Batch, request: ApprovalRequest, now: float) -> No
     )
 
 
-def _refusal(refused: Sequence[ApprovalRequest], place: Place) -> str:
+def _refusal(refused: Sequence[ApprovalRequest], place: Place, kept: str) -> str:
     first = refused[0]
     end, args = first.settlement, first.call.args
     if first.state is RequestState.EXPIRED:
@@ -110,7 +112,7 @@ def _refusal(refused: Sequence[ApprovalRequest], place: Place) -> str:
         why = f"The question for more was cancelled ({end.note if end else ''})."
     else:
         why = f"More was rejected ({end.note if end else ''})."
-    return f"I stopped: {reached(args, place)} {why} {KEPT} {_remedy(args)}"
+    return f"I stopped: {reached(args, place)} {why} {kept} {_remedy(args)}"
 
 
 def _remedy(args: JsonObject) -> str:
