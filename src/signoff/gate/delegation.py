@@ -31,6 +31,7 @@ from signoff.errors import SignoffError
 from signoff.gate import wording
 from signoff.gate.home_loop import HomeLoop
 from signoff.gate.pending_call import PendingCall
+from signoff.gate.tool_threads import carry_into_threads
 
 if TYPE_CHECKING:
     from signoff.gate.gate import Gate
@@ -338,3 +339,4 @@ def install(inner_iter: Callable[..., Any]) -> None:
 
     changed: Any = realtime_outside
     AbstractAgent.realtime = changed
+    carry_into_threads(_running, Delegated)
