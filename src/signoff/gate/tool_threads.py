@@ -173,9 +173,12 @@ def carry_into_threads(variable: ContextVar[Any], leaves: type[BaseException]) -
 
     @wraps(start)
     def start_carrying(self: threading.Thread) -> None:
-        # The threads of a pool outlive the tool that filled it, so only its work carries the variable.
-        value, serves_pool = variable.get(), getattr(self, "_target", None) is POOL_THREAD
-        if value is not None and not serves_pool:
+        # The threads of a pool and our own ones outlive the tool, so only the work that they get carries the variable.
+        value, outlives = (
+            variable.get(),
+            getattr(self, "_target", None) is POOL_THREAD or self.name.startswith("signoff-"),
+        )
+        if value is not None and not outlives:
             self.run = partial(quiet, carrying(self.run, value))
         start(self)
 
