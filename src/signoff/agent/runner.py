@@ -40,7 +40,7 @@ from signoff.agent.history import (
     use_of,
 )
 from signoff.agent.inner_runs import StoredRuns, judged_inside
-from signoff.agent.outputs import RunWaits, around, shown
+from signoff.agent.outputs import RunWaits, around, shown, writes_reply
 from signoff.agent.prompt import NOTE, Prompt, has_enclosures, images_in, prompt_of, with_images
 from signoff.approvals.containment import contained, described
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, JsonObject, Place, Ruling, Terms
@@ -214,7 +214,7 @@ class AgentRunner:
             made = requests_made(history) + await self.store.run(lambda tx: tx.inner_requests(turn.id))
         requests_left = self.limits.model_requests - made
         gate.requests.left = requests_left
-        usage = RunUsage()
+        usage, is_shown = RunUsage(), not self.extras.own_output or writes_reply(self.agent)
         deps = await self.extras.deps_for(turn.asker, turn.place, self.slots)
         try:
             async with self.agent.run_stream_events(
@@ -233,7 +233,7 @@ class AgentRunner:
                 async for event in events:
                     if isinstance(event, AgentRunResultEvent):
                         return event.result
-                    if words := words_in(event):
+                    if is_shown and (words := words_in(event)):
                         gate.progress.writing(words)
         finally:
             self.activity.tell(ModelUsed(turn, usage.requests, usage.input_tokens, usage.output_tokens))
