@@ -279,7 +279,7 @@ class AgentRunner:
             messages = with_images(messages, images)
         if summary is None:
             return Conversation(entries, messages)
-        return Conversation(entries, messages, beginning_of(summary), summary.upto)
+        return Conversation(entries, messages, beginning_of(summary, messages[: summary.upto]), summary.upto)
 
     async def _shorten(self, turn: Turn, conversation: Conversation, tokens: int) -> bool:
         """Put a summary in the place of the older turns, so that about `tokens` are left. False if that is impossible.
