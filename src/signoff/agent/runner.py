@@ -81,7 +81,7 @@ class Extras:
     """None: the agent's own."""
     toolsets: tuple[AbstractToolset[Any], ...] = ()
     capabilities: tuple[AbstractCapability[Any], ...] = ()
-    """They lie between the gate and the seal."""
+    """They lie between the gate and the seal. One that must be outermost lies around the gate, as an agent's own does."""
     deps: DepsMaker | None = None
     own_output: bool = False
     """Whether to keep the agent's own output type. If not, its output is text."""
@@ -181,12 +181,12 @@ class AgentRunner:
     ) -> str | DeferredToolRequests:
         """Run the agent. Returns the text of the reply, or the calls that people have to decide about."""
         if not self.extras.own_output:
-            inner = [gate, saver, *self._checks(turn), *self.extras.capabilities, gate.seal()]
+            inner = [*self.extras.capabilities, gate, saver, *self._checks(turn), gate.seal()]
             output_type = [str, DeferredToolRequests]
             return (await self._run(turn, prompt, history, gate, inner, output_type)).output
         try:
-            inner = [saver, *self._checks(turn), *self.extras.capabilities]
-            result = await self._run(turn, prompt, history, gate, around(gate, inner))
+            inner = [*self.extras.capabilities, *around(gate, [saver, *self._checks(turn)])]
+            result = await self._run(turn, prompt, history, gate, inner)
         except RunWaits as waits:
             return waits.requests
         saver.note_results(result.all_messages())
