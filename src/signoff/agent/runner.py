@@ -81,7 +81,7 @@ class Extras:
     """None: the agent's own."""
     toolsets: tuple[AbstractToolset[Any], ...] = ()
     capabilities: tuple[AbstractCapability[Any], ...] = ()
-    """They lie between the gate and the seal. One that must be outermost lies around the gate, as an agent's own does."""
+    """They lie between gate and seal. One that must be outermost lies around the gate, as an agent's own does."""
     deps: DepsMaker | None = None
     own_output: bool = False
     """Whether to keep the agent's own output type. If not, its output is text."""
