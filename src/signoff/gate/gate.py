@@ -20,6 +20,7 @@ from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, Too
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.output import OutputContext
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import to_jsonable_python
 
@@ -49,6 +50,7 @@ from signoff.gate.delegation import (
     InnerRuns,
     ModelRequests,
     Opened,
+    beside,
     calls_inside,
 )
 from signoff.gate.examiner import Examiner, Judge
@@ -182,7 +184,8 @@ class Gate(AbstractCapability[Any]):
     async def wrap_tool_validate(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
     ) -> dict[str, Any]:
-        validated = await handler(args)
+        with beside(self):
+            validated = await handler(args)
         if not is_independent(tool_def):
             self._order.expect(self._key(call.tool_call_id))
         return validated
@@ -194,14 +197,21 @@ class Gate(AbstractCapability[Any]):
         if outer:
             await outer.begin_call(key)
         try:
-            if tool_def.name in self._around:
-                return await self.admit(ctx, tool_def, args, around_the_gate(handler))
-            return await handler(args)
+            with beside(self):
+                if tool_def.name in self._around:
+                    return await self.admit(ctx, tool_def, args, around_the_gate(handler))
+                return await handler(args)
         finally:
             self._order.passed(key)
             self.slots.shares.leave(self._holder, key)
             if outer:
                 await outer.end_call(key)
+
+    async def wrap_output_process(
+        self, ctx: RunContext[Any], *, output_context: OutputContext, output: Any, handler: Any
+    ) -> Any:
+        with beside(self):
+            return await handler(output)
 
     def moved(self, ctx: RunContext[Any], tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
         key, threads = self._key(ctx.tool_call_id), self.slots.threads
@@ -246,7 +256,7 @@ class Gate(AbstractCapability[Any]):
             call = replace(call, operands=view.operands)
             if (decided or not asks) and await self._wait_for_turn(attempt):
                 continue  # rule again: the server may have been paused, and its rules changed, in the meantime
-            repeatable = is_read_only(tool_def) or attempt.delegates
+            repeatable = is_read_only(tool_def) or (attempt.delegates and self.children is not None)
             match await self.book.enter(call, asks=asks, held=ruling.held, read_only=repeatable):
                 case Ask(RequestKind.MAY_HAVE_RUN as kind):
                     why = wording.interrupted(idempotent=marks_of(tool_def).idempotent is True)
