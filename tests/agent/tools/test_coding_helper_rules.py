@@ -1,4 +1,4 @@
-"""The rules of the coding helper's example: only commands that look run without a card, and no tool evades the second look."""
+"""The rules of the coding helper's example: commands that look need no card, and no tool evades the second look."""
 
 from __future__ import annotations
 
