@@ -81,6 +81,20 @@ async def test_lines_are_found_with_their_numbers(rig: WorkspaceRig) -> None:
 
 
 @pytest.mark.slow
+async def test_a_warning_and_escaped_characters_do_not_break_a_search(
+    rig: WorkspaceRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python warns about [[:alpha:]], and writes each of these characters as twelve bytes of JSON."""
+    rig.put("a.txt", "a:]\n")
+    assert await rig.call("grep", pattern="[[:alpha:]]") == "a.txt:1: a:]"
+    rig.put("wide.txt", ("\N{GRINNING FACE}" * 300 + "\n") * 200)
+    assert len((await rig.call("grep", pattern=".", files="wide.txt")).splitlines()) == 200
+    monkeypatch.setattr(looking, "QUOTA", 100)
+    with pytest.raises(ToolFailed, match="Name fewer with files"):
+        await rig.call("grep", pattern=".")
+
+
+@pytest.mark.slow
 async def test_a_pattern_that_takes_for_ever_is_stopped_and_the_bot_goes_on(
     rig: WorkspaceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
