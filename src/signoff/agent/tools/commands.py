@@ -10,7 +10,7 @@ import asyncio
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -59,6 +59,10 @@ class CommandTools:
         return tool
 
     def checking(self) -> Tool[object]:
+        # A checker may run code of the workspace, such as a plugin that a settings file names. Only the sandbox makes
+        # that harmless.
+        if not self.isolation.bubblewrap:
+            return Tool(self.diagnostics, requires_approval=True, metadata={"acts": True})
         return Tool(self.diagnostics, metadata={"approval": "never_require", "read_only": True})
 
     async def bash(
@@ -103,7 +107,8 @@ class CommandTools:
             raise ToolFailed(f'There is no file or folder "{path}" in this workspace.')
         output = Output(SHOWN, LOGGED)
         words = [*self.checker, *(["./" + "/".join(names)] if names else [])]
-        ended = await self._run(words, home, output, max(1.0, self.longest - MARGIN), writable=False)
+        checking = replace(self, isolation=replace(self.isolation, network=False))
+        ended = await checking._run(words, home, output, max(1.0, self.longest - MARGIN), writable=False)
         text = f"{_outcome(ended)}.\n{output.text()}".rstrip()
         if ended.stopped:
             raise ToolFailed(text)

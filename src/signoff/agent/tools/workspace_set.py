@@ -35,4 +35,4 @@ def workspace_tools(config: Config) -> list[Tool[Any]]:
 
 def _isolation(config: Config, needed_by: Sequence[str]) -> Isolation:
     reason = f"{config.where('tools', 'enable')}: the tool {' and '.join(needed_by)}"
-    return choose_isolation(config.tools, [config.folder], reason)
+    return choose_isolation(config.tools, config.hidden_folders, reason)
