@@ -34,6 +34,7 @@ def test_the_group_has_neither_commands_nor_the_web_and_a_checker_only_if_one_is
     assert offered(configured(tmp_path, checked)) == {*GROUP, "diagnostics"}
 
 
+@pytest.mark.slow
 def test_acting_asks_and_looking_never_does(tmp_path: Path) -> None:
     """With `undeclared = "ask"` too. Each says what it is for, with every parameter."""
     names = ", ".join(f'"{name}"' for name in WORKSPACE_TOOLS)
