@@ -62,4 +62,5 @@ def test_reading_never_asks_and_acting_always_does() -> None:
     marked = {name for name, tool in definitions.items() if (tool.metadata or {}).get("destructive")}
     assert marked == {"time_out_member", "kick_member", "ban_member", "delete_messages"}
     repeated = {name for name, tool in definitions.items() if (tool.metadata or {}).get("idempotent") is False}
-    assert repeated == {"create_thread", "create_channel", "kick_member", "unban_user"}
+    once = {"create_thread", "create_channel", "kick_member", "unban_user"}
+    assert repeated == {*once, "post_message", "time_out_member"}, "a second run posts again, or times out for longer"

@@ -48,7 +48,7 @@ class ActingTools:
         return [self._tool(kind, getattr(self, kind.value)) for kind in Kind]
 
     def _tool(self, kind: Kind, function: Any) -> Tool[Any]:
-        marks = {"acts": True, "destructive": NEEDS[kind].destructive, "idempotent": NEEDS[kind].repeatable}
+        marks = {"acts": True, "destructive": NEEDS[kind].destructive, "idempotent": NEEDS[kind].idempotent}
         return Tool(function, requires_approval=True, metadata={"preview": partial(self._preview, kind), **marks})
 
     async def post_message(
