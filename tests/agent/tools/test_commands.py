@@ -190,6 +190,13 @@ async def test_of_a_long_output_both_ends_are_told_and_all_of_it_is_kept(rig: Wo
     assert "\\x00\\x00" in flood
 
 
+async def test_a_command_that_locks_the_workspace_does_not_lock_it_for_good(rig: WorkspaceRig) -> None:
+    assert (await rig.call("bash", command="chmod 000 /workspace")).startswith("Exit code 0")
+    assert await rig.call("bash", command="echo back") == "Exit code 0, in a sandbox, no network.\nback"
+    rig.home.chmod(0o000)  # as if the bot had been killed in between
+    assert (await rig.call("bash", command="true")).startswith("Exit code 0")
+
+
 async def test_bytes_that_are_no_text_are_shown_as_escapes(rig: WorkspaceRig) -> None:
     assert (await rig.call("bash", command=r"printf '\xff\x00\xc3\xa9'")).endswith("\n\\xff\\x00é")
 

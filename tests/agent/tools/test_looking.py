@@ -45,6 +45,15 @@ async def test_a_folder_is_listed_without_following_links(rig: WorkspaceRig) -> 
     assert await rig.call("list_dir", path="empty") == "empty is empty."
 
 
+async def test_a_name_that_is_no_text_is_listed_with_escapes(rig: WorkspaceRig) -> None:
+    rig.put("a.txt", "")
+    (rig.home / os.fsdecode(b"b\xff")).touch()
+    (rig.home / "c (5 bytes)\nd").touch()
+    wanted = ["a.txt (0 bytes)", "b\\udcff (0 bytes)", "c (5 bytes)\\nd (0 bytes)"]
+    assert sorted((await rig.call("list_dir")).split("\n")) == wanted
+    assert sorted((await rig.call("glob", pattern="**")).split("\n")) == wanted
+
+
 async def test_files_are_found_by_patterns(rig: WorkspaceRig) -> None:
     for path in ("a.py", "src/b.py", "src/deep/c.py", "src/deep/d.txt"):
         rig.put(path, "")

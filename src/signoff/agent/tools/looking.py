@@ -164,11 +164,16 @@ def _listed(entries: list[Entry], nothing: str) -> str:
         return nothing
     words = {"folder": "/", "link": " (a link, which is not followed)", "other": " (not an ordinary file)"}
     lines = [
-        f"{one.path} ({one.size} bytes)" if one.kind == "file" else f"{one.path}{words[one.kind]}"
+        f"{_shown(one.path)} ({one.size} bytes)" if one.kind == "file" else f"{_shown(one.path)}{words[one.kind]}"
         for one in entries[:MOST_ENTRIES_SHOWN]
     ]
     more = len(entries) - MOST_ENTRIES_SHOWN
     return "\n".join([*lines, *([f"{more} more are left out."] if more > 0 else [])])
+
+
+def _shown(path: str) -> str:
+    """Return a path with escapes for line breaks and for bytes that are no text. Commands can make any name."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in path)
 
 
 def _glob(pattern: str) -> Callable[[str], bool]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 from pydantic_ai import ApprovalRequired, RunContext, Tool
 from pydantic_ai.exceptions import ToolFailed
 
@@ -33,8 +33,8 @@ from signoff.servers.permissions import NEEDS
 from signoff.servers.ports import MayHaveRun, NotDone, Servers
 from signoff.servers.wording import audit_reason, describe, done, operands
 
-PostText = Annotated[str, Field(min_length=1, max_length=2000)]
-Name = Annotated[str, Field(min_length=1, max_length=100)]
+PostText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
 Messages = Annotated[list[MessageId], Field(min_length=1, max_length=MOST_DELETED)]
 LONGEST_TIMEOUT = 28 * 24 * 60
 LONGEST_SLOW_MODE = 21_600
