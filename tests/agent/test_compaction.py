@@ -19,6 +19,7 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
+from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
 
 from signoff.agent import compaction
@@ -50,6 +51,8 @@ class Talk:
         """The transcripts that it was asked to summarise."""
         self.most = 10**9
         """The most characters that this model takes."""
+        self.several = False
+        """Whether the agent has two such models, of which the second one is asked if the first one fails."""
         self.script = Script(["unused"])
         self.tools: list[Any] = []
         self.options: dict[str, Any] = {}
@@ -80,7 +83,8 @@ class Talk:
         self.script = Script(list(answers) or ["answer"])
         bench = self.bench
         bench.turn = make_turn(text=text)
-        agent = Agent(self.model(), tools=[protected(bench.box), *self.tools], **self.options)
+        model = FallbackModel(self.model(), self.model()) if self.several else self.model()
+        agent = Agent(model, tools=[protected(bench.box), *self.tools], **self.options)
         bench.runner = AgentRunner(agent, bench.store, bench.clock, limits=limits)
         await bench.store.run(lambda tx: tx.insert_turn(bench.turn))
         await bench.store.run(lambda tx: tx.move(bench.turn.id, TurnState.QUEUED, TurnState.RUNNING))
@@ -154,8 +158,10 @@ async def test_if_the_summary_fails_the_run_goes_on_with_everything(talk: Talk) 
     assert talk.asked[-1][0].startswith("first")
 
 
-async def test_a_model_that_takes_less_than_we_thought_gets_a_summary_too(talk: Talk) -> None:
-    limits = Limits()
+@pytest.mark.parametrize("several", [False, True])
+async def test_a_model_that_takes_less_than_we_thought_gets_a_summary_too(talk: Talk, several: bool) -> None:
+    """So do several models, each of which was asked because the one before it failed."""
+    talk.several, limits = several, Limits()
     await talk.says(f"first {LONG}", limits=limits)
     await talk.says("second", limits=limits)
     talk.most = 1000
@@ -164,8 +170,9 @@ async def test_a_model_that_takes_less_than_we_thought_gets_a_summary_too(talk: 
     assert talk.asked[-1] == [f"{ABOVE}\nThey spoke about the harbour.", BELOW, "third"]
 
 
-async def test_a_turn_that_is_too_long_by_itself_ends_with_a_clear_line(talk: Talk) -> None:
-    talk.most = 1000
+@pytest.mark.parametrize("several", [False, True])
+async def test_a_turn_that_is_too_long_by_itself_ends_with_a_clear_line(talk: Talk, several: bool) -> None:
+    talk.several, talk.most = several, 1000
     with pytest.raises(TurnFailed, match="This conversation is too long for the model"):
         await talk.says(LONG)
 

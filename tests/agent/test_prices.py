@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pydantic_ai import Agent
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.openai import OpenAIChatModel
@@ -12,7 +13,9 @@ from pydantic_ai.usage import RequestUsage
 from signoff.agent.demo.model import demo_model
 from signoff.agent.history import use_of
 from signoff.agent.prices import unpriced_models
+from signoff.agent.runner import Extras
 from signoff.agent.setup import Brain
+from signoff.approvals.policy import Policy
 from signoff.commands.check import check_prices
 from signoff.config.rule_checks import KnownTools, check_rules
 from signoff.config.schema import parse_config
@@ -34,6 +37,12 @@ def test_a_response_of_an_unknown_model_has_only_its_tokens(name: str | None) ->
     assert (use.input_tokens, use.cost) == (1_000_000, None)
 
 
+def test_a_response_without_reported_usage_has_no_cost() -> None:
+    """Zero tokens are not a response for nothing."""
+    use = use_of(ModelResponse([TextPart("hi")], model_name="gpt-4o-mini", provider_name="openai"), 5.0)
+    assert (use.input_tokens, use.cost) == (0, None)
+
+
 def test_models_without_a_price_are_named_also_behind_others() -> None:
     known = OpenAIChatModel("gpt-4o-mini", provider=OpenAIProvider(api_key="none"))
     assert unpriced_models(known) == []
@@ -44,6 +53,8 @@ def test_a_limit_on_the_cost_of_a_model_without_a_price_is_found() -> None:
     config = parse_config("[budgets]\ncost_per_thread = 1.5\n")
     (finding,) = check_prices(config, Brain.build(config, "demo"))
     assert "the price of demo is not known" in str(finding)
+    imported = Brain(Agent(), Policy(), (), extras=Extras(model=demo_model(), own_output=True))
+    assert check_prices(config, imported) == [finding], "the model of an imported agent without one of its own"
     tokens = parse_config("[budgets]\ntokens_per_thread = 15\n")
     assert check_prices(tokens, Brain.build(tokens, "demo")) == []
 

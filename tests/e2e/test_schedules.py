@@ -15,10 +15,13 @@ from tests.rigs.office import commands_known, order, staffed
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-MANAGE_SERVER = 1 << 5
+MANAGE_SERVER, SEND_MESSAGES, OPEN_THREADS = 1 << 5, 1 << 11, 1 << 35
 CONFIG = """
 [schedules]
 allow = true
+
+[access]
+channels = ["{ops}"]
 """
 
 
@@ -68,3 +71,24 @@ async def test_a_schedule_of_somebody_who_lost_manage_server_is_paused_and_admin
     await live.sees(channel, "For the admins: Schedule 2 is paused", "Max no longer has Manage Server")
     assert "Paused: Max no longer has Manage Server" in (await order(live, "schedule list")).text
     assert len(live.rows("SELECT 1 FROM scheduled_turns")) == 1, "only the run of the first schedule"
+
+
+async def test_a_schedule_needs_a_channel_where_its_maker_and_the_bot_may_write(live: CrashingRig) -> None:
+    """When it is added and when it runs."""
+    ops, quiet = (await live.sandbox.channel("ops")).id, (await live.sandbox.create_channel("quiet")).id
+    options = {"cron": "0 5 * * *", "prompt": "roll a dice"}
+    await live.sandbox.create_role("Planners", MANAGE_SERVER)
+    await live.sandbox.grant(live.people["Max"], "Planners")
+    await live.sandbox.overwrite(quiet, "Planners", deny=SEND_MESSAGES)
+    refused = await order(live, "schedule add", who="Max", channel=quiet, **options)
+    assert "You may not write in that channel" in refused.text
+    await live.sandbox.overwrite(quiet, live.sandbox.bot_id, deny=SEND_MESSAGES | OPEN_THREADS)
+    refused = await order(live, "schedule add", channel=quiet, **options)
+    assert "Not added, because I lack Send Messages in that channel." in refused.text
+    await live.sandbox.overwrite(quiet, live.sandbox.bot_id)
+    refused = await order(live, "schedule add", channel=quiet, **options)
+    assert "each run would be refused: I don't take requests in this channel." in refused.text
+    await order(live, "schedule add", who="Max", channel=ops, **options)
+    await live.sandbox.overwrite(ops, "Planners", deny=SEND_MESSAGES)
+    await come_due(live)
+    await live.sees(ops, "For the admins: Schedule 3 is paused", "Max may no longer write in its channel")

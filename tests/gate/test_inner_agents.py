@@ -21,8 +21,10 @@ from signoff.approvals.clicks import Click
 from signoff.approvals.desk import Desk
 from signoff.approvals.errors import Refused
 from signoff.approvals.grants import GrantTerms
-from signoff.approvals.model import Choice, Remember, RunState, Verdict
+from signoff.approvals.model import Choice, Remember, RequestState, RunState, Terms, Verdict
 from signoff.approvals.policy import Policy, Rule
+from signoff.approvals.server_rules import Rulebook
+from signoff.approvals.todays_rules import TodaysRules
 from signoff.errors import TurnFailed
 from signoff.gate.delegation import is_inside
 from signoff.gate.tool_slots import ToolSlots
@@ -334,6 +336,32 @@ async def test_a_call_of_an_agent_inside_a_tool_cannot_be_edited(bench: Bench) -
     with pytest.raises(Refused, match="inside a tool"):
         await edit(bench, step, {"value": "y"})
     assert isinstance(await bench.decide(step, Choice.ACCEPT), Finished)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        Rule("*", Verdict.ASK, acts=True, quorum=2),
+        Rule("danger", Verdict.ASK, when={"value": ("rm *",)}, quorum=2),
+    ],
+)
+async def test_a_rule_that_was_made_meanwhile_holds_for_an_open_call_of_an_agent_inside_a_tool(
+    bench: Bench, rule: Rule
+) -> None:
+    """It may go by the tool's marks or by the words of a shell command, though the tool is not at hand now."""
+    said = {"acts": True, "shell": "value"}
+    guarded = Tool(bench.box.tool("danger"), requires_approval=True, metadata=said)
+    inner, _ = child("one", [calls(("danger", {"value": "ls; rm -r x"})), "fine"], [guarded])
+    rulebook = Rulebook(Policy(), bench.store, bench.clock)
+    tools = [delegate("ask", inner)]
+    step = await bench.start([calls(("ask", {"topic": "t"})), "done"], tools, policy=rulebook)
+    assert bench.runner
+    bench.desk.todays = TodaysRules(bench.runner, Terms(), bench.clock.now())
+    await rulebook.protect(rule, ADA)
+    bench.desk.server_rules_changed(SERVER)
+    outcome = await bench.desk.decide(Click(batch_of(step).id, Choice.ACCEPT, ADA, PLACE.channel))
+    (request,) = outcome.batch.requests
+    assert (request.state, request.quorum) == (RequestState.PENDING, 2)
 
 
 async def test_an_agent_that_a_tool_leaves_running_can_ask_nobody(bench: Bench) -> None:

@@ -39,10 +39,11 @@ class Bureau(Office):
     budgets: Budgets = field(default_factory=lambda: Budgets({TOKENS: 100}))
     policy: Policy = field(default_factory=Policy)
     terms: Terms = field(default_factory=Terms)
+    tools: list[Any] = field(default_factory=list[Any])
 
     def __post_init__(self) -> None:
         self.desk = Desk(self.store, self.clock, self.modes)
-        agent = Agent(self.script.model(), tools=[self.box.tool("look")])
+        agent = Agent(self.script.model(), tools=[self.box.tool("look"), *self.tools])
         options: dict[str, Any] = {"policy": self.policy, "terms": self.terms, "budgets": self.budgets}
         self.agent_runner = AgentRunner(agent, self.store, self.clock, **options)
         self.desk.todays = TodaysRules(self.agent_runner, self.terms, self.clock.now())
@@ -77,6 +78,7 @@ class Bureau(Office):
 
     def next_process(self) -> Bureau:
         parts: dict[str, Any] = {"script": self.script, "box": self.box, "budgets": self.budgets, "terms": self.terms}
+        parts["tools"] = self.tools
         self.clock.at += 1
         return Bureau(self.store, self.clock, policy=self.policy, **parts)
 
@@ -339,3 +341,83 @@ async def test_every_model_response_is_noted_before_its_calls_run(store: Store, 
     used = await store.run(lambda tx: tx.used(accounts_of(PLACE, MAX.id)[0]))
     assert (seen, used.requests, used.unpriced) == ([1], 2, 2)
     assert used.tokens > 0
+
+
+class Team:
+    """Two tools that each run an agent, which looks twice."""
+
+    def __init__(self) -> None:
+        self.box = Box()
+        self.scripts: dict[str, Script] = {}
+
+    def tools(self) -> list[Any]:
+        return [self._tool("one"), self._tool("two", in_thread=True)]
+
+    def _tool(self, name: str, *, in_thread: bool = False) -> Any:
+        looks: list[Answer] = [calls(("look", {"value": f"{name} {number}"})) for number in (1, 2)]
+        script = self.scripts[name] = Script([*looks, f"{name} is done"])
+        agent = Agent(script.model(), name=name, tools=[self.box.tool("look")])
+
+        async def work(topic: str) -> str:
+            return (await agent.run(topic)).output
+
+        def work_in_thread(topic: str) -> str:
+            return agent.run_sync(topic).output
+
+        tool = work_in_thread if in_thread else work
+        tool.__name__ = name
+        return tool
+
+
+BOTH = calls(("one", {"topic": "a"}), ("two", {"topic": "b"}))
+
+
+async def team_waits(open_bureau: Any, team: Team) -> tuple[Bureau, Turn, Batch]:
+    """Start a turn whose two agents inside tools reach the budget at the same time."""
+    bureau = open_bureau(BOTH, "the answer", budgets=Budgets({TOKENS: 60}, overage=100), tools=team.tools())
+    turn = make_turn()
+    await bureau.take(turn)
+    batch = await bureau.card(turn)
+    assert [request.shown_tool for request in batch.requests] == ["spend_more"], "one limit is asked about once"
+    assert {len(script.asked) for script in team.scripts.values()} <= {0, 1}, "by one request each at most"
+    assert len(bureau.script.asked) == 1
+    return bureau, turn, batch
+
+
+async def test_agents_inside_tools_stop_at_a_budget_and_go_on_after_the_accept(
+    open_bureau: Any, bureaus: list[Bureau]
+) -> None:
+    """Also in another process. No model request and no call is repeated."""
+    team = Team()
+    bureau, turn, batch = await team_waits(open_bureau, team)
+    await bureau.driver.stop(0)
+    later = bureau.next_process()
+    bureaus.append(later)
+    await later.driver.recover()
+    await later.press(batch, Choice.ACCEPT)
+    assert await later.reply(turn) == "the answer "
+    assert sorted(ran[1] for ran in team.box.ran) == ["one 1", "one 2", "two 1", "two 2"]
+    assert [len(script.asked) for script in team.scripts.values()] == [3, 3]
+    assert later.script.results == {"call_0": "one is done", "call_1": "two is done"}
+
+
+async def test_a_rejected_overage_of_agents_inside_tools_ends_the_turn(open_bureau: Any) -> None:
+    team = Team()
+    bureau, turn, batch = await team_waits(open_bureau, team)
+    asked = [len(script.asked) for script in team.scripts.values()]
+    await bureau.press(batch, Choice.REJECT)
+    assert "Ada rejected more." in await bureau.reply(turn)
+    assert await bureau.state(turn) is TurnState.STOPPED
+    assert [len(script.asked) for script in team.scripts.values()] == asked
+
+
+async def test_a_denied_overage_ends_the_tools_whose_agents_reach_the_budget_and_then_the_turn(
+    open_bureau: Any,
+) -> None:
+    team, policy = Team(), Policy((Rule("spend_more", Verdict.DENY),))
+    bureau = open_bureau(BOTH, "the answer", budgets=Budgets({TOKENS: 60}), tools=team.tools(), policy=policy)
+    turn = make_turn()
+    await bureau.take(turn)
+    assert "A rule does not allow more" in await bureau.reply(turn)
+    assert bureau.front.cards == []
+    assert {len(script.asked) for script in team.scripts.values()} <= {0, 1}

@@ -233,6 +233,30 @@ async def test_a_paused_server_runs_none(desk: Desk) -> None:
     assert desk.channel.posted == [(1, TEN + HOUR)]
 
 
+async def test_a_pause_gives_up_a_run_that_could_not_be_posted_before(desk: Desk) -> None:
+    await desk.add()
+    desk.channel.failures = [ConnectionError("Discord is down")]
+    await desk.at(TEN)
+    await desk.office.store.run(lambda tx: tx.set_pause(Pause(SERVER, ADA, TEN)))
+    await desk.at(TEN + 60)
+    await desk.office.store.run(lambda tx: tx.clear_pause(SERVER))
+    await desk.at(TEN + 90)
+    assert desk.channel.posted == []
+    await desk.at(TEN + HOUR)
+    assert desk.channel.posted == [(1, TEN + HOUR)]
+
+
+async def test_a_run_that_begins_late_does_not_take_the_place_of_the_next_one(office: Office) -> None:
+    office.clock.at = START
+    desk = desk_of(office, replace(ALLOWED, grace=2 * HOUR))
+    await desk.add()
+    desk.channel.failures = [ConnectionError("Discord is down")]
+    await desk.at(TEN)
+    await desk.at(TEN + HOUR + 5)
+    await desk.at(TEN + HOUR + 10)
+    assert desk.channel.posted == [(1, TEN), (1, TEN + HOUR)]
+
+
 async def test_a_removed_schedule_does_not_run_and_its_number_is_not_used_again(desk: Desk) -> None:
     await desk.add()
     await desk.book.remove(ADA, 1)

@@ -34,9 +34,23 @@ def build_batch(
     deferred = [gate.pending(call.tool_call_id) for call in requests.approvals]
     if requests.calls or not all(deferred):
         raise TurnFailed("A tool call was deferred past the gate. Nothing further was run. Please tell the operator.")
-    asked = [call for several in deferred for call in several]
+    asked = _each_limit_once([call for several in deferred for call in several])
     ran = tuple(tool for key, tool in gate.ran.items() if key.position == gate.responses)
     return batch_of_calls(asked, turn, words, ran, now=now, terms=terms)
+
+
+def _each_limit_once(pending: Sequence[PendingCall]) -> list[PendingCall]:
+    """Leave out repeated requests for an overage: several agents inside tools may reach the same limit."""
+    limits: set[tuple[str, str]] = set()
+    kept: list[PendingCall] = []
+    for one in pending:
+        if one.call.is_overage:
+            limit = one.call.args["budget"], one.call.args["unit"]
+            if limit in limits:
+                continue
+            limits.add(limit)
+        kept.append(one)
+    return kept
 
 
 def batch_of_calls(

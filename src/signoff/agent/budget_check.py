@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Never
 
 from pydantic_ai import RunContext
 from pydantic_ai.capabilities import AbstractCapability
@@ -56,8 +56,11 @@ class BudgetCheck(AbstractCapability[Any]):
         place, person, now = self.turn.place, self.turn.asker.id, self.clock.now()
         standings = await self.store.run(lambda tx: self.budgets.reached(tx, place, person, now))
         if standings:
-            raise BudgetReached(standings)
+            await self.stop(standings)
         return request_context
+
+    async def stop(self, standings: Sequence[Standing]) -> Never:
+        raise BudgetReached(standings)
 
 
 async def overage_batch(
@@ -73,6 +76,14 @@ async def overage_batch(
 
     `position`: how many responses the conversation has.
     """
+    pending = await pending_overages(standings, position, budgets, turn, policy)
+    return batch_of_calls(pending, turn, "", (), now=now, terms=terms)
+
+
+async def pending_overages(
+    standings: Sequence[Standing], position: int, budgets: Budgets, turn: Turn, policy: Judge
+) -> list[PendingCall]:
+    """Return what people have to decide before the run goes on. See `overage_batch`."""
     pending: list[PendingCall] = []
     for standing in standings:
         call = overage_call(budgets, standing, turn.place, position)
@@ -80,7 +91,7 @@ async def overage_batch(
         if ruling.verdict is Verdict.DENY:
             raise TurnFailed(denied(call.args, turn.place, ruling.reason))
         pending.append(PendingCall(call, ruling, description=ABOUT))
-    return batch_of_calls(pending, turn, "", (), now=now, terms=terms)
+    return pending
 
 
 async def revise_overage(batch: Batch, request: ApprovalRequest, args: JsonObject, policy: Judge) -> Revised:

@@ -48,6 +48,13 @@ def retry_delay(error: Exception, attempt: int) -> float | None:
     return RETRY_DELAYS[min(attempt, len(RETRY_DELAYS) - 1)]
 
 
+def is_too_long(error: BaseException) -> bool:
+    """Whether a shorter conversation may help. One of several models is enough."""
+    if isinstance(error, FallbackExceptionGroup):
+        return any(map(is_too_long, error.exceptions))
+    return isinstance(error, ModelContextWindowExceededError)
+
+
 def explain(error: Exception, *, model_requests: int) -> str:
     log.warning("a run failed: %s", described(error), exc_info=error)
     match error:
@@ -56,7 +63,7 @@ def explain(error: Exception, *, model_requests: int) -> str:
                 f"I stopped: the model kept going for {model_requests} requests without an answer. "
                 "Everything done so far is kept; ask again with a smaller task."
             )
-        case ModelContextWindowExceededError():
+        case _ if is_too_long(error) and retry_delay(error, 0) is None:
             return (
                 "This conversation is too long for the model. Nothing further was run. "
                 "Start a new thread, and say there what is needed from this one."

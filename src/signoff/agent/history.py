@@ -116,11 +116,12 @@ def tokens_of(entry: HistoryEntry) -> int:
 
 def use_of(response: ModelResponse, at: float) -> ModelUse:
     """Return what a model response used. The first price takes a moment to find, so call this in a thread."""
-    try:
-        cost = float(response.cost().total_price) if response.model_name else None
-    except Exception:
-        cost = None  # no price is known for this model, or its provider did not say what was used
     usage = response.usage
+    try:
+        # A provider that does not say what was used leaves zeros, which must not count as a response for nothing.
+        cost = float(response.cost().total_price) if response.model_name and usage.total_tokens else None
+    except Exception:
+        cost = None  # no price is known for this model
     return ModelUse(response.model_name or "", usage.input_tokens, usage.output_tokens, cost, at)
 
 

@@ -8,27 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import Any, Never, TypeVar, cast
 
 from pydantic_ai import CallToolsNode, RunContext
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.models import ModelRequestContext
 
+from signoff.agent.budget_check import BudgetCheck, pending_overages
 from signoff.agent.history import Saver, load_messages, open_calls, responses_in
 from signoff.approvals.digest import canonical
 from signoff.approvals.errors import Refused
 from signoff.approvals.model import ApprovalRequest, Batch, CallKey, JsonObject, Verdict
 from signoff.approvals.policy import Context
 from signoff.approvals.ports import Clock, Revised
-from signoff.gate.delegation import Delegation, InnerRun, InnerRuns, Opened, install
+from signoff.errors import TurnFailed
+from signoff.gate.delegation import Delegated, Delegation, InnerRun, InnerRuns, Opened, install
 from signoff.gate.examiner import Judge
 from signoff.gate.home_loop import HomeLoop
-from signoff.gate.inner_gate import inner_gate, run_inside
+from signoff.gate.inner_gate import InnerGate, inner_gate, run_inside
+from signoff.turns.budgets import Budgets, Standing
 from signoff.turns.model import HistoryEntry, Turn
 from signoff.turns.ports import TurnStore, TurnTx
 
 install(run_inside)
 
 T = TypeVar("T")
+USED_UP = "Not asked: a budget is used up, and the tool that ran this agent has ended, so nobody can allow more."
 NO_EDIT = "This call was made by an agent inside a tool, so it cannot be edited. Reject it with a reason instead."
 
 
@@ -37,6 +44,7 @@ class StoredRuns(InnerRuns):
     store: TurnStore
     turn: Turn
     clock: Clock
+    budgets: Budgets | None = None
 
     async def open(
         self, delegation: Delegation, run: InnerRun, given: Sequence[ModelMessage], home: HomeLoop
@@ -51,14 +59,17 @@ class StoredRuns(InnerRuns):
         saver = InnerSaver(
             store, self.turn, known or list(given), self.clock, run=run.conversation, given=responses_in(given)
         )
+        ours: list[AbstractCapability[Any]] = [saver]
+        if self.budgets:
+            ours.append(InnerBudgetCheck(self.budgets, store, self.clock, self.turn, gate))
         if not known:
             saver.saved = 0
-            return Opened(gate, None, [saver])
+            return Opened(gate, None, ours)
         last = known[-1]
         if isinstance(last, ModelResponse) and not open_calls(known):
             gate.replay, known = last, known[:-1]
             gate.responses -= 1
-        return Opened(gate, known, [saver])
+        return Opened(gate, known, ours)
 
     async def ended(self, run: InnerRun) -> None:
         await self.store.run(lambda tx: tx.set_inner_run(run.conversation, ended=True))
@@ -91,6 +102,29 @@ class InnerSaver(Saver):
         tx.set_inner_run(self.run, requests=responses_in(self.history) - self.given)
 
 
+@dataclass
+class InnerBudgetCheck(BudgetCheck):
+    """Lets an agent inside a tool wait for people when a budget is used up, as if one of its calls asked."""
+
+    gate: InnerGate
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        return request_context if self.gate.replay else await super().before_model_request(ctx, request_context)
+
+    async def stop(self, standings: Sequence[Standing]) -> Never:
+        parent, position = self.gate.delegation, self.gate.delegation.call.key.position
+        try:
+            pending = await pending_overages(standings, position, self.budgets, self.turn, self.gate.policy)
+        except TurnFailed as denied:
+            # Only this tool ends, not the calls beside it. The turn ends before its next model request.
+            raise ToolFailed(str(denied)) from denied
+        if await parent.wait(self.gate.run, pending):
+            raise Delegated
+        raise ToolFailed(USED_UP)
+
+
 @dataclass(frozen=True)
 class StoreAtHome(TurnStore):
     """The store, used from the loop of an agent inside a tool."""
@@ -109,5 +143,7 @@ async def judged_inside(policy: Judge, batch: Batch, request: ApprovalRequest, a
     """
     if canonical(args) != canonical(request.call.args):
         raise Refused(NO_EDIT)
-    ruling = await policy.decide(request.call, Verdict.ASK, Context(batch.place, batch.asker, ()))
+    said = request.description
+    context = Context(batch.place, batch.asker, marks=said.marks, shell=said.shell)
+    ruling = await policy.decide(request.call, Verdict.ASK, context)
     return Revised(request.call, ruling, request.preview, request.diff_of)

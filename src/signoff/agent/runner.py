@@ -17,7 +17,6 @@ from typing import Any, Never
 from pydantic_ai import AgentRunResult, AgentRunResultEvent, DeferredToolRequests
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.exceptions import ModelContextWindowExceededError
 from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models import Model
 from pydantic_ai.toolsets import AbstractToolset
@@ -27,7 +26,7 @@ from signoff.agent.batches import build_batch
 from signoff.agent.budget_check import BudgetCheck, BudgetReached, overage_batch, revise_overage
 from signoff.agent.compaction import beginning_of, cut_of, summarise
 from signoff.agent.deps import DepsMaker
-from signoff.agent.failures import explain, retry_delay
+from signoff.agent.failures import explain, is_too_long, retry_delay
 from signoff.agent.history import (
     Conversation,
     Saver,
@@ -132,10 +131,11 @@ class AgentRunner:
 
     async def _delay(self, turn: Turn, error: Exception, attempt: int) -> float | None:
         """Return the seconds after which the same step may succeed; None if it would fail again."""
-        if isinstance(error, ModelContextWindowExceededError):
+        if is_too_long(error):
             # The estimate was too low for this model, so that only the present turn is left.
             conversation = await self._conversation(turn.place.conversation)
-            return 0.0 if await self._shorten(turn, conversation, tokens=0) else None
+            if await self._shorten(turn, conversation, tokens=0):
+                return 0.0
         return retry_delay(error, attempt) if attempt < self.limits.model_retries else None
 
     async def _advance(self, turn: Turn, progress: Progress) -> Step:
@@ -159,7 +159,7 @@ class AgentRunner:
             self.limits.calls_per_response,
             responses=responses_in(conversation.messages),
             progress=progress,
-            children=StoredRuns(self.store, turn, self.clock),
+            children=StoredRuns(self.store, turn, self.clock, self.budgets),
         )
         prompt = None if turn.prompted else prompt_of(turn, await self.store.run(lambda tx: tx.files_of(turn.id)))
         try:

@@ -1,7 +1,8 @@
 """What a tool says about itself: its description for the card, and its marks for rules.
 
 A description is text of the tool's author or of an MCP server, and for reading only: no digest, rule or grant depends
-on it. No digest or grant depends on marks, either.
+on it. It also keeps what rules read, for a card that is judged again when the tool itself is not at hand. No digest or
+grant depends on marks, either.
 """
 
 from __future__ import annotations
@@ -73,10 +74,10 @@ class ToolDescription:
     """The names of the arguments, in the order of the tool's schema."""
     defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Argument name -> its default in the tool's schema. Empty for tools of MCP servers."""
-    destructive: bool = False
-    """Whether the tool is marked destructive."""
-    idempotent: bool = False
-    """Whether the tool is marked idempotent."""
+    marks: Marks = UNMARKED
+    """What rules about marks read."""
+    shell: tuple[str, ...] = ()
+    """The arguments that the tool declares to be shell commands."""
 
     def ordered(self, names: Collection[str]) -> list[str]:
         """Return the names of arguments in the tool's own order, then the others by name."""

@@ -40,3 +40,9 @@ def missing(channel: Channel, allowed: discord.Permissions | None) -> list[str]:
     elif opens_thread(channel, allowed):
         send = {}
     return [name for name, given in {"View Channel": allowed.view_channel, **send}.items() if not given]
+
+
+def may_ask(channel: discord.abc.GuildChannel, person: discord.Member) -> bool:
+    """Whether this person may write in the channel."""
+    rights = channel.permissions_for(person)
+    return rights.view_channel and rights.send_messages

@@ -16,7 +16,7 @@ from signoff.bot.access import Access
 from signoff.bot.directory import DiscordDirectory
 from signoff.bot.origins import Origin, title
 from signoff.bot.refusals import Weight
-from signoff.bot.sending import Failure, nonce, patiently
+from signoff.bot.sending import Failure, nonce, patiently, while_open
 from signoff.turns import messages
 from signoff.turns.driver import Driver
 from signoff.turns.model import Turn
@@ -48,6 +48,9 @@ class DiscordStarter:
             raise CannotRun("its channel is not a channel of this server")
         if self._access.refusal(asker, frozenset({schedule.channel})) is not None:
             raise CannotRun(f"the operator does not let {asker.name} ask in its channel any more")
+        maker = await while_open(self._client, channel.guild.fetch_member(int(asker.id)))
+        if not replying.may_ask(channel, maker):
+            raise CannotRun(f"{asker.name} may no longer write in its channel")
         allowed = replying.permissions(channel, await self._directory.myself(channel.guild))
         if lacking := replying.missing(channel, allowed):
             raise CannotRun(f"I lack {' and '.join(lacking)} in its channel")

@@ -63,7 +63,7 @@ class CallContents:
     @cached_property
     def warnings(self) -> tuple[CardWarning, ...]:
         args = self.request.call.args
-        warnings = [DESTRUCTIVE] if self.request.description.destructive else []
+        warnings = [DESTRUCTIVE] if self.request.description.marks.destructive else []
         warnings += warnings_about_masks(self.request) if self.masked else []
         warnings += warnings_in("tool name", [self.request.call.tool, *self.request.path])
         for name in sorted(args):

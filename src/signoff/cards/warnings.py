@@ -26,7 +26,9 @@ class CardWarning:
     text: str
 
 
-DESTRUCTIVE = CardWarning("a destructive tool", "this tool is marked destructive: it may be impossible to undo what it does")
+DESTRUCTIVE = CardWarning(
+    "a destructive tool", "this tool is marked destructive: it may be impossible to undo what it does"
+)
 
 
 def warnings_in(where: str, texts: Iterable[str]) -> list[CardWarning]:

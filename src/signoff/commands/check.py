@@ -157,7 +157,7 @@ def check_workspace(config: Config) -> list[Finding]:
 
 def check_prices(config: Config, brain: Brain) -> list[Finding]:
     """Find limits in dollars that do not hold, because nobody knows what the model costs."""
-    model = getattr(brain.agent, "model", None)
+    model = brain.extras.model or brain.agent.model
     if not config.budgets.has_cost_limits or not (names := unpriced_models(model)):
         return []
     problem = (

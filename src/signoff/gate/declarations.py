@@ -161,7 +161,6 @@ def describe_tool(tool: ToolsetTool[Any]) -> ToolDescription:
     hints = cast("dict[str, Any]", annotations) if isinstance(annotations, dict) else {}
     from_mcp = is_mcp(origin_of(tool)) or "annotations" in metadata
     title = metadata.get(TITLE) or hints.get("title")
-    marks = marks_of(definition)
     return ToolDescription(
         sentence=first_sentence(definition.description or ""),
         title=title[:SENTENCE] if isinstance(title, str) else "",
@@ -171,8 +170,8 @@ def describe_tool(tool: ToolsetTool[Any]) -> ToolDescription:
         order=tuple(list(_properties(definition))[:NAMES]),
         # An MCP server could name a harmful value as the default, so that the card shows it in small print.
         defaults={} if from_mcp else _defaults(definition),
-        destructive=marks.destructive is True,
-        idempotent=marks.idempotent is True,
+        marks=marks_of(definition),
+        shell=shell_arguments(definition),
     )
 
 

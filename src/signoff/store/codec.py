@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from signoff.approvals.model import Actor, Edit, GrantNote, JsonObject, Remember, Verdict, Vote
 from signoff.approvals.policy import Rule
-from signoff.approvals.tool_description import ToolDescription
+from signoff.approvals.tool_description import Marks, ToolDescription
 from signoff.turns.model import Quoted
 
 DEPTH = 200
@@ -184,8 +184,9 @@ def load_described(column: str) -> tuple[ToolDescription, str]:
         return ToolDescription(), ""  # a request of an older version
     fields: dict[str, Any] = json.loads(column)
     diff_of: str = fields.pop("diff_of")
-    for name in ("hints", "order"):
-        fields[name] = tuple(fields[name])
+    for name in ("hints", "order", "shell"):
+        fields[name] = tuple(fields.get(name, ()))
+    fields["marks"] = Marks(**fields.get("marks", {}))
     return ToolDescription(**fields), diff_of
 
 

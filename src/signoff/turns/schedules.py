@@ -43,6 +43,7 @@ class Schedule:
     paused: str = ""
     """Why it does not run; empty if it does."""
     last_run: float | None = None
+    """The due time of the last run; after a restored backup, when that was. Nothing runs that came due before."""
 
     @property
     def name(self) -> str:
@@ -82,7 +83,7 @@ class ScheduleTx(DeskTx, Protocol):
         ...
 
     def end_claim(self, schedule: Schedule, last_run: float | None) -> None:
-        """End the claim; with `last_run`, the run has started."""
+        """End the claim; with `last_run`, its due time, the run has started."""
         ...
 
     def skip_schedules(self, now: float) -> None:

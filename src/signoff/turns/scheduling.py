@@ -112,8 +112,8 @@ class Scheduler:
                 return
             schedule = claimed
         assert schedule.claimed is not None
-        if now - schedule.claimed > self.book.terms.grace:
-            log.warning("%s of server %s skips a run: it came due too long ago", schedule.name, schedule.server)
+        if why := await self._obstacle(schedule, now - schedule.claimed):
+            log.warning("%s of server %s skips a run: %s", schedule.name, schedule.server, why)
             await self.store.run(lambda tx: tx.end_claim(schedule, None))
             return
         try:
@@ -125,7 +125,14 @@ class Scheduler:
         turn = self.starter.turn(schedule, message, asker, now)
         await self.store.run(lambda tx: tx.note_beginning(schedule, message, turn.id))
         await self.starter.start(schedule, turn)
-        await self.store.run(lambda tx: tx.end_claim(schedule, now))
+        await self.store.run(lambda tx: tx.end_claim(schedule, schedule.claimed))
+
+    async def _obstacle(self, schedule: Schedule, age: float) -> str:
+        """Return why a claimed run, which came due `age` seconds ago, is given up; empty if it is not."""
+        if age > self.book.terms.grace:
+            return "it came due too long ago"
+        paused = not schedule.message and await self.store.run(lambda tx: tx.pause_of(schedule.server))
+        return "the server is paused" if paused else ""
 
     async def _claim(self, schedule: Schedule, now: float) -> Schedule | None:
         """Claim the last due time, or only move on if the server is paused or the run may have been made already."""

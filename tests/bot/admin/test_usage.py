@@ -32,7 +32,7 @@ async def test_a_member_sees_their_own_usage_the_limits_and_what_is_left(book: U
         "**This thread**: 600 of 1,000 tokens (400 left), $0.50\n"
         "**You today**: 600 tokens, $0.50 of $2.00 ($1.50 left)\n"
         "\n"
-        "The price of some models is not known. Their tokens count, their cost does not.\n"
+        "The cost of some model responses is not known, so only their tokens count.\n"
         "\n"
         "It is 1970-01-12. The next day begins <t:1036800:R>."
     )

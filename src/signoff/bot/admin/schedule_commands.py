@@ -10,6 +10,8 @@ from discord import app_commands
 from discord.app_commands import Range
 
 from signoff.approvals.errors import Refused
+from signoff.bot import replying
+from signoff.bot.access import Access
 from signoff.bot.admin.authority import admin_of
 from signoff.bot.admin.listing import quoted, who
 from signoff.bot.admin.responses import in_time, inert, tell
@@ -23,7 +25,7 @@ NONE = "This server has no schedules."
 PROMPT_SPACE = 200
 
 
-def add_schedule_commands(group: app_commands.Group, admin: Administration) -> None:
+def add_schedule_commands(group: app_commands.Group, admin: Administration, access: Access) -> None:
     schedule = app_commands.Group(name="schedule", description="Run a prompt by itself, at times that you set")
     group.add_command(schedule)
 
@@ -42,10 +44,12 @@ def add_schedule_commands(group: app_commands.Group, admin: Administration) -> N
         mode: Mode = "interactive",
     ) -> None:
         actor = admin_of(interaction)
-        if isinstance(interaction.user, discord.Member):
-            rights = channel.permissions_for(interaction.user)
-            if not rights.view_channel or not rights.send_messages:
-                raise Refused(CANNOT_WRITE)
+        if isinstance(interaction.user, discord.Member) and not replying.may_ask(channel, interaction.user):
+            raise Refused(CANNOT_WRITE)
+        if lacking := replying.missing(channel, replying.permissions(channel, channel.guild.me)):
+            raise Refused(f"Not added, because I lack {' and '.join(lacking)} in that channel.")
+        if refusal := access.refusal(actor, frozenset({str(channel.id)})):
+            raise Refused(f"Not added, because each run would be refused: {refusal}")
         made = await in_time(interaction, admin.schedules.add(actor, str(channel.id), cron, prompt, mode))
         await tell(interaction, f"Added. {schedule_text(made, admin.schedules)}", name="schedule")
 

@@ -68,7 +68,7 @@ def signoff_group(
     add_record_command(group, record, suggestions)
     add_inbox_command(group, inbox)
     add_usage_command(group, admin, access)
-    add_schedule_commands(group, admin)
+    add_schedule_commands(group, admin, access)
     return group
 
 

@@ -39,7 +39,7 @@ def usage_text(report: UsageReport) -> str:
                 *(f"- {_mention(kind, subject)}: {_plain(used)}" for subject, used in entries),
             ]
     if any(one.used.unpriced for one in report.accounts):
-        lines += ["", "The price of some models is not known. Their tokens count, their cost does not."]
+        lines += ["", "The cost of some model responses is not known, so only their tokens count."]
     return "\n".join([*lines, "", f"It is {report.day}. The next day begins <t:{report.next_day:.0f}:R>."])
 
 
