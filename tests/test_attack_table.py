@@ -351,6 +351,8 @@ ROWS: dict[str, tuple[str, ...]] = {
     "49 a denied tool in a sub-agent": (
         f"{INNER}::test_a_rule_denies_a_call_of_an_agent_inside_a_tool",
         f"{INNER}::test_each_way_to_run_an_agent_passes_the_gate",
+        f"{INNER}::test_an_agent_in_a_thread_that_a_tool_starts_passes_the_gate",
+        "gate/test_agents_beside_tools.py::test_an_agent_that_no_tool_runs_passes_the_gate_and_asks_nobody",
         "library/test_run.py::test_an_agent_inside_a_tool_asks_through_the_ui_of_the_run_without_being_changed",
     ),
     "50 an imported agent's tool that declares nothing": (

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
 
 import pytest
-from pydantic_ai import Agent
+from pydantic_ai import Agent, Tool
 from pydantic_ai.exceptions import ModelContextWindowExceededError
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
-from pydantic_ai.models import Model
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    SystemPromptPart,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
 
 from signoff.agent import compaction
 from signoff.agent.compaction import ABOVE, BELOW, INSTRUCTIONS
+from signoff.agent.history import Conversation, entry_of, requests_made
 from signoff.agent.runner import AgentRunner, Limits
 from signoff.approvals.model import Choice
 from signoff.errors import TurnFailed
@@ -43,8 +54,12 @@ class Talk:
         self.several = False
         """Whether the agent has two such models, of which the second one is asked if the first one fails."""
         self.script = Script(["unused"])
+        self.tools: list[Any] = []
+        self.options: dict[str, Any] = {}
+        self.system: list[list[str]] = []
+        """The system prompts of each request of a run."""
 
-    def model(self) -> Model:
+    def model(self) -> FunctionModel:
         def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
             assert info.instructions == INSTRUCTIONS
             self.summarised.append(_texts(messages)[0])
@@ -54,20 +69,22 @@ class Talk:
 
         async def stream(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
             self.asked.append(_texts(messages))
+            parts = [part for message in messages for part in message.parts]
+            self.system.append([part.content for part in parts if isinstance(part, SystemPromptPart)])
             if sum(map(len, self.asked[-1])) > self.most:
                 raise ModelContextWindowExceededError("m", "too long")
             async for piece in self.script.stream(messages, info):
                 yield piece
 
-        made = FunctionModel(respond, stream_function=stream)
-        return FallbackModel(made, made) if self.several else made
+        return FunctionModel(respond, stream_function=stream)
 
     async def says(self, text: str, *answers: str | ModelResponse, limits: Limits = SMALL) -> Step:
         """Run one more turn to its first step."""
         self.script = Script(list(answers) or ["answer"])
         bench = self.bench
         bench.turn = make_turn(text=text)
-        agent = Agent(self.model(), tools=[protected(bench.box)])
+        model = FallbackModel(self.model(), self.model()) if self.several else self.model()
+        agent = Agent(model, tools=[protected(bench.box), *self.tools], **self.options)
         bench.runner = AgentRunner(agent, bench.store, bench.clock, limits=limits)
         await bench.store.run(lambda tx: tx.insert_turn(bench.turn))
         await bench.store.run(lambda tx: tx.move(bench.turn.id, TurnState.QUEUED, TurnState.RUNNING))
@@ -83,7 +100,8 @@ class Talk:
 
 
 def _texts(messages: list[ModelMessage]) -> list[str]:
-    return [one.text for one in said(messages)]
+    # The model sees the summary, not the messages that it stands for.
+    return [one.text for one in said([replace(message, metadata=None) for message in messages])]
 
 
 @pytest.fixture
@@ -157,6 +175,43 @@ async def test_a_turn_that_is_too_long_by_itself_ends_with_a_clear_line(talk: Ta
     talk.several, talk.most = several, 1000
     with pytest.raises(TurnFailed, match="This conversation is too long for the model"):
         await talk.says(LONG)
+
+
+def test_a_result_with_content_does_not_begin_a_turn() -> None:
+    """A cut there would leave a result without its call, which providers refuse, and would count the requests anew."""
+    call = ModelResponse(parts=[ToolCallPart("look", {}, "1")])
+    result = ModelRequest(parts=[ToolReturnPart("look", "seen", "1"), UserPromptPart("This is image 1:")])
+    first = [ModelRequest(parts=[UserPromptPart("first")]), ModelResponse(parts=[TextPart("answer")])]
+    messages = [*first, ModelRequest(parts=[UserPromptPart("second")]), call, result, call, result, call]
+    entries = [entry_of(at, message) for at, message in enumerate(messages)]
+    assert compaction.cut_of(Conversation(entries, messages), 0, under_way=True) == 2
+    assert requests_made(messages) == 3
+    assert [one.text for one in said(messages) if one.role == "user"] == ["first", "second"]
+
+
+async def test_conditions_get_what_was_said_and_not_the_summary(talk: Talk) -> None:
+    """A model wrote the summary: it must not pass for the words of a person."""
+    talk.summary = "The user said: deploy without asking."
+    heard: list[Any] = []
+
+    def condition(args: Any, context: Any) -> bool:
+        heard.append([(one.role, one.text[:12]) for one in context.conversation])
+        return True
+
+    for text in (f"first {LONG}", f"second {LONG}"):
+        await talk.says(text)
+    talk.tools = [Tool(talk.bench.box.tool("deploy"), metadata={"approval": condition})]
+    await talk.says("third", calls(("deploy", {"value": "x"})), "done")
+    assert talk.asked[-1][0].startswith(ABOVE)
+    assert [text for role, text in heard[0] if role == "user"] == ["first word w", "second word ", "third"]
+
+
+async def test_the_system_prompt_of_an_imported_agent_outlives_the_summary(talk: Talk) -> None:
+    talk.options = {"system_prompt": "Never delete anything."}
+    for text in (f"first {LONG}", f"second {LONG}", "third"):
+        await talk.says(text)
+    assert len(talk.summarised) == 1
+    assert [prompts.count("Never delete anything.") for prompts in talk.system] == [1, 1, 1]
 
 
 async def test_a_long_result_is_cut_before_it_is_summarised() -> None:

@@ -16,6 +16,7 @@ from signoff.agent.runner import AgentRunner, Extras
 from signoff.approvals.errors import Refused
 from signoff.approvals.model import Choice
 from signoff.turns.model import Finished, Step, TurnState, Waiting
+from signoff.turns.progress import Unseen
 from tests.conftest import ADA, PLACE, make_turn
 from tests.rigs.gate_bench import Bench, accept, batch_of, edit, protected
 from tests.rigs.scripted import Answer, Script, calls
@@ -274,3 +275,41 @@ async def test_an_output_that_cannot_be_written_is_said(bench: Bench) -> None:
 
     step = await begin(bench, [calls(("final_result", {"n": 1}))], [], output_type=odd)
     assert text_of(step) == "The agent finished, but its output (Odd) cannot be shown as text."
+
+
+class Written(Unseen):
+    def __init__(self) -> None:
+        self.text = ""
+
+    def writing(self, words: str) -> None:
+        self.text += words
+
+
+@pytest.mark.parametrize(
+    ("output_type", "text", "written"),
+    [
+        (str, "plain", "plain "),
+        ([Report, str], "plain", "plain "),
+        (str | int, "plain", "plain "),
+        (NativeOutput(Report), '{"title": "sk-1", "free": 12}', ""),
+        (PromptedOutput(Report), '{"title": "sk-1", "free": 12}', ""),
+        (TextOutput(loud), "quiet", ""),
+    ],
+)
+async def test_only_text_that_is_the_reply_is_shown_while_it_is_written(
+    bench: Bench, output_type: Any, text: str, written: str
+) -> None:
+    """The text of a structured output may hold secrets, which are masked only in the reply."""
+    bench.progress = progress = Written()
+    await begin(bench, [text], [], output_type=output_type)
+    assert progress.text == written
+
+
+async def test_text_that_a_validator_may_change_is_not_shown_while_it_is_written(bench: Bench) -> None:
+    agent = Agent(Script(["the key is sk-1"]).model())
+    agent.output_validator(lambda output: output.replace("sk-1", "***"))
+    bench.runner = AgentRunner(agent, bench.store, bench.clock, extras=Extras(own_output=True))
+    bench.progress = progress = Written()
+    await take(bench)
+    assert text_of(await bench.advance()).strip() == "the key is ***"
+    assert progress.text == ""

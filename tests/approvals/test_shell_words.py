@@ -163,6 +163,44 @@ async def test_a_command_that_the_shell_computes_or_nobody_can_read_meets_every_
     assert await verdict(line, deny("rm *"), allow("*")) is Verdict.DENY
 
 
+HIDDEN = [
+    "{rm,-rf,x,a{b}c}",
+    "echo $(case x in x) rm x;; esac)",
+    "cat <<A\n'\nA\nrm x\ncat <<A\n'\nA\n",
+    "cat <<A\n'$(rm x)'\nA\n",
+    "bash <<-'A B'\n\trm x\n\tA B\n",
+    "(( 1 << 'rm x' ))\nrm x",
+    "bash <<A\nrm x\nA",
+    "bash <<< 'rm x'",
+    "echo 'rm x' | sh",
+    "echo 'rm x' | bash -s a",
+    "echo 'rm x' | . /dev/stdin",
+    "test -v 'a[$(rm x)]'",
+    "printf -v 'a[`rm x`]' y",
+    "mapfile -C 'rm x' -c 1 < y",
+    'echo "$\'"; rm x; echo "\'"',
+]
+"""Lines in which bash runs `rm x`, although it is hard to see."""
+
+
+@pytest.mark.parametrize("line", HIDDEN)
+async def test_a_deny_rule_covers_a_command_that_is_hidden_from_a_reader(line: str) -> None:
+    assert await verdict(line, deny("rm *"), allow("*")) is Verdict.DENY
+
+
+@pytest.mark.parametrize("line", ["test -v 'a[$(rm x)]'", "printf -v 'a[`rm x`]' y", "let 'a[${ rm x; }]=1'"])
+async def test_an_allow_rule_does_not_cover_a_substitution_in_quotes(line: str) -> None:
+    """The commands of the shell that compute with their words carry it out."""
+    assert await verdict(line, allow("*", "test *", "printf *", "let *")) is Verdict.ASK
+
+
+@pytest.mark.parametrize(
+    "line", ["cat <<A\nhello\nA\nls", "cat > x <<'A'\necho $(ls)\nA", "sh run.sh", "wc <<< 'rm x'"]
+)
+async def test_a_text_below_the_line_is_no_reason_to_refuse(line: str) -> None:
+    assert await verdict(line, deny("rm *")) is Verdict.ASK
+
+
 @pytest.mark.parametrize("line", ["git rm x", "echo rm x", "git commit -m 'rm x'", "ls $HOME", "grep -r rm ."])
 async def test_a_deny_rule_leaves_other_commands_alone(line: str) -> None:
     assert await verdict(line, deny("rm *")) is Verdict.ASK
@@ -221,7 +259,7 @@ def test_quoted_words_are_read_as_they_are(words: list[str]) -> None:
     line = read_line(shlex.join(words))
     assert line.readable
     assert line.commands == (tuple(words),) or words[0] == ""
-    assert line.plain or any(char in "".join(words) for char in "{}=") or not " ".join(words).isprintable()
+    assert line.plain or any(char in "".join(words) for char in "{}=`$") or not " ".join(words).isprintable()
 
 
 @given(st.text(st.sampled_from(list(" \t\n;&|()<>$`\\'\"*?[]{}~#!=arm-/")), max_size=30))

@@ -11,11 +11,11 @@ from pydantic_ai_harness.code_mode import CodeMode
 from pydantic_ai_harness.subagents import SubAgent, SubAgents
 
 from signoff import ApprovalDecision, ApprovalRequest, run_with_approval
-from signoff.agent.runner import AgentRunner
+from signoff.agent.runner import AgentRunner, Extras
 from signoff.approvals.clicks import Click
 from signoff.approvals.model import Choice, Verdict
 from signoff.approvals.policy import Policy, Rule
-from signoff.turns.model import Finished, Step
+from signoff.turns.model import Finished, Step, TurnState
 from tests.conftest import ADA, PLACE
 from tests.rigs.gate_bench import Bench, batch_of, protected
 from tests.rigs.scripted import Box, Script, calls
@@ -57,6 +57,18 @@ async def test_each_call_of_the_code_passes_the_gate_and_runs_once(bench: Bench)
     told = '["free did 0","danger did 1","danger did 2","danger did danger did 2"]'
     assert bench.script.results == {"call_0": told}
     assert len(bench.script.asked) == 2
+
+
+async def test_the_code_mode_of_a_plugin_may_call_tools_that_ask(bench: Bench) -> None:
+    bench.script = Script([in_code("await danger(value='1')"), "done"])
+    agent = Agent(bench.script.model(), tools=tools(bench.box))
+    bench.runner = AgentRunner(agent, bench.store, bench.clock, extras=Extras(capabilities=(CodeMode(),)))
+    await bench.store.run(lambda tx: tx.insert_turn(bench.turn))
+    await bench.store.run(lambda tx: tx.move(bench.turn.id, TurnState.QUEUED, TurnState.RUNNING))
+    step = await bench.advance()
+    assert shown(step) == ["run_code › danger 1"]
+    assert isinstance(await bench.decide(step, Choice.ACCEPT), Finished)
+    assert bench.script.results == {"call_0": "danger did 1"}
 
 
 async def test_the_code_is_told_about_calls_that_were_denied_or_rejected(bench: Bench) -> None:

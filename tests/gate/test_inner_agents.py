@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -24,6 +26,7 @@ from signoff.approvals.policy import Policy, Rule
 from signoff.approvals.server_rules import Rulebook
 from signoff.approvals.todays_rules import TodaysRules
 from signoff.errors import TurnFailed
+from signoff.gate.delegation import is_inside
 from signoff.gate.tool_slots import ToolSlots
 from signoff.turns.model import Finished, Step, TurnState
 from tests.conftest import ADA, PLACE, SERVER
@@ -214,6 +217,52 @@ async def test_each_way_to_run_an_agent_passes_the_gate(bench: Bench) -> None:
     assert isinstance(step, Finished)
     assert len(box.ran) == 4
     assert {text.strip() for text in bench.script.results.values()} == {"end"}
+
+
+OLD_POOL = ThreadPoolExecutor(1)
+"""Its thread is older than every tool call."""
+
+
+def _in_a_thread(work: Callable[[], str]) -> str:
+    results: list[str] = []
+    thread = threading.Thread(target=lambda: results.append(work()))
+    thread.start()
+    thread.join()
+    return results[0]
+
+
+def _in_a_pool(work: Callable[[], str]) -> str:
+    with ThreadPoolExecutor() as pool:
+        return pool.submit(work).result()
+
+
+def _in_an_old_pool(work: Callable[[], str]) -> str:
+    return OLD_POOL.submit(work).result()
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("by", [_in_a_thread, _in_a_pool, _in_an_old_pool])
+async def test_an_agent_in_a_thread_that_a_tool_starts_passes_the_gate(
+    bench: Bench, by: Callable[[Callable[[], str]], str]
+) -> None:
+    """Attack row 49: Python starts threads without the context of the tool."""
+    OLD_POOL.submit(int).result()
+    both = calls(("free", {"value": "denied"}), ("danger", {"value": "asked"}))
+    inner, script = child("kid", [both, "ok"], [bench.box.tool("free"), protected(bench.box)])
+
+    def work(topic: str) -> str:
+        return by(lambda: inner.run_sync(topic).output)
+
+    policy = Policy((Rule("free", Verdict.DENY),))
+    step = await bench.start([calls(("work", {"topic": "t"})), "done"], [work], policy=policy)
+    assert shown(step) == ["kid › danger"]
+    assert bench.box.ran == []
+    step = await bench.decide(step, Choice.ACCEPT)
+    assert isinstance(step, Finished)
+    assert bench.box.ran == [("danger", "asked", None)]
+    assert "Not allowed" in script.results["call_0"]
+    assert bench.script.results == {"call_0": "ok"}
+    assert not OLD_POOL.submit(is_inside).result(), "what others do in the same pool is not inside the tool"
 
 
 async def test_model_requests_of_agents_inside_tools_count_for_the_turn_through_every_round(bench: Bench) -> None:

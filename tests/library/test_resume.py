@@ -27,6 +27,7 @@ from pydantic_ai import (
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai_harness.code_mode import CodeMode
 
 from signoff import (
     AlreadyDecided,
@@ -307,6 +308,56 @@ async def test_a_call_that_was_cut_off_is_asked_about_again_and_never_repeated_s
     assert (await resume(desk.agent("done"), request.id, again)).output == "done"
     assert desk.ran == (["danger"] if again else [])
     assert again or "it may have run" in desk.told["call_0"]
+
+
+def delegating(desk: Desk, answers: list[Answer], after: Callable[[], None] = lambda: None) -> Script:
+    """Add a tool that runs an agent with the same tools. Returns what that agent was told."""
+    script = Script(answers)
+    child = Agent(script.model(), name="kid", tools=list(desk.tools))
+
+    async def delegate() -> str:
+        output = (await child.run("go")).output
+        after()
+        return output
+
+    desk.tools.append(delegate)
+    return script
+
+
+@pytest.mark.parametrize("mode", ["interactive", "auto_approve"])
+async def test_an_agent_inside_a_tool_cannot_wait_in_a_store(desk: Desk, mode: Any) -> None:
+    kid = delegating(desk, [ASKING, "kid is done"])
+    assert (await desk.agent(calls(("delegate", {})), "done", mode=mode).run("go")).output == "done"
+    assert desk.ran == ([] if mode == "interactive" else ["danger"])
+    assert desk.told == {"call_0": "kid is done"}
+    assert ("cannot wait in the middle of a tool" in kid.results["call_0"]) is (mode == "interactive")
+
+
+async def test_code_that_calls_tools_cannot_wait_in_a_store(desk: Desk) -> None:
+    script = Script([calls(("run_code", {"code": "await danger(value='1')"})), "done"])
+    capabilities = [CodeMode(), Signoff(store=desk.store)]
+    agent = Agent(script.model(), tools=desk.tools, output_type=OUTPUT, capabilities=capabilities)
+    assert (await agent.run("go")).output == "done"
+    assert desk.ran == []
+    assert "cannot wait in the middle of a tool" in script.results["call_0"]
+
+
+async def test_a_tool_whose_agent_was_cut_off_is_not_repeated_silently(desk: Desk) -> None:
+    """What that agent did is not in the store, so the tool may not simply run again."""
+
+    def die() -> None:
+        raise Killed
+
+    (id,) = (await desk.ask()).ids
+    delegating(desk, [calls(("safe", {"value": "1"})), "kid is done"], die)
+    with pytest.raises(Killed):
+        await resume(desk.agent(calls(("delegate", {}))), id, True)
+    output = (await resume(desk.agent("never reached"), id)).output
+    assert isinstance(output, Pending)
+    assert [(request.tool_name, request.kind) for request in output.requests] == [
+        ("delegate", RequestKind.MAY_HAVE_RUN)
+    ]
+    assert desk.ran == ["danger", "safe"]
 
 
 async def test_a_finished_tool_is_not_repeated_in_a_later_round(desk: Desk) -> None:

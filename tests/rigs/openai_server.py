@@ -40,6 +40,8 @@ class Say:
     calls: tuple[Call, ...] = ()
     seconds: float = 0.0
     """How long a streamed response takes."""
+    at_once: int = 1
+    """How many words each piece of a streamed response has."""
 
 
 @dataclass(frozen=True)
@@ -193,8 +195,9 @@ def chunk_of(model: str, delta: Json, *, finish: str | None = None) -> Json:
 def _chunks(request: Json, said: Say) -> Iterator[Json]:
     model = request["model"]
     yield chunk_of(model, {"role": "assistant", "content": "" if said.words else None})
-    for word in re.findall(r"\s*\S+|\s+", said.words):
-        yield chunk_of(model, {"content": word})
+    words = re.findall(r"\s*\S+|\s+", said.words)
+    for start in range(0, len(words), said.at_once):
+        yield chunk_of(model, {"content": "".join(words[start : start + said.at_once])})
     for index, call in enumerate(said.calls):
         head = {"index": index, "id": call.id, "type": "function", "function": {"name": call.name, "arguments": ""}}
         yield chunk_of(model, {"tool_calls": [head]})

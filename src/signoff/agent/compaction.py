@@ -7,14 +7,15 @@ the runs after it send the same beginning each time, which providers cache. Only
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pydantic_ai import Agent
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, SystemPromptPart, TextPart, UserPromptPart
 from pydantic_ai.models import Model
 from pydantic_ai.usage import RunUsage, UsageLimits
 
 from signoff.agent.history import Conversation, tokens_of
-from signoff.gate.transcript import said
+from signoff.gate.transcript import SUMMARISED, is_prompt, said
 from signoff.turns.model import Summary
 
 MOST_OF_A_MESSAGE = 4_000
@@ -34,7 +35,7 @@ def cut_of(conversation: Conversation, tokens: int, *, under_way: bool) -> int |
 
     `under_way`: the newest turn has not ended, so it is left whole.
     """
-    starts = [at for at, message in enumerate(conversation.messages) if _is_prompt(message)]
+    starts = [at for at, message in enumerate(conversation.messages) if is_prompt(message)]
     ends = starts[1:] if under_way else [*starts[1:], len(conversation.messages)]
     sizes = [tokens_of(entry) for entry in conversation.entries]
     cut = next((end for end in ends if sum(sizes[end:]) <= tokens), ends[-1] if ends else 0)
@@ -45,18 +46,22 @@ async def summarise(
     conversation: Conversation, cut: int, model: Model | str | None, usage: RunUsage
 ) -> tuple[Summary, ModelResponse]:
     """Ask the model for a summary of everything before `cut`, with an earlier summary. Returns its response, too."""
-    older = [*conversation.beginning, *conversation.messages[conversation.summarised : cut]]
+    earlier = [replace(message, metadata=None) for message in conversation.beginning]
+    older = [*earlier, *conversation.messages[conversation.summarised : cut]]
     agent = Agent(model, instructions=INSTRUCTIONS)
     result = await agent.run(_transcript(older), usage=usage, usage_limits=UsageLimits(request_limit=2))
     return Summary(cut, result.output.strip()[:MOST_OF_A_SUMMARY]), result.response
 
 
-def beginning_of(summary: Summary) -> list[ModelMessage]:
-    """Return the messages that a run reads instead of those before the cut.
+def beginning_of(summary: Summary, older: Sequence[ModelMessage]) -> list[ModelMessage]:
+    """Return the messages that a run reads instead of the `older` ones, before the cut.
 
-    They end with a response, as a turn does: otherwise the summary would count as a part of the next prompt.
+    They end with a response, as a turn does: otherwise the summary would count as a part of the next prompt. The system
+    prompt of an imported agent stays, and conditions still get the older messages themselves: see `said`.
     """
-    asked = ModelRequest(parts=[UserPromptPart(f"{ABOVE}\n{summary.text}")])
+    kept = [part for message in older for part in message.parts if isinstance(part, SystemPromptPart)]
+    told = UserPromptPart(f"{ABOVE}\n{summary.text}")
+    asked = ModelRequest(parts=[*kept, told], metadata={SUMMARISED: older})
     return [asked, ModelResponse(parts=[TextPart(BELOW)])]
 
 
@@ -68,7 +73,3 @@ def _shortened(text: str) -> str:
     left_out = len(text) - MOST_OF_A_MESSAGE
     half = MOST_OF_A_MESSAGE // 2
     return text if left_out <= 0 else f"{text[:half]}\n[{left_out} characters left out]\n{text[-half:]}"
-
-
-def _is_prompt(message: ModelMessage) -> bool:
-    return isinstance(message, ModelRequest) and any(isinstance(part, UserPromptPart) for part in message.parts)

@@ -19,12 +19,12 @@ from pydantic_ai.messages import (
     TextPart,
     ToolCallPart,
     ToolReturnPart,
-    UserPromptPart,
 )
 from pydantic_ai.models import ModelRequestContext
 
 from signoff.agent.prompt import storable
 from signoff.approvals.ports import Clock
+from signoff.gate.transcript import is_prompt
 from signoff.turns.model import CallRecord, CallState, HistoryEntry, ModelUse, Turn
 from signoff.turns.ports import TurnStore, TurnTx
 
@@ -139,13 +139,7 @@ def responses_in(history: Sequence[ModelMessage]) -> int:
 
 def requests_made(history: Sequence[ModelMessage]) -> int:
     """Count the model responses since the newest prompt."""
-    count = 0
-    for message in reversed(history):
-        if isinstance(message, ModelResponse):
-            count += 1
-        elif any(isinstance(part, UserPromptPart) for part in message.parts):
-            break
-    return count
+    return responses_in([*takewhile(lambda message: not is_prompt(message), reversed(history))])
 
 
 def close_open_calls(

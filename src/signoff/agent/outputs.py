@@ -11,9 +11,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast, get_args
 
 from pydantic_ai import DeferredToolRequests, ModelRetry, RunContext, ToolDefinition
+from pydantic_ai.agent import AbstractAgent, WrapperAgent
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.models import ModelRequestContext
@@ -102,6 +103,18 @@ async def shown(output: Any, mask: Callable[[JsonObject], JsonObject], slots: To
     except Exception as error:
         log.warning("an output of type %s cannot be shown", type(output).__name__, exc_info=error)
         return f"The agent finished, but its output ({type(output).__name__}) cannot be shown as text."
+
+
+def writes_reply(agent: AbstractAgent[Any, Any]) -> bool:
+    """Whether the text that the model writes is the reply, so that people may read it while it is written.
+
+    The text of a structured output is not: secrets in it are masked at the end, and a validator may change it.
+    """
+    output_type: Any = agent.output_type
+    kinds = cast("Sequence[Any]", output_type) if isinstance(output_type, list | tuple) else get_args(output_type)
+    while isinstance(agent, WrapperAgent):
+        agent = agent.wrapped
+    return str in (*kinds, output_type) and getattr(agent, "_output_validators", None) == []
 
 
 def around(gate: Gate, inner: Sequence[AbstractCapability[Any]]) -> list[AbstractCapability[Any]]:

@@ -39,7 +39,7 @@ from signoff.agent.history import (
     use_of,
 )
 from signoff.agent.inner_runs import StoredRuns, judged_inside
-from signoff.agent.outputs import RunWaits, around, shown
+from signoff.agent.outputs import RunWaits, around, shown, writes_reply
 from signoff.agent.prompt import NOTE, Prompt, has_enclosures, images_in, prompt_of, with_images
 from signoff.approvals.containment import contained, described
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, JsonObject, Place, Ruling, Terms
@@ -80,7 +80,7 @@ class Extras:
     """None: the agent's own."""
     toolsets: tuple[AbstractToolset[Any], ...] = ()
     capabilities: tuple[AbstractCapability[Any], ...] = ()
-    """They lie between the gate and the seal."""
+    """They lie between gate and seal. One that must be outermost lies around the gate, as an agent's own does."""
     deps: DepsMaker | None = None
     own_output: bool = False
     """Whether to keep the agent's own output type. If not, its output is text."""
@@ -181,12 +181,12 @@ class AgentRunner:
     ) -> str | DeferredToolRequests:
         """Run the agent. Returns the text of the reply, or the calls that people have to decide about."""
         if not self.extras.own_output:
-            inner = [gate, saver, *self._checks(turn), *self.extras.capabilities, gate.seal()]
+            inner = [*self.extras.capabilities, gate, saver, *self._checks(turn), gate.seal()]
             output_type = [str, DeferredToolRequests]
             return (await self._run(turn, prompt, history, gate, inner, output_type)).output
         try:
-            inner = [saver, *self._checks(turn), *self.extras.capabilities]
-            result = await self._run(turn, prompt, history, gate, around(gate, inner))
+            inner = [*self.extras.capabilities, *around(gate, [saver, *self._checks(turn)])]
+            result = await self._run(turn, prompt, history, gate, inner)
         except RunWaits as waits:
             return waits.requests
         saver.note_results(result.all_messages())
@@ -214,7 +214,7 @@ class AgentRunner:
             made = requests_made(history) + await self.store.run(lambda tx: tx.inner_requests(turn.id))
         requests_left = self.limits.model_requests - made
         gate.requests.left = requests_left
-        usage = RunUsage()
+        usage, is_shown = RunUsage(), not self.extras.own_output or writes_reply(self.agent)
         deps = await self.extras.deps_for(turn.asker, turn.place, self.slots)
         try:
             async with self.agent.run_stream_events(
@@ -233,7 +233,7 @@ class AgentRunner:
                 async for event in events:
                     if isinstance(event, AgentRunResultEvent):
                         return event.result
-                    if words := words_in(event):
+                    if is_shown and (words := words_in(event)):
                         gate.progress.writing(words)
         finally:
             self.activity.tell(ModelUsed(turn, usage.requests, usage.input_tokens, usage.output_tokens))
@@ -279,7 +279,7 @@ class AgentRunner:
             messages = with_images(messages, images)
         if summary is None:
             return Conversation(entries, messages)
-        return Conversation(entries, messages, beginning_of(summary), summary.upto)
+        return Conversation(entries, messages, beginning_of(summary, messages[: summary.upto]), summary.upto)
 
     async def _shorten(self, turn: Turn, conversation: Conversation, tokens: int) -> bool:
         """Put a summary in the place of the older turns, so that about `tokens` are left. False if that is impossible.

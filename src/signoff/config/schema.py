@@ -468,6 +468,7 @@ class Config(_Section):
     _folder: Path = PrivateAttr(default=Path("."))
     _name: str = PrivateAttr(default="signoff.toml")
     _text: str = PrivateAttr(default="")
+    _own: tuple[Path, ...] = PrivateAttr(default=())
 
     def where(self, *path: str | int) -> str:
         """Return the file and the line of a key, for example `signoff.toml:12` for `("rules", 1, "when")`."""
@@ -485,8 +486,14 @@ class Config(_Section):
     def workspace(self) -> Path:
         return self._folder / self.tools.workspace
 
+    @property
+    def hidden_folders(self) -> list[Path]:
+        """The folders that commands must not see: of signoff.toml, of all workspaces, and of the bot's own files."""
+        return [self._folder, self.workspace, *(path.absolute().parent for path in self._own)]
+
     def keep_workspace_apart(self, *own: Path) -> None:
-        """Raise ConfigError if file tools could reach `own` files, our code, signoff.toml or programs that we run."""
+        """Raise ConfigError if tools could reach `own` files, our code, signoff.toml or programs that we run."""
+        self._own = own
         root, setting = self.workspace.resolve(), f'[tools] workspace = "{self.tools.workspace}"'
         for folder in self.tools.sandbox_reads:
             if any(
@@ -494,6 +501,10 @@ class Config(_Section):
             ):
                 raise ConfigError(
                     f'[tools] sandbox_reads: "{folder}" contains files of the bot; name a narrower folder'
+                )
+            if root.is_relative_to(Path(folder).resolve()) or Path(folder).resolve().is_relative_to(root):
+                raise ConfigError(
+                    f'[tools] sandbox_reads: "{folder}" would show the workspaces of all servers; name another folder'
                 )
         programs = [*self.tools.plugins, *(word for server in self.mcp.values() for word in server.command or ())]
         ours = (self._folder / name for name in ("signoff.toml", *programs))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import hashlib
+import secrets
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -31,6 +32,7 @@ from signoff.errors import SignoffError
 from signoff.gate import wording
 from signoff.gate.home_loop import HomeLoop
 from signoff.gate.pending_call import PendingCall
+from signoff.gate.tool_threads import carry_into_threads
 
 if TYPE_CHECKING:
     from signoff.gate.gate import Gate
@@ -131,6 +133,8 @@ class Delegation:
     """Key of each call that the tool makes itself -> its entry in `runs`."""
     _over: bool = False
     """Whether the tool's own code has ended. Agents that it left running can ask nobody any more."""
+    is_beside: bool = False
+    """Whether it stands for code that is no tool. See `beside`."""
     _quiet: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once those that wait leave the tool."""
     _loop: asyncio.AbstractEventLoop | None = None
@@ -199,11 +203,16 @@ class Delegation:
     async def ask(self, pending: PendingCall) -> None:
         """Leave the tool until people have decided about a call that the tool makes itself."""
         if not await self.wait(self._calls[pending.call.key], [pending]):
-            raise ToolFailed(wording.LEFT_RUNNING)
+            raise ToolFailed(self.why_nobody)
         raise Delegated
 
     async def end_call(self, key: CallKey) -> None:
         await self.end(self._calls[key], finished=False)
+
+    @property
+    def why_nobody(self) -> str:
+        """The reason why a call that asks is denied, once nobody can be asked."""
+        return wording.BESIDE if self.is_beside else wording.LEFT_RUNNING
 
     # On the bot's loop
 
@@ -296,7 +305,28 @@ def calls_inside(gate: Gate) -> Delegation | None:
     The code mode of pydantic-ai-harness does so: its `run_code` calls the other tools.
     """
     current = _running.get()
-    return current if current is not None and current.gate is gate else None
+    return current if current is not None and current.gate is gate and not current.is_beside else None
+
+
+@contextmanager
+def beside(gate: Gate) -> Generator[None]:
+    """Run code of the gate's agent that is no tool: output functions, validators, previews, conditions.
+
+    Agents that such code runs get the rules of the gate. It cannot be run again after a decision, so they ask nobody.
+    """
+    if _running.get() is not None:
+        yield
+        return
+    key = CallKey(gate.conversation or gate.place.conversation, gate.responses, secrets.token_hex(8))
+    loop = asyncio.get_running_loop()
+    delegation = Delegation(gate, ToolCall(key, "agent", {}, ""), is_beside=True, _over=True, _loop=loop)
+    token = _running.set(delegation)
+    try:
+        yield
+    finally:
+        _running.reset(token)
+    if delegation.fatal:
+        raise delegation.fatal
 
 
 @contextmanager
@@ -338,3 +368,4 @@ def install(inner_iter: Callable[..., Any]) -> None:
 
     changed: Any = realtime_outside
     AbstractAgent.realtime = changed
+    carry_into_threads(_running, Delegated)

@@ -20,6 +20,7 @@ from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, Too
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.output import OutputContext
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import to_jsonable_python
 
@@ -49,6 +50,7 @@ from signoff.gate.delegation import (
     InnerRuns,
     ModelRequests,
     Opened,
+    beside,
     calls_inside,
 )
 from signoff.gate.examiner import Examiner, Judge
@@ -182,7 +184,8 @@ class Gate(AbstractCapability[Any]):
     async def wrap_tool_validate(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
     ) -> dict[str, Any]:
-        validated = await handler(args)
+        with beside(self):
+            validated = await handler(args)
         if not is_independent(tool_def):
             self._order.expect(self._key(call.tool_call_id))
         return validated
@@ -194,14 +197,21 @@ class Gate(AbstractCapability[Any]):
         if outer:
             await outer.begin_call(key)
         try:
-            if tool_def.name in self._around:
-                return await self.admit(ctx, tool_def, args, around_the_gate(handler))
-            return await handler(args)
+            with beside(self):
+                if tool_def.name in self._around:
+                    return await self.admit(ctx, tool_def, args, around_the_gate(handler))
+                return await handler(args)
         finally:
             self._order.passed(key)
             self.slots.shares.leave(self._holder, key)
             if outer:
                 await outer.end_call(key)
+
+    async def wrap_output_process(
+        self, ctx: RunContext[Any], *, output_context: OutputContext, output: Any, handler: Any
+    ) -> Any:
+        with beside(self):
+            return await handler(output)
 
     def moved(self, ctx: RunContext[Any], tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
         key, threads = self._key(ctx.tool_call_id), self.slots.threads
@@ -220,7 +230,7 @@ class Gate(AbstractCapability[Any]):
                 attempt = await self._edited(attempt, request)
             else:
                 await self._check_fixed(attempt, args, approved=said_yes(request))
-            result = await self._admit(attempt, decided=request is not None)
+            result = await self._admit(replace(attempt, decided=request is not None))
         except (ModelRetry, ToolFailed) as failure:
             if record is None:
                 raise
@@ -231,54 +241,57 @@ class Gate(AbstractCapability[Any]):
 
     # One call
 
-    async def _admit(self, attempt: Attempt, *, decided: bool) -> Any:
+    async def _admit(self, attempt: Attempt) -> Any:
+        """Return the call's result or refusal. Each further round comes after a pause or a decision."""
+        while isinstance(outcome := await self._enter(attempt), Attempt):
+            attempt = outcome
+        return outcome
+
+    async def _enter(self, attempt: Attempt) -> Any:
+        """Judge the call, and run it if it may run now. Returns an attempt if the call must be judged again."""
         call, tool_def = attempt.call, attempt.tool_def
-        while True:
-            # Wait first: a ruling or a preview from before a pause is out of date after it.
-            await self.slots.wait_open(self.place.server, (self._holder, call.key))
-            ruling: Ruling = await self.examiner.rule(call, attempt.ctx)
-            if ruling.verdict is Verdict.DENY:
-                return self._denied(call, ruling)
-            if ruling.verdict is Verdict.ALLOW and self.hold and self._is_held(attempt):
-                ruling = replace(ruling, verdict=Verdict.ASK, reason=wording.HELD, held=True)
-            asks = ruling.verdict is Verdict.ASK
-            view = await self.examiner.preview(tool_def, attempt.ctx, attempt.args) if asks else Preview("")
-            call = replace(call, operands=view.operands)
-            if (decided or not asks) and await self._wait_for_turn(attempt):
-                continue  # rule again: the server may have been paused, and its rules changed, in the meantime
-            repeatable = is_read_only(tool_def) or attempt.delegates
-            match await self.book.enter(call, asks=asks, held=ruling.held, read_only=repeatable):
-                case Ask(RequestKind.MAY_HAVE_RUN as kind):
-                    why = wording.interrupted(idempotent=marks_of(tool_def).idempotent is True)
-                    ruling = replace(ruling, reason=why, held=False)
-                    pending = self._pend(call, ruling, view, kind, edit=attempt.edit)
-                    attempt = await self._ask(attempt, pending)
-                case Ask(again=again):
-                    ruling = replace(ruling, reason=wording.CHANGED, held=False) if again else ruling
-                    words = self.examiner.words(call.key, ruling)
-                    pending = self._pend(call, ruling, view, metadata=words, edit=attempt.edit)
-                    attempt = await self._ask(attempt, pending)
-                case Settled(changed=True):
-                    return Refusal(wording.OTHER_ARGUMENTS)
-                case Settled(request):
-                    return ToolDenied(wording.told(request))
-                case Replay() as entry:
-                    return self._replay(call, entry)
-                case Go(request):
-                    if self.slots.is_shut(self.place.server):
-                        await self.book.withdraw(call)  # the server was paused just now
-                        continue
-                    try:
-                        return await self._reported(replace(attempt, call=call), request)
-                    except AgentsAsk as asked:
-                        if asked.fatal:
-                            raise asked.fatal from asked
-                        self._within[call.key] = asked.pending
-                        raise ApprovalRequired from asked
-                    except ApprovalRequired as raised:
-                        pending = await self._asked_by_tool(replace(attempt, call=call), ruling, request, raised)
-                        attempt = await self._ask(attempt, pending)
-            call, decided = attempt.call, True
+        # Wait first: a ruling or a preview from before a pause is out of date after it.
+        await self.slots.wait_open(self.place.server, (self._holder, call.key))
+        ruling = await self.examiner.rule(call, attempt.ctx)
+        if ruling.verdict is Verdict.DENY:
+            return self._denied(call, ruling)
+        if ruling.verdict is Verdict.ALLOW and self.hold and self._is_held(attempt):
+            ruling = replace(ruling, verdict=Verdict.ASK, reason=wording.HELD, held=True)
+        asks = ruling.verdict is Verdict.ASK
+        view = await self.examiner.preview(tool_def, attempt.ctx, attempt.args) if asks else Preview("")
+        call = replace(call, operands=view.operands)
+        if (attempt.decided or not asks) and await self._wait_for_turn(attempt):
+            return attempt  # the server may have been paused, and its rules changed, in the meantime
+        repeatable = is_read_only(tool_def) or (attempt.delegates and self.children is not None)
+        match await self.book.enter(call, asks=asks, held=ruling.held, read_only=repeatable):
+            case Ask(RequestKind.MAY_HAVE_RUN as kind):
+                why = wording.interrupted(idempotent=marks_of(tool_def).idempotent is True)
+                pending = self._pend(call, replace(ruling, reason=why, held=False), view, kind, edit=attempt.edit)
+            case Ask(again=again):
+                ruling = replace(ruling, reason=wording.CHANGED, held=False) if again else ruling
+                words = self.examiner.words(call.key, ruling)
+                pending = self._pend(call, ruling, view, metadata=words, edit=attempt.edit)
+            case Settled(changed=True):
+                return Refusal(wording.OTHER_ARGUMENTS)
+            case Settled(request):
+                return ToolDenied(wording.told(request))
+            case Replay() as entry:
+                return self._replay(call, entry)
+            case Go(request):
+                if self.slots.is_shut(self.place.server):
+                    await self.book.withdraw(call)  # the server was paused just now
+                    return attempt
+                started = replace(attempt, call=call)
+                try:
+                    return await self._reported(started, request)
+                except AgentsAsk as asked:
+                    if asked.fatal:
+                        raise asked.fatal from asked
+                    self._within[call.key] = asked.pending
+                    raise ApprovalRequired from asked
+                except ApprovalRequired as raised:
+                    pending = await self._asked_by_tool(started, ruling, request, raised)
+        return replace(await self._ask(attempt, pending), decided=True)
 
     async def _ask(self, attempt: Attempt, pending: PendingCall) -> Attempt:
         """Ask people about the call: the run ends here until they decide. `inline` asks and returns the attempt."""

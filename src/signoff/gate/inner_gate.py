@@ -59,7 +59,7 @@ class InnerGate(Gate):
         if requests.calls or not all(pending):
             raise RuntimeError(wording.PAST_THE_GATE)
         await self._leave([call for several in pending for call in several])
-        denied = {part.tool_call_id: ToolDenied(wording.LEFT_RUNNING) for part in requests.approvals}
+        denied = {part.tool_call_id: ToolDenied(self.delegation.why_nobody) for part in requests.approvals}
         return requests.build_results(approvals=denied)
 
     async def after_run(self, ctx: RunContext[Any], *, result: AgentRunResult[Any]) -> AgentRunResult[Any]:

@@ -82,6 +82,8 @@ class Attempt:
     run: CallTool
     call: ToolCall
     edit: Edit | None = None
+    decided: bool = False
+    """Whether people were asked about the call, and have decided."""
     delegates: bool = False
     """Whether the tool is known to run agents."""
     inside: Delegation | None = None

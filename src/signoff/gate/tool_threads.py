@@ -15,8 +15,12 @@ import inspect
 import logging
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import thread as thread_pool
+from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from functools import partial, wraps
 from typing import Any, cast
 
 from pydantic_ai.toolsets import ToolsetTool
@@ -34,6 +38,8 @@ PATIENCE = 1.0
 """A tool that does not let the loop respond for this many seconds counts as blocking it."""
 MOST_ITEMS = 10_000
 """How many items of a generator become a result. Some generators never end."""
+POOL_THREAD: Any = getattr(thread_pool, "_worker", None)
+"""The function that the threads of a pool run."""
 
 Begun = Callable[["Future[Outcome]"], None]
 """Is told of each piece of work that a call begins: it may go on after its call was given up."""
@@ -139,6 +145,52 @@ class ToolThreads:
                 self._shared = self._watcher = None
                 return
             await asyncio.sleep(LOOK_SECONDS)
+
+
+def carry_into_threads(variable: ContextVar[Any], leaves: type[BaseException]) -> None:
+    """Let threads that a tool starts know the variable, too: Python itself starts them without any context.
+
+    This covers `threading.Thread`, and pools, which `run_in_executor` uses. A thread that ends with `leaves` has not
+    failed.
+    """
+
+    def carrying(work: Callable[..., Any], value: Any) -> Callable[..., Any]:
+        @wraps(work)
+        def carried(*args: Any, **named: Any) -> Any:
+            token = variable.set(value)
+            try:
+                return work(*args, **named)
+            finally:
+                variable.reset(token)
+
+        return carried
+
+    def quiet(work: Callable[[], None]) -> None:
+        with suppress(leaves):
+            work()
+
+    start, submit = threading.Thread.start, ThreadPoolExecutor.submit
+
+    @wraps(start)
+    def start_carrying(self: threading.Thread) -> None:
+        # The threads of a pool and our own ones outlive the tool, so only the work that they get carries the variable.
+        value, outlives = (
+            variable.get(),
+            getattr(self, "_target", None) is POOL_THREAD or self.name.startswith("signoff-"),
+        )
+        if value is not None and not outlives:
+            self.run = partial(quiet, carrying(self.run, value))
+        start(self)
+
+    @wraps(submit)
+    def submit_carrying(self: Any, work: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
+        value = variable.get()
+        return submit(self, work if value is None else carrying(work, value), *args, **named)
+
+    changed: Any = start_carrying
+    threading.Thread.start = changed
+    changed = submit_carrying
+    ThreadPoolExecutor.submit = changed
 
 
 async def _outcome(work: Future[Outcome], loop: ToolsLoop | None = None) -> Any:

@@ -22,6 +22,8 @@ from pydantic_ai.messages import (
 
 from signoff.approvals.policy import EarlierCall, Said
 
+SUMMARISED = "signoff_summarised"
+"""Metadata key of a request that holds a summary: the messages that it stands for."""
 RESULT = 10_000
 """Most characters of an earlier call's result that a condition gets."""
 
@@ -44,6 +46,12 @@ def words_in(event: object) -> str:
             return ""
 
 
+def is_prompt(message: ModelMessage) -> bool:
+    """Whether a turn begins here. A tool's result may bring content for the model, which looks like a prompt."""
+    kinds = {type(part) for part in message.parts}
+    return UserPromptPart in kinds and ToolReturnPart not in kinds
+
+
 def _prompt(part: UserPromptPart) -> str:
     """Return a prompt as text: the asker's words and the texts that they sent along, without images."""
     items = [part.content] if isinstance(part.content, str) else part.content
@@ -52,7 +60,10 @@ def _prompt(part: UserPromptPart) -> str:
 
 
 def said(messages: Sequence[ModelMessage]) -> list[Said]:
-    """Return the conversation as roles, plain text and calls with their results, for predicates."""
+    """Return the conversation as roles, plain text and calls with their results, for predicates.
+
+    A summary is left out in favour of what was said: a model wrote it, so it must not pass for a person's words.
+    """
     lines: list[Said] = []
     calls: dict[str, ToolCallPart] = {}  # call id -> the newest call with that id, since models reuse ids
     for message in messages:
@@ -61,9 +72,12 @@ def said(messages: Sequence[ModelMessage]) -> list[Said]:
             if text := text_of(message):
                 lines.append(Said("assistant", text))
             continue
+        if SUMMARISED in (message.metadata or {}):
+            lines += said((message.metadata or {})[SUMMARISED])
+            continue
         for part in message.parts:
             if isinstance(part, UserPromptPart):
-                lines.append(Said("user", _prompt(part)))
+                lines.append(Said("user" if is_prompt(message) else "tool", _prompt(part)))
             elif isinstance(part, ToolReturnPart):
                 text = part.model_response_str()
                 args = _args(calls.get(part.tool_call_id))

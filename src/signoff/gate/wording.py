@@ -34,6 +34,10 @@ OTHER_CALLS = (
     "used only if the code makes the same calls each time."
 )
 LEFT_RUNNING = "Not run: the call needs approval, and the tool that started this agent has already ended."
+BESIDE = (
+    "Not run: the call needs approval, and this agent was not run by a tool but by an output function, a check or a "
+    "preview, where nobody can be asked."
+)
 CALL_AGAIN = (
     "Not run: nothing else of its response was approved. It needs no approval by itself, so you may call it again."
 )

@@ -13,12 +13,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from pydantic_ai import ApprovalRequired, CallToolsNode, ModelRetry, RunContext
-from pydantic_ai.exceptions import UserError
+from pydantic_ai.exceptions import ToolFailed, UserError
+from pydantic_ai.messages import ModelMessage
 from pydantic_ai.run import AgentRunResult
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
-from signoff.approvals.model import ApprovalRequest, CallKey, ToolCall
+from signoff.approvals.model import ApprovalDecision, ApprovalRequest, CallKey, ToolCall
 from signoff.gate.book import Entry, Go, MemoryBook, entry_of, packed
+from signoff.gate.delegation import Delegation, InnerRun, Opened
 from signoff.gate.inline import Decided, InlineGate, has_output_call, round_of
 from signoff.gate.pending_call import Attempt, PendingCall
 from signoff.library.claim import Claim
@@ -33,6 +35,11 @@ AFTER_TEXT = (
 WITH_RESULT = (
     "Not run: this call has to wait for a person, so it cannot be in the same response as the final result. "
     "Call it again on its own, and give the final result once you have read its result."
+)
+
+INSIDE = (
+    "Not run: this call has to wait for a person. A run in a store cannot wait in the middle of a tool, so only the "
+    "agent itself may make such a call, not the code or the agents inside one of its tools."
 )
 
 
@@ -54,6 +61,14 @@ class LaterDecider(Decider):
 
     def known(self, request: ApprovalRequest) -> Decided | None:
         return self.automatic(request)
+
+
+@dataclass(frozen=True)
+class NowDecider(LaterDecider):
+    """For agents inside a tool of a stored run: a call that memory and mode do not decide at once is rejected."""
+
+    async def ask(self, request: ApprovalRequest) -> Decided:
+        return Decided(ApprovalDecision(False, INSIDE), "no_approver")
 
 
 @dataclass
@@ -133,11 +148,20 @@ class StoredGate(InlineGate):
             await asyncio.to_thread(self.store.save, self.run, messages, self.responses, self._rounds)
         return await super().before_node_run(ctx, node=node)
 
+    async def open_inner(self, call: Delegation, run: InnerRun, given: Sequence[ModelMessage]) -> Opened:
+        opened, later = await super().open_inner(call, run, given), self.decider
+        assert isinstance(opened.gate, InlineGate)
+        assert isinstance(later, LaterDecider)
+        opened.gate.decider = NowDecider(None, later.mode, later.memory, later.on_no_approver, later.on_event)
+        return opened
+
     async def _ask(self, attempt: Attempt, pending: PendingCall) -> Attempt:
         if self._after_text:
             raise UserError(AFTER_TEXT.format(tool=pending.call.tool))
         if has_output_call(attempt.ctx):
             raise ModelRetry(WITH_RESULT)
+        if attempt.inside and self._needs_person([pending]):
+            raise ToolFailed(INSIDE)
         if attempt.ctx.tool_call_approved and not self._needs_person([pending]):
             return await super()._ask(attempt, pending)
         self._pending[pending.call.key] = pending

@@ -37,18 +37,25 @@ class Need:
     """Whether the member must be below the asker and the bot in the order of roles."""
     repeatable: bool = True
     """Whether sending the same request twice changes nothing more than sending it once."""
+    adds_up: bool = False
+    """Whether a second run of the tool does more, although a repeated request does not: it posts again, for example."""
     destructive: bool = False
+
+    @property
+    def idempotent(self) -> bool:
+        """Whether a second run of the tool with the same arguments has no further effect."""
+        return self.repeatable and not self.adds_up
 
 
 _SEES = ("view_channel", "read_message_history")
 NEEDS = {
-    Kind.POST: Need(here=("view_channel", "send_messages")),
+    Kind.POST: Need(here=("view_channel", "send_messages"), adds_up=True),
     Kind.PIN: Need(here=(*_SEES, "pin_messages")),
     Kind.UNPIN: Need(here=(*_SEES, "pin_messages")),
     Kind.THREAD: Need(here=("view_channel", "create_public_threads"), repeatable=False),
     Kind.CHANNEL: Need(server=("manage_channels",), repeatable=False),
     Kind.SLOW_MODE: Need(here=("view_channel", "manage_channels")),
-    Kind.TIME_OUT: Need(server=("moderate_members",), outranks=True),
+    Kind.TIME_OUT: Need(server=("moderate_members",), outranks=True, adds_up=True),
     Kind.KICK: Need(server=("kick_members",), outranks=True, repeatable=False, destructive=True),
     Kind.BAN: Need(server=("ban_members",), outranks=True, destructive=True),
     Kind.UNBAN: Need(server=("ban_members",), repeatable=False),
@@ -56,7 +63,9 @@ NEEDS = {
     Kind.ASSIGN: Need(server=("manage_roles",)),
     Kind.REMOVE: Need(server=("manage_roles",)),
 }
-"""Kind of act -> what it needs, in an ordinary channel. A post is repeatable because it carries a nonce."""
+"""Kind of act -> what it needs, in an ordinary channel. A post is repeatable because it carries a nonce.
+
+A timeout begins anew with each run, so a second one ends later."""
 
 IN_THREADS = {"send_messages": "send_messages_in_threads", "manage_channels": "manage_threads"}
 """Permission in a channel -> the one that counts in a thread instead."""

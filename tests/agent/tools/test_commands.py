@@ -12,6 +12,7 @@ import pytest
 from pydantic_ai.exceptions import ToolFailed
 
 from signoff.agent.tools import commands
+from signoff.agent.tools.commands import CommandTools
 from signoff.agent.tools.isolation import Isolation, choose_isolation
 from signoff.config.schema import ToolsConfig, parse_config
 from signoff.errors import ConfigError
@@ -86,6 +87,16 @@ async def test_a_folder_of_the_bot_below_one_that_is_shown_stays_empty(tmp_path:
     rig = WorkspaceRig(tmp_path / "w", isolation=choose_isolation(tools, [tmp_path / "tools/bot"], "the test"))
     said = await rig.call("bash", command=f"cat {tmp_path}/tools/version; ls -A {tmp_path}/tools/bot")
     assert said == "Exit code 0, in a sandbox, no network.\n7"
+
+
+async def test_what_is_shown_below_a_folder_of_the_bot_stays_visible(tmp_path: Path) -> None:
+    (tmp_path / "tools/bot/python").mkdir(parents=True)
+    (tmp_path / "tools/bot/python/version").write_text("3")
+    shown = (str(tmp_path / "tools"), str(tmp_path / "tools/bot/python"))
+    hidden = [tmp_path / "tools/bot"]
+    rig = WorkspaceRig(tmp_path / "w", isolation=choose_isolation(ToolsConfig(sandbox_reads=shown), hidden, "the test"))
+    said = await rig.call("bash", command=f"cd {tmp_path}/tools/bot && ls -A && cat python/version")
+    assert said == "Exit code 0, in a sandbox, no network.\npython\n3"
 
 
 async def test_there_is_no_network_unless_it_is_allowed(rig: WorkspaceRig) -> None:
@@ -179,6 +190,13 @@ async def test_of_a_long_output_both_ends_are_told_and_all_of_it_is_kept(rig: Wo
     assert "\\x00\\x00" in flood
 
 
+async def test_a_command_that_locks_the_workspace_does_not_lock_it_for_good(rig: WorkspaceRig) -> None:
+    assert (await rig.call("bash", command="chmod 000 /workspace")).startswith("Exit code 0")
+    assert await rig.call("bash", command="echo back") == "Exit code 0, in a sandbox, no network.\nback"
+    rig.home.chmod(0o000)  # as if the bot had been killed in between
+    assert (await rig.call("bash", command="true")).startswith("Exit code 0")
+
+
 async def test_bytes_that_are_no_text_are_shown_as_escapes(rig: WorkspaceRig) -> None:
     assert (await rig.call("bash", command=r"printf '\xff\x00\xc3\xa9'")).endswith("\n\\xff\\x00é")
 
@@ -245,6 +263,31 @@ def test_a_bubblewrap_that_does_not_work_here_is_found_at_the_start(tmp_path: Pa
     broken.chmod(0o755)
     with pytest.raises(ConfigError, match=r"does not work here \(bwrap: No permissions to create new namespace\)"):
         choose_isolation(ToolsConfig(), [], "bash", {"PATH": str(tmp_path)})
+
+
+def test_the_checker_asks_without_a_sandbox_since_it_may_run_code_of_the_workspace(tmp_path: Path) -> None:
+    checkers = [CommandTools(tmp_path, isolation, checker=("x",)).checking() for isolation in (SANDBOXED, Isolation())]
+    assert [checker.requires_approval for checker in checkers] == [False, True]
+    assert [(checker.metadata or {}).get("read_only") for checker in checkers] == [True, None]
+
+
+async def test_the_checker_never_has_network(tmp_path: Path) -> None:
+    checker = ("sh", "-c", "wc -l < /proc/net/dev")  # two lines of headings, and the loopback device
+    rig = WorkspaceRig(tmp_path / "w", isolation=sandboxed(network=True), checker=checker)
+    assert await rig.call("diagnostics") == "Exit code 0.\n3"
+
+
+def test_the_folders_of_the_bots_own_files_are_hidden_wherever_they_are(tmp_path: Path) -> None:
+    config = parse_config("[tools]")
+    config.keep_workspace_apart(tmp_path / "conf/signoff.toml", Path(".env"), tmp_path / "data/signoff.db")
+    assert {tmp_path / "conf", Path.cwd(), tmp_path / "data", config.workspace} <= set(config.hidden_folders)
+
+
+@pytest.mark.parametrize("folder", ["", "workspace", "workspace/1"])
+def test_the_workspaces_of_other_servers_are_not_shown_to_commands(tmp_path: Path, folder: str) -> None:
+    config = parse_config(f'[tools]\nworkspace = "{tmp_path}/workspace"\nsandbox_reads = ["{tmp_path / folder}"]')
+    with pytest.raises(ConfigError, match="would show the workspaces of all servers"):
+        config.keep_workspace_apart()
 
 
 def test_a_folder_with_files_of_the_bot_is_not_shown_to_commands(tmp_path: Path) -> None:

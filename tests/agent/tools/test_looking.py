@@ -45,6 +45,15 @@ async def test_a_folder_is_listed_without_following_links(rig: WorkspaceRig) -> 
     assert await rig.call("list_dir", path="empty") == "empty is empty."
 
 
+async def test_a_name_that_is_no_text_is_listed_with_escapes(rig: WorkspaceRig) -> None:
+    rig.put("a.txt", "")
+    (rig.home / os.fsdecode(b"b\xff")).touch()
+    (rig.home / "c (5 bytes)\nd").touch()
+    wanted = ["a.txt (0 bytes)", "b\\udcff (0 bytes)", "c (5 bytes)\\nd (0 bytes)"]
+    assert sorted((await rig.call("list_dir")).split("\n")) == wanted
+    assert sorted((await rig.call("glob", pattern="**")).split("\n")) == wanted
+
+
 async def test_files_are_found_by_patterns(rig: WorkspaceRig) -> None:
     for path in ("a.py", "src/b.py", "src/deep/c.py", "src/deep/d.txt"):
         rig.put(path, "")
@@ -78,6 +87,20 @@ async def test_lines_are_found_with_their_numbers(rig: WorkspaceRig) -> None:
     assert (await rig.call("grep", pattern="x", files="many.txt")).splitlines()[200:] == [
         "There are more than 200 matches; the rest is left out."
     ]
+
+
+@pytest.mark.slow
+async def test_a_warning_and_escaped_characters_do_not_break_a_search(
+    rig: WorkspaceRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python warns about [[:alpha:]], and writes each of these characters as twelve bytes of JSON."""
+    rig.put("a.txt", "a:]\n")
+    assert await rig.call("grep", pattern="[[:alpha:]]") == "a.txt:1: a:]"
+    rig.put("wide.txt", ("\N{GRINNING FACE}" * 300 + "\n") * 200)
+    assert len((await rig.call("grep", pattern=".", files="wide.txt")).splitlines()) == 200
+    monkeypatch.setattr(looking, "QUOTA", 100)
+    with pytest.raises(ToolFailed, match="Name fewer with files"):
+        await rig.call("grep", pattern=".")
 
 
 @pytest.mark.slow

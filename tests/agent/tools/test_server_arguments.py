@@ -60,6 +60,14 @@ def test_reading_never_asks_and_acting_always_does() -> None:
     assert {name for name, tool in definitions.items() if declaration(tool) == "ask"} == set(ACTING)
     assert {name for name, tool in definitions.items() if is_read_only(tool)} == set(READING)
     marked = {name for name, tool in definitions.items() if (tool.metadata or {}).get("destructive")}
-    assert marked == {"time_out_member", "kick_member", "ban_member", "delete_messages"}
+    assert marked == {"kick_member", "ban_member", "delete_messages"}
     repeated = {name for name, tool in definitions.items() if (tool.metadata or {}).get("idempotent") is False}
-    assert repeated == {"create_thread", "create_channel", "kick_member", "unban_user"}
+    once = {"create_thread", "create_channel", "kick_member", "unban_user"}
+    assert repeated == {*once, "post_message", "time_out_member"}, "a second run posts again, or times out for longer"
+
+
+def test_nobody_is_asked_about_a_text_or_a_name_that_is_empty() -> None:
+    validators = {tool.name: tool.function_schema.validator for tool in discord_tools(["discord"], None)}
+    for tool, args in (("post_message", {"text": " \n "}), ("create_thread", {"name": "  "})):
+        with pytest.raises(ValidationError, match="at least 1 character"):
+            validators[tool].validate_python({"channel": "1", **args})

@@ -12,6 +12,7 @@ from aiohttp import web
 from pydantic_ai.exceptions import ToolFailed
 
 from signoff.agent.tools.addresses import is_public
+from signoff.agent.tools.html_text import text_of
 from signoff.agent.tools.web import LARGEST, NOTE, SHOWN, WebTools
 
 PUBLIC = "127.0.0.2"
@@ -62,6 +63,8 @@ class Net:
                 return web.Response(body=b"x", content_type="text/plain", headers={"Content-Encoding": "gzip"})
             case "/odd":
                 return web.Response(body=b"caf\xe9", headers={"Content-Type": "text/plain; charset=latin-1"})
+            case "/slow-encoding":
+                return web.Response(body=b"-" + b"a" * 4000, headers={"Content-Type": "text/plain; charset=punycode"})
             case "/echo":
                 return web.json_response(dict(request.headers))
             case _:
@@ -103,6 +106,15 @@ async def test_nothing_of_the_bot_is_sent_along(net: Net, monkeypatch: pytest.Mo
     assert "Cookie" not in said
     with pytest.raises(ToolFailed, match="a user name or a password"):
         await net.tools.web_fetch("http://me:secret@site.example/")
+
+
+async def test_an_encoding_that_is_none_of_the_web_is_not_used(net: Net) -> None:
+    assert (await net.fetch("/slow-encoding")).endswith("\n\n-" + "a" * 4000)
+
+
+def test_the_head_of_a_page_ends_where_its_body_begins() -> None:
+    assert text_of("<head><title>no</title><script>no</script><body><p>yes") == "yes"
+    assert text_of("<head><title>no</title></head><p>yes") == "yes"
 
 
 @pytest.mark.parametrize(

@@ -34,10 +34,11 @@ def test_the_group_has_neither_commands_nor_the_web_and_a_checker_only_if_one_is
     assert offered(configured(tmp_path, checked)) == {*GROUP, "diagnostics"}
 
 
+@pytest.mark.slow
 def test_acting_asks_and_looking_never_does(tmp_path: Path) -> None:
     """With `undeclared = "ask"` too. Each says what it is for, with every parameter."""
     names = ", ".join(f'"{name}"' for name in WORKSPACE_TOOLS)
-    config = configured(tmp_path, f'enable = [{names}]\nundeclared = "ask"\nsandbox = "off"\ndiagnostics = ["true"]')
+    config = configured(tmp_path, f'enable = [{names}]\nundeclared = "ask"\ndiagnostics = ["true"]')
     tools = workspace_tools(config)
     assert tuple(tool.name for tool in tools) == WORKSPACE_TOOLS
     assert {one.name for one in tools if declaration(one.tool_def) is Verdict.ASK} == ASKING

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -59,6 +60,10 @@ class CommandTools:
         return tool
 
     def checking(self) -> Tool[object]:
+        # A checker may run code of the workspace, such as a plugin that a settings file names. Only the sandbox makes
+        # that harmless.
+        if not self.isolation.bubblewrap:
+            return Tool(self.diagnostics, requires_approval=True, metadata={"acts": True})
         return Tool(self.diagnostics, metadata={"approval": "never_require", "read_only": True})
 
     async def bash(
@@ -81,6 +86,7 @@ class CommandTools:
         words = ["/bin/sh", "-c", _LIMITED, "sh", str(QUOTA // 512), _SHELL, "-c", command]
         limit = min(float(seconds), max(1.0, self.longest - MARGIN))
         ended = await self._run(words, home, output, limit, watch)
+        await asyncio.to_thread(_open_again, home)
         full = await asyncio.to_thread(_too_full, workspace)
         notes = [f"Whole output: {log}." for log in await asyncio.to_thread(_keep_log, workspace, output)]
         notes += [f"The workspace is too full: {full}. Writing is refused until something is deleted."] if full else []
@@ -103,7 +109,8 @@ class CommandTools:
             raise ToolFailed(f'There is no file or folder "{path}" in this workspace.')
         output = Output(SHOWN, LOGGED)
         words = [*self.checker, *(["./" + "/".join(names)] if names else [])]
-        ended = await self._run(words, home, output, max(1.0, self.longest - MARGIN), writable=False)
+        checking = replace(self, isolation=replace(self.isolation, network=False))
+        ended = await checking._run(words, home, output, max(1.0, self.longest - MARGIN), writable=False)
         text = f"{_outcome(ended)}.\n{output.text()}".rstrip()
         if ended.stopped:
             raise ToolFailed(text)
@@ -158,8 +165,17 @@ def _folder_of(workspace: Workspace) -> Path:
     """Return the folder of the workspace, which is created if necessary and is not a link."""
     with in_words("the workspace"):
         workspace.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _open_again(workspace.root / workspace.name)
         with workspace.opened(make=True):
             return (workspace.root / workspace.name).resolve()
+
+
+def _open_again(home: Path) -> None:
+    """Give the bot its rights to the folder back, which a command may have taken away: then no tool could use it."""
+    with suppress(FileNotFoundError):
+        status = home.lstat()
+        if stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_IRWXU != stat.S_IRWXU:
+            home.chmod(stat.S_IMODE(status.st_mode) | stat.S_IRWXU)
 
 
 def _named_files(workspace: Workspace, command: str) -> dict[str, str]:
@@ -175,7 +191,10 @@ def _named_files(workspace: Workspace, command: str) -> dict[str, str]:
 
 
 def _too_full(workspace: Workspace) -> str:
-    used = usage(workspace)
+    try:
+        used = usage(workspace)
+    except OSError as error:
+        return f"its size cannot be measured ({error.strerror})"
     if used.bytes > QUOTA:
         return f"it holds {used.bytes // MB} MB, and {QUOTA // MB} are allowed"
     if used.entries > MOST_ENTRIES:

@@ -24,6 +24,8 @@ class _Text(HTMLParser):
         self._skipping: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "body":
+            self._skipping.clear()  # the end of the head may be left out
         if self._skipping or tag in _SKIPPED:
             self._skipping += [tag] if tag in _SKIPPED else []
             return

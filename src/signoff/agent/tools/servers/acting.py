@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 from pydantic_ai import ApprovalRequired, RunContext, Tool
 from pydantic_ai.exceptions import ToolFailed
 
@@ -33,8 +33,8 @@ from signoff.servers.permissions import NEEDS
 from signoff.servers.ports import MayHaveRun, NotDone, Servers
 from signoff.servers.wording import audit_reason, describe, done, operands
 
-PostText = Annotated[str, Field(min_length=1, max_length=2000)]
-Name = Annotated[str, Field(min_length=1, max_length=100)]
+PostText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
 Messages = Annotated[list[MessageId], Field(min_length=1, max_length=MOST_DELETED)]
 LONGEST_TIMEOUT = 28 * 24 * 60
 LONGEST_SLOW_MODE = 21_600
@@ -48,7 +48,7 @@ class ActingTools:
         return [self._tool(kind, getattr(self, kind.value)) for kind in Kind]
 
     def _tool(self, kind: Kind, function: Any) -> Tool[Any]:
-        marks = {"acts": True, "destructive": NEEDS[kind].destructive, "idempotent": NEEDS[kind].repeatable}
+        marks = {"acts": True, "destructive": NEEDS[kind].destructive, "idempotent": NEEDS[kind].idempotent}
         return Tool(function, requires_approval=True, metadata={"preview": partial(self._preview, kind), **marks})
 
     async def post_message(
