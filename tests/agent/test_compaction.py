@@ -26,6 +26,7 @@ from signoff.agent import compaction
 from signoff.agent.compaction import ABOVE, BELOW, INSTRUCTIONS
 from signoff.agent.history import Conversation, entry_of, requests_made
 from signoff.agent.runner import AgentRunner, Limits
+from signoff.agent.tools.todo import todo_tool
 from signoff.approvals.model import Choice
 from signoff.errors import TurnFailed
 from signoff.gate.transcript import said
@@ -84,7 +85,7 @@ class Talk:
         bench = self.bench
         bench.turn = make_turn(text=text)
         model = FallbackModel(self.model(), self.model()) if self.several else self.model()
-        agent = Agent(model, tools=[protected(bench.box), *self.tools], **self.options)
+        agent = Agent(model, tools=[protected(bench.box), todo_tool(), *self.tools], **self.options)
         bench.runner = AgentRunner(agent, bench.store, bench.clock, limits=limits)
         await bench.store.run(lambda tx: tx.insert_turn(bench.turn))
         await bench.store.run(lambda tx: tx.move(bench.turn.id, TurnState.QUEUED, TurnState.RUNNING))
@@ -117,6 +118,17 @@ async def test_the_older_turns_become_a_summary_and_the_newest_stay(talk: Talk) 
     assert talk.asked[-1] == [f"{ABOVE}\nThey spoke about the harbour.", BELOW, "third"]
     assert "user: first" in talk.summarised[0]
     assert "assistant: answer" in talk.summarised[0]
+
+
+async def test_the_list_of_steps_outlives_two_summaries(talk: Talk) -> None:
+    await talk.says(f"first {LONG}", calls(("todo", {"items": [{"text": "paint the boat"}]})), "answer")
+    for text in (LONG, LONG, LONG, LONG):
+        await talk.says(text)
+    assert len(talk.summarised) > 1
+    await talk.says("what is left?", calls(("todo", {})), "answer")
+    assert talk.asked[-1][-1] == "[ ] paint the boat"
+    await talk.says("done", calls(("todo", {"items": []})), calls(("todo", {})), "answer")
+    assert talk.asked[-1][-1] == "The list is empty."
 
 
 async def test_the_beginning_stays_the_same_until_it_is_too_long_again(talk: Talk) -> None:

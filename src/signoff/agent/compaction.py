@@ -46,11 +46,13 @@ async def summarise(
     conversation: Conversation, cut: int, model: Model | str | None, usage: RunUsage
 ) -> tuple[Summary, ModelResponse]:
     """Ask the model for a summary of everything before `cut`, with an earlier summary. Returns its response, too."""
+    from signoff.agent.tools.todo import with_list  # here, because few conversations are shortened
+
     earlier = [replace(message, metadata=None) for message in conversation.beginning]
     older = [*earlier, *conversation.messages[conversation.summarised : cut]]
     agent = Agent(model, instructions=INSTRUCTIONS)
     result = await agent.run(_transcript(older), usage=usage, usage_limits=UsageLimits(request_limit=2))
-    return Summary(cut, result.output.strip()[:MOST_OF_A_SUMMARY]), result.response
+    return Summary(cut, with_list(result.output.strip()[:MOST_OF_A_SUMMARY], older)), result.response
 
 
 def beginning_of(summary: Summary, older: Sequence[ModelMessage]) -> list[ModelMessage]:

@@ -41,6 +41,8 @@ async def test_the_card_says_how_it_runs_and_names_what_it_would_run(rig: Worksp
     shown = await rig.preview("bash", command="sh ./run.sh && cat /etc/passwd ../x gone.txt")
     assert shown.text == "Runs in a sandbox, no network."
     assert set(shown.operands) == {"run.sh"}
+    for line in ("python3 < run.sh", "make --file=./run.sh", "cat 'run.sh", "true;sh run.sh"):
+        assert set((await rig.preview("bash", command=line)).operands) == {"run.sh"}, line
     rig.put("run.sh", "echo ho")
     assert (await rig.preview("bash", command="sh run.sh")).operands["run.sh"] != shown.operands["run.sh"]
     assert (await rig.preview("bash", command="git status")).operands == {}, "so a decision can be remembered"

@@ -10,6 +10,7 @@ from pydantic_ai.exceptions import ToolFailed
 
 from signoff.agent.tools import several_files
 from signoff.agent.tools.handles import NotTaken
+from signoff.agent.tools.replacements import LARGEST, NotApplicable, Replacement, replaced
 from tests.rigs.files import tree
 from tests.rigs.workspace_bench import WorkspaceRig
 
@@ -220,3 +221,9 @@ async def test_a_large_or_binary_file_is_not_hidden_behind_a_diff_that_is_none(r
     rig.put("b.bin", b"\xff")
     with pytest.raises(ToolFailed, match="not UTF-8"):
         await rig.preview("edit", path="b.bin", old_text="a", new_text="b")
+
+
+def test_replacements_that_would_fill_the_memory_are_refused_before_they_are_made() -> None:
+    """Forty doublings of one letter have a terabyte."""
+    with pytest.raises(NotApplicable, match=rf'edit 21: "x" would have {2 * LARGEST} characters'):
+        replaced("x", "a", [Replacement("a", "aa", everywhere=True)] * 22)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
@@ -34,11 +35,12 @@ SHOWN = 12 * KB
 LOGGED = 2 * MB
 """How much of a long output is kept in the workspace."""
 LONGEST_COMMAND = 20_000
-MOST_OPERANDS = 20
+MOST_OPERANDS = 200
 MARGIN = 5.0
 """Seconds between the longest time of a command and the time at which its call is given up."""
 LOGS = "bash-output"
 _SHELL = "/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh"
+_BETWEEN = re.compile(r"[\s<>|;&()'\"=]+")
 _LIMITED = 'ulimit -c 0; ulimit -f "$1"; shift; exec "$@"'
 
 
@@ -180,7 +182,10 @@ def _open_again(home: Path) -> None:
 
 def _named_files(workspace: Workspace, command: str) -> dict[str, str]:
     """Return path -> digest of the workspace's files that the words of a command name."""
-    words = dict.fromkeys(word.removeprefix("./") for one in read_line(command).commands for word in one if word)
+    read = [word for one in read_line(command).commands for word in one if word]
+    # Also the targets of redirections, values of options, and everything in a line that cannot be read.
+    pieces = _BETWEEN.split(command)
+    words = dict.fromkeys(word.removeprefix("./") for word in (*read, *pieces) if word)
     operands: dict[str, str] = {}
     for word in words:
         with suppress(BadPath, NotTaken, OSError):

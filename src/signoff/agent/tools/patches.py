@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from signoff.agent.tools.paths import BadPath, split_path
 from signoff.agent.tools.replacements import NotApplicable
 
 MOST_FILES = 50
 MOST_LINES = 20_000
+MOST_SEARCHED = 20_000_000
+"""Lines that are compared, per file, to find hunks that are not at the line that they name."""
 NOTHING = "/dev/null"
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@.*")
 _REFUSED = re.compile(r"(?:rename|copy) (?:from|to) |(?:old|new) mode |GIT binary patch|Binary files ")
@@ -138,9 +141,14 @@ def patched(file: FilePatch, text: str) -> str:
     """Return the text after the hunks of one file. Raises NotApplicable."""
     lines = re.findall(r"[^\n]*\n|[^\n]+", text)
     result: list[str] = []
-    done = 0
+    done = searched = 0
     for count, hunk in enumerate(file.hunks, 1):
-        at = _place(lines, hunk, done, f'hunk {count} of "{file.path}"')
+        name = f'hunk {count} of "{file.path}"'
+        if not _is_where_it_says(lines, hunk, done):
+            searched += len(lines) * len(hunk.old)
+            if searched > MOST_SEARCHED:
+                raise NotApplicable(f"{name} is not at the line that it names, and the file is too long to search it")
+        at = _place(lines, hunk, done, name)
         result += lines[done:at]
         result += hunk.new
         done = at + len(hunk.old)
@@ -156,13 +164,19 @@ def _place(lines: Sequence[str], hunk: Hunk, after: int, name: str) -> int:
         if hunk.line < after or hunk.line > len(lines):
             raise NotApplicable(f"{name} has no line of the old file and names line {hunk.line}, which does not fit")
         return hunk.line
-    stated = hunk.line - 1
-    places = list(_places(lines, hunk.old, after))
-    if stated in places or len(places) == 1:
-        return stated if stated in places else places[0]
+    if _is_where_it_says(lines, hunk, after):
+        return hunk.line - 1
+    places = list(islice(_places(lines, hunk.old, after), 2))
+    if len(places) == 1:
+        return places[0]
     if not places:
         raise NotApplicable(f"the lines of {name} are not in the file; read it and copy them exactly")
-    raise NotApplicable(f"the lines of {name} are in the file {len(places)} times, and not at the line that it names")
+    raise NotApplicable(f"the lines of {name} are in the file more than once, and not at the line that it names")
+
+
+def _is_where_it_says(lines: Sequence[str], hunk: Hunk, after: int) -> bool:
+    stated = hunk.line - 1
+    return stated >= after and tuple(lines[stated : stated + len(hunk.old)]) == hunk.old
 
 
 def _places(lines: Sequence[str], wanted: Sequence[str], after: int) -> Iterator[int]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+LARGEST = 1024 * 1024
+"""Most characters of a file, also between two replacements."""
+
 
 class NotApplicable(ValueError):
     """An edit or a patch does not fit the file. The text says why. Nothing was changed."""
@@ -33,5 +36,8 @@ def replaced(path: str, text: str, replacements: Sequence[Replacement]) -> str:
             raise NotApplicable(
                 f'{which}old_text is in "{path}" {count} times; give more of the lines around it, or set replace_all'
             )
+        size = len(text) + count * (len(one.new) - len(one.old))
+        if size > LARGEST:  # said before it is made: a few doublings would fill the memory
+            raise NotApplicable(f'{which}"{path}" would have {size} characters, and {LARGEST} are allowed')
         text = text.replace(one.old, one.new)
     return text
