@@ -84,7 +84,7 @@ browser:
 # The long campaign: a fresh clone, every property with many examples, and the crash tests over and over.
 soak: $(READY)
 	$(BIN)/python tests/packaging/from_scratch.py
-	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n 2 --dist loadfile tests/approvals tests/bot tests/cards tests/gate/test_inner_crashes.py tests/page/test_markdown.py tests/store tests/e2e/test_long_replies.py
+	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n 2 --dist loadfile tests/approvals tests/bot tests/cards tests/gate/test_inner_crashes.py tests/page/test_markdown.py tests/store tests/e2e/test_long_replies.py tests/packaging/test_typed_commands.py
 	for round in 1 2 3 4 5; do $(BIN)/python -m pytest -q tests/e2e/test_crash.py tests/e2e/test_recovery.py || exit 1; done
 
 # What is measured, not tested: every script of bench/ prints its own table.

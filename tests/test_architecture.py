@@ -63,9 +63,10 @@ def test_the_trace_follows_the_whole_way(traced: Report) -> None:
     assert "agent/tools/harmless.py" not in mention, "nothing runs before the click"
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_every_file_has_its_line_on_the_map(file: str) -> None:
-    assert re.search(rf"^\| `{re.escape(file)}` \| \S", PAGE, re.MULTILINE)
+def test_every_file_has_its_line_on_the_map() -> None:
+    listed = set(re.findall(r"^\| `([^`]+)` \| \S", PAGE, re.MULTILINE))
+    assert FILES
+    assert [file for file in FILES if file not in listed] == []
 
 
 def test_the_page_names_no_file_that_does_not_exist() -> None:

@@ -103,11 +103,13 @@ def test_the_docs_name_no_setting_that_does_not_exist() -> None:
     assert named <= set(SETTINGS)
 
 
-@pytest.mark.parametrize(("table", "key"), KEYS)
-def test_every_key_of_the_config_is_documented(table: str, key: str) -> None:
-    heading = {"rules": "[[rules]]", "mcp": "[mcp.NAME]"}.get(table, f"[{table}]")
-    assert heading in read(CONFIGURATION)
-    assert re.search(rf"(?:`{key}`|^(?:# ?)?{key} *=|^\| *{key} *\|)", read(CONFIGURATION), re.MULTILINE)
+def test_every_key_of_the_config_is_documented() -> None:
+    assert KEYS
+    for table, key in KEYS:
+        heading = {"rules": "[[rules]]", "mcp": "[mcp.NAME]"}.get(table, f"[{table}]")
+        assert heading in read(CONFIGURATION), (table, key)
+        described = re.search(rf"(?:`{key}`|^(?:# ?)?{key} *=|^\| *{key} *\|)", read(CONFIGURATION), re.MULTILINE)
+        assert described, (table, key)
 
 
 def test_the_example_of_the_config_has_every_key_in_its_own_table() -> None:
@@ -146,12 +148,13 @@ def test_every_built_in_tool_is_documented(name: str) -> None:
     assert f'"{name}"' in read(CONFIGURATION)
 
 
-@pytest.mark.parametrize(("name", "option"), COMMANDS)
-def test_every_command_and_option_is_documented(name: str, option: str) -> None:
-    row = re.compile(rf"\| `{re.escape(PROGRAM)} {re.escape(name)}(?: [A-Z]+)*` \|")
-    rows = [line for line in read(COMMAND_PAGE).splitlines() if row.match(line)]
-    assert len(rows) == 1
-    assert f"`{option}" in rows[0]
+def test_every_command_and_option_is_documented() -> None:
+    assert COMMANDS
+    for name, option in COMMANDS:
+        row = re.compile(rf"\| `{re.escape(PROGRAM)} {re.escape(name)}(?: [A-Z]+)*` \|")
+        rows = [line for line in read(COMMAND_PAGE).splitlines() if row.match(line)]
+        assert len(rows) == 1, (name, option)
+        assert f"`{option}" in rows[0], (name, option)
 
 
 def typed_commands() -> Iterator[tuple[str, str]]:
@@ -178,14 +181,15 @@ def test_there_is_one_way_to_type_a_command() -> None:
     assert [name for name in pages if re.search(r"\bpython main\.py", read(name))] == []
 
 
-@pytest.mark.parametrize(("name", "option"), SLASH)
-def test_every_slash_command_and_option_is_documented(name: str, option: str) -> None:
+def test_every_slash_command_and_option_is_documented() -> None:
+    assert SLASH
     section = read(COMMAND_PAGE).partition("\n## Commands in Discord\n")[2].partition("\n## ")[0]
-    of_command = [line for line in section.splitlines() if f"`/signoff {name}`" in line]
-    assert of_command
-    if option:
-        listed = section.partition("options of `/signoff protect`")[2] if name == "protect" else "\n".join(of_command)
-        assert f"`{option}`" in listed
+    of_protect = section.partition("options of `/signoff protect`")[2]
+    for name, option in SLASH:
+        of_command = [line for line in section.splitlines() if f"`/signoff {name}`" in line]
+        assert of_command, name
+        listed = of_protect if name == "protect" else "\n".join(of_command)
+        assert not option or f"`{option}`" in listed, (name, option)
 
 
 def test_the_docs_name_no_slash_command_that_does_not_exist() -> None:
@@ -217,10 +221,12 @@ def test_the_readme_leads_to_every_page_of_the_reference() -> None:
     assert len(read("README.md").splitlines()) <= 120, "the README is one page; reference belongs to docs"
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_every_link_of_a_page_into_the_repository_leads_somewhere(page: str) -> None:
-    links = re.findall(r"\]\((?!https?:|mailto:)([^)\s]+)|(?:src|srcset|href)=\"(?!https?:)([^\"]+)\"", read(page))
-    for target, _, anchor in (next(filter(None, link)).partition("#") for link in links):
+def test_every_link_of_a_page_into_the_repository_leads_somewhere() -> None:
+    link_of = re.compile(r"\]\((?!https?:|mailto:)([^)\s]+)|(?:src|srcset|href)=\"(?!https?:)([^\"]+)\"")
+    links = [(page, next(filter(None, link))) for page in PAGES for link in link_of.findall(read(page))]
+    assert links
+    for page, link in links:
+        target, _, anchor = link.partition("#")
         file = (ROOT / page).parent / target if target else ROOT / page
         assert file.exists(), f"{page}: {target}"
         if anchor:

@@ -61,7 +61,7 @@ def batches(draw: st.DrawFn) -> Batch:
 
 @pytest.mark.slow
 @given(batches(), st.booleans(), st.integers(0, 3))
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 async def test_every_page_of_every_card_fits(batch: Batch, can_attach: bool, page: int) -> None:
     rendered = render(batch, batch.opened, can_attach=can_attach, page=page, offers=EVERYTHING)
     within_limits(rendered)

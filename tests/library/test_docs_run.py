@@ -65,14 +65,15 @@ def test_the_plugin_of_the_page_on_tools_is_one(tmp_path: Path) -> None:
     assert {"resize", "uptime", "ask_helper"} < set(lines)
 
 
-@pytest.mark.parametrize("name", [*signoff.__all__, "TerminalUI"])
-def test_every_public_name_is_on_the_page(name: str) -> None:
-    assert re.search(rf"\b{name}\b", PAGE)
+def test_every_public_name_is_on_the_page() -> None:
+    assert signoff.__all__
+    assert [name for name in [*signoff.__all__, "TerminalUI"] if not re.search(rf"\b{name}\b", PAGE)] == []
 
 
-@pytest.mark.parametrize("word", [*AllOptions.__annotations__, *SignoffOptions.__annotations__, *get_args(How)])
-def test_every_parameter_and_every_way_to_decide_is_on_the_page(word: str) -> None:
-    assert re.search(rf"`{word}\b|\b{word}=", PAGE)
+def test_every_parameter_and_every_way_to_decide_is_on_the_page() -> None:
+    for words in (AllOptions.__annotations__, SignoffOptions.__annotations__, get_args(How)):
+        assert words
+        assert [word for word in words if not re.search(rf"`{word}\b|\b{word}=", PAGE)] == []
 
 
 def test_signoff_has_a_default_for_each_of_its_options() -> None:

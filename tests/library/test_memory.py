@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-import multiprocessing
 import stat
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from signoff import ApprovalDecision, ApprovalMemory, MemoryBroken
+from tests.rigs.doc_pages import ROOT
+from tests.rigs.nursery import execute
 from tests.rigs.talk import request
 
 YES = ApprovalDecision(True, remember="session")
@@ -147,29 +148,32 @@ def test_what_was_forgotten_elsewhere_does_not_come_back(tmp_path: Path) -> None
     assert [entry.args["path"] for entry in one.list()] == ["b"]
 
 
-def store_many(file: Path, name: str) -> None:
-    memory = ApprovalMemory(file)
-    for number in range(25):
-        memory.store(request(path=f"{name}{number}"), ALWAYS)
+STORE_MANY = """
+import sys
+from pathlib import Path
+from signoff import ApprovalDecision, ApprovalMemory
+from tests.rigs.talk import request
+
+memory = ApprovalMemory(Path(sys.argv[1]))
+for number in range(25):
+    memory.store(request(path=f"{sys.argv[2]}{number}"), ApprovalDecision(True, remember="always"))
+"""
 
 
 @pytest.mark.slow
-def test_two_processes_keep_what_the_other_stores_and_forgets(tmp_path: Path) -> None:
-    file = tmp_path / "approvals.json"
+async def test_two_processes_keep_what_the_other_stores_and_forgets(tmp_path: Path) -> None:
+    file, program = tmp_path / "approvals.json", tmp_path / "store_many.py"
+    program.write_text(f"import sys\nsys.path.append({str(ROOT)!r})\n{STORE_MANY}", encoding="utf-8")
     memory = ApprovalMemory(file)
     old = [f"old{number}" for number in range(25)]
     for path in old:
         memory.store(request(path=path), ALWAYS)
-    apart = multiprocessing.get_context("spawn")
-    others = [apart.Process(target=store_many, args=(file, name)) for name in "ab"]
-    for other in others:
-        other.start()
-    while len(memory.list()) == len(old) and any(other.is_alive() for other in others):
-        time.sleep(0.001)
+    others = [await execute(str(program), str(file), name) for name in "ab"]
+    while len(memory.list()) == len(old) and any(other.returncode is None for other in others):  # noqa: ASYNC110
+        await asyncio.sleep(0.001)
     for path in old:
         assert memory.forget("delete", {"path": path}) == 1
-    for other in others:
-        other.join()
+    assert [await other.wait() for other in others] == [0, 0]
     new = {f"{name}{number}" for name in "ab" for number in range(25)}
     assert {entry.args["path"] for entry in memory.list()} == new
 

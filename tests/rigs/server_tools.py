@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache
 from typing import Any
 
 import discord
@@ -38,6 +38,24 @@ RIGHTS = int(
 """Everything that the Discord tools need."""
 
 
+class CurrentServers:
+    """The servers of the test that runs: the tools are made once for all tests, because their schemas take time."""
+
+    servers: DiscordServers
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.servers, name)
+
+
+CURRENT = CurrentServers()
+
+
+@cache
+def _tools() -> FunctionToolset[Any]:
+    current: Any = CURRENT
+    return FunctionToolset(discord_tools(["discord"], current))
+
+
 @dataclass
 class Moderated:
     """One sandbox, one client, and turns that a script drives."""
@@ -52,9 +70,10 @@ class Moderated:
     script: Script = field(default_factory=lambda: Script(["done"]))
     turn: Turn = field(default_factory=make_turn)
 
-    @cached_property
+    @property
     def tools(self) -> FunctionToolset[Any]:
-        return FunctionToolset(discord_tools(["discord"], self.servers))
+        CURRENT.servers = self.servers
+        return _tools()
 
     async def actor(self, name: str) -> Actor:
         return Actor(str((await self.sandbox.person(name)).id), name, self.server, manages_server=name == "Ada")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import io
 import json
 import logging
-import subprocess
-import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ import pytest
 from signoff.telemetry.logs import Format, set_up_log, take_over_loggers
 from signoff.text.log_lines import note
 from signoff.text.secrets.masker import Masker, MaskingFilter
+from tests.rigs.nursery import PIPE, execute
 
 SECRET = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
 
@@ -127,14 +127,17 @@ def test_a_library_that_prints_by_itself_writes_into_the_log_instead() -> None:
 
 
 @pytest.mark.slow  # it starts a process, because importing the library changes the logger for good
-def test_the_mcp_library_keeps_no_output_of_its_own() -> None:
-    program = (
+async def test_the_mcp_library_keeps_no_output_of_its_own(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
         "import logging, pydantic_ai.mcp, fastmcp.client.transports\n"
         "from signoff.telemetry.logs import set_up_log, take_over_loggers\n"
         "assert logging.getLogger('fastmcp').handlers, 'this test would prove nothing'\n"
         "set_up_log('INFO', 'json'); take_over_loggers()\n"
         "logging.getLogger('fastmcp.x').warning('one'); logging.getLogger('fastmcp.x').info('two')\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    (line,) = done.stderr.splitlines()
+    process = await execute(str(program), stderr=PIPE)
+    _, errors = await process.communicate()
+    assert process.returncode == 0
+    (line,) = errors.decode().splitlines()
     assert json.loads(line)["message"] == "one"
