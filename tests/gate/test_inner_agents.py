@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -334,6 +335,32 @@ async def test_a_call_of_an_agent_inside_a_tool_cannot_be_edited(bench: Bench) -
     with pytest.raises(Refused, match="inside a tool"):
         await edit(bench, step, {"value": "y"})
     assert isinstance(await bench.decide(step, Choice.ACCEPT), Finished)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        Rule("*", Verdict.ASK, destructive=True, approvers=("role:9",), quorum=2),
+        Rule("wipe", Verdict.ASK, when={"command": ("rm *",)}, approvers=("role:9",), quorum=2),
+    ],
+)
+async def test_todays_rules_hold_for_the_marks_and_the_shell_words_of_a_tool_inside_a_tool(
+    bench: Bench, rule: Rule
+) -> None:
+    def wipe(command: str) -> str:
+        return "wiped"
+
+    metadata = {"destructive": True, "shell": "command"}
+    tool = Tool(wipe, requires_approval=True, metadata=metadata)
+    inner, _ = child("kid", [calls(("wipe", {"command": "cd x; rm y"})), "end"], [tool])
+    step = await bench.start([calls(("ask", {"topic": "t"})), "done"], [delegate("ask", inner)])
+    batch = await bench.store.run(lambda tx: tx.batch(batch_of(step).id))
+    assert batch
+    assert bench.runner
+    todays = replace(bench.runner, policy=Policy((rule,)))
+    (request,) = batch.requests
+    ruling = (await todays.revise(batch, request, request.call.args)).ruling
+    assert (ruling.approvers, ruling.quorum) == (("role:9",), 2)
 
 
 async def test_an_agent_that_a_tool_leaves_running_can_ask_nobody(bench: Bench) -> None:

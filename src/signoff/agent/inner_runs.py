@@ -19,6 +19,7 @@ from signoff.approvals.errors import Refused
 from signoff.approvals.model import ApprovalRequest, Batch, CallKey, JsonObject, Verdict
 from signoff.approvals.policy import Context
 from signoff.approvals.ports import Clock, Revised
+from signoff.approvals.tool_description import Marks
 from signoff.gate.delegation import Delegation, InnerRun, InnerRuns, Opened, install
 from signoff.gate.examiner import Judge
 from signoff.gate.home_loop import HomeLoop
@@ -109,5 +110,7 @@ async def judged_inside(policy: Judge, batch: Batch, request: ApprovalRequest, a
     """
     if canonical(args) != canonical(request.call.args):
         raise Refused(NO_EDIT)
-    ruling = await policy.decide(request.call, Verdict.ASK, Context(batch.place, batch.asker, ()))
+    tool = request.description
+    context = Context(batch.place, batch.asker, (), Marks.read(tool.marks), tool.shell)
+    ruling = await policy.decide(request.call, Verdict.ASK, context)
     return Revised(request.call, ruling, request.preview, request.diff_of)

@@ -1,7 +1,8 @@
 """What a tool says about itself: its description for the card, and its marks for rules.
 
 A description is text of the tool's author or of an MCP server, and for reading only: no digest, rule or grant depends
-on it. No digest or grant depends on marks, either.
+on it. No digest or grant depends on marks, either. A description also keeps what rules compare (`marks`, `shell`): the
+tools of an agent inside a tool exist only while that tool runs.
 """
 
 from __future__ import annotations
@@ -77,6 +78,10 @@ class ToolDescription:
     """Whether the tool is marked destructive."""
     idempotent: bool = False
     """Whether the tool is marked idempotent."""
+    marks: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    """Mark name -> value, for marks that the tool has."""
+    shell: tuple[str, ...] = ()
+    """The arguments that the tool declares to be shell commands."""
 
     def ordered(self, names: Collection[str]) -> list[str]:
         """Return the names of arguments in the tool's own order, then the others by name."""

@@ -26,7 +26,7 @@ from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, ToolsetTool
 
 from signoff.approvals.model import Ruling, Verdict
 from signoff.approvals.policy import Declaration, Predicate
-from signoff.approvals.tool_description import Marks, ToolDescription
+from signoff.approvals.tool_description import MARKS, Marks, ToolDescription
 from signoff.gate.arguments import innermost, origin_of
 
 TRUSTED = "signoff_trusted"
@@ -173,6 +173,8 @@ def describe_tool(tool: ToolsetTool[Any]) -> ToolDescription:
         defaults={} if from_mcp else _defaults(definition),
         destructive=marks.destructive is True,
         idempotent=marks.idempotent is True,
+        marks={name: value for name in MARKS if isinstance(value := getattr(marks, name), bool)},
+        shell=shell_arguments(definition),
     )
 
 

@@ -184,8 +184,8 @@ def load_described(column: str) -> tuple[ToolDescription, str]:
         return ToolDescription(), ""  # a request of an older version
     fields: dict[str, Any] = json.loads(column)
     diff_of: str = fields.pop("diff_of")
-    for name in ("hints", "order"):
-        fields[name] = tuple(fields[name])
+    for name in ("hints", "order", "shell"):
+        fields[name] = tuple(fields.get(name, ()))
     return ToolDescription(**fields), diff_of
 
 
