@@ -363,6 +363,31 @@ async def test_todays_rules_hold_for_the_marks_and_the_shell_words_of_a_tool_ins
     assert (ruling.approvers, ruling.quorum) == (("role:9",), 2)
 
 
+@pytest.mark.parametrize(
+    ("choice", "ran", "result"),
+    [(Choice.ACCEPT, ["deployed"], "deployed"), (Choice.REJECT, ["not deployed"], "not deployed")],
+)
+async def test_the_output_of_an_agent_inside_a_tool_waits_for_the_calls_beside_it(
+    bench: Bench, choice: Choice, ran: list[str], result: str
+) -> None:
+    """The model wrote that output before it could know the decision."""
+    outputs: list[str] = []
+
+    def finish(text: str) -> str:
+        outputs.append(text)
+        return text
+
+    both = calls(("final_result", {"text": "deployed"}), ("danger", {"value": "1"}))
+    answers: list[Answer] = [both, calls(("final_result", {"text": "not deployed"}))]
+    inner, _ = child("kid", answers, [protected(bench.box)], output_type=finish)
+    step = await bench.start([calls(("ask", {"topic": "t"})), "done"], [delegate("ask", inner)])
+    assert shown(step) == ["kid › danger"]
+    assert outputs == []
+    assert isinstance(await bench.decide(step, choice), Finished)
+    assert outputs == ran
+    assert bench.script.results == {"call_0": result}
+
+
 async def test_an_agent_that_a_tool_leaves_running_can_ask_nobody(bench: Bench) -> None:
     gate = asyncio.Event()
     inner, script = child(

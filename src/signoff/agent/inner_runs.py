@@ -6,14 +6,15 @@ the model; a run that had ended gives its last response again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from pydantic_ai import CallToolsNode, RunContext
-from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai import CallToolsNode, DeferredToolRequests, RunContext
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 
 from signoff.agent.history import Saver, load_messages, open_calls, responses_in
+from signoff.agent.outputs import OutputAfterCalls, OutputLast
 from signoff.approvals.digest import canonical
 from signoff.approvals.errors import Refused
 from signoff.approvals.model import ApprovalRequest, Batch, CallKey, JsonObject, Verdict
@@ -24,6 +25,7 @@ from signoff.gate.delegation import Delegation, InnerRun, InnerRuns, Opened, ins
 from signoff.gate.examiner import Judge
 from signoff.gate.home_loop import HomeLoop
 from signoff.gate.inner_gate import inner_gate, run_inside
+from signoff.gate.pending_call import PendingCall
 from signoff.turns.model import HistoryEntry, Turn
 from signoff.turns.ports import TurnStore, TurnTx
 
@@ -52,14 +54,15 @@ class StoredRuns(InnerRuns):
         saver = InnerSaver(
             store, self.turn, known or list(given), self.clock, run=run.conversation, given=responses_in(given)
         )
+        ours = [InnerOutput(gate, leave=gate.leave), saver, OutputLast()]
         if not known:
             saver.saved = 0
-            return Opened(gate, None, [saver])
+            return Opened(gate, None, ours)
         last = known[-1]
         if isinstance(last, ModelResponse) and not open_calls(known):
             gate.replay, known = last, known[:-1]
             gate.responses -= 1
-        return Opened(gate, known, [saver])
+        return Opened(gate, known, ours)
 
     async def ended(self, run: InnerRun) -> None:
         await self.store.run(lambda tx: tx.set_inner_run(run.conversation, ended=True))
@@ -90,6 +93,20 @@ class InnerSaver(Saver):
     def _write(self, tx: TurnTx, entries: Sequence[HistoryEntry]) -> None:
         tx.save_history(self.run, entries)
         tx.set_inner_run(self.run, requests=responses_in(self.history) - self.given)
+
+
+@dataclass
+class InnerOutput(OutputAfterCalls):
+    """Lets an output tool of an agent inside a tool run only after the calls of its response."""
+
+    leave: Callable[[Sequence[PendingCall]], Awaitable[None]] = field(kw_only=True)
+    """Leaves the run until people have decided."""
+
+    async def handle_deferred_tool_calls(self, ctx: RunContext[Any], *, requests: DeferredToolRequests) -> None:
+        return None  # the gate does that
+
+    async def _wait(self, calls: list[ToolCallPart]) -> None:
+        await self.leave([pending for call in calls for pending in self.gate.pending(call.tool_call_id)])
 
 
 @dataclass(frozen=True)
