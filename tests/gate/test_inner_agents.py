@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 from pydantic_ai import Agent, Tool
+from pydantic_ai.exceptions import ModelOverloadedError
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
+from signoff.agent import failures
 from signoff.agent.runner import Limits
 from signoff.approvals.clicks import Click
 from signoff.approvals.desk import Desk
@@ -386,6 +388,27 @@ async def test_the_output_of_an_agent_inside_a_tool_waits_for_the_calls_beside_i
     assert isinstance(await bench.decide(step, choice), Finished)
     assert outputs == ran
     assert bench.script.results == {"call_0": result}
+
+
+@pytest.mark.parametrize(("failing", "result"), [(2, "fine"), (9, "overloaded")])
+async def test_a_model_of_an_agent_inside_a_tool_that_fails_for_a_moment_is_asked_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, failing: int, result: str
+) -> None:
+    monkeypatch.setattr(failures, "RETRY_DELAYS", (0.0,))
+    asked: list[int] = []
+
+    async def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        asked.append(1)
+        if len(asked) <= failing:
+            raise ModelOverloadedError("m", "overloaded")
+        return ModelResponse(parts=[TextPart("fine")])
+
+    inner = Agent(FunctionModel(respond), name="kid")
+    tools = [delegate("ask", inner)]
+    step = await bench.start([calls(("ask", {"topic": "t"})), "done"], tools, limits=Limits(model_retries=3))
+    assert isinstance(step, Finished)
+    assert result in bench.script.results["call_0"]
+    assert len(asked) == min(failing, 3) + 1
 
 
 async def test_an_agent_that_a_tool_leaves_running_can_ask_nobody(bench: Bench) -> None:

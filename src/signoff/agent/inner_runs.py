@@ -6,13 +6,19 @@ the model; a run that had ended gives its last response again.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from pydantic_ai import CallToolsNode, DeferredToolRequests, RunContext
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
+from pydantic_ai.models import Model, ModelRequestContext
+from pydantic_ai.models.wrapper import WrapperModel
 
+from signoff.agent.failures import retry_delay
 from signoff.agent.history import Saver, load_messages, open_calls, responses_in
 from signoff.agent.outputs import OutputAfterCalls, OutputLast
 from signoff.approvals.digest import canonical
@@ -31,6 +37,8 @@ from signoff.turns.ports import TurnStore, TurnTx
 
 install(run_inside)
 
+log = logging.getLogger(__name__)
+
 T = TypeVar("T")
 NO_EDIT = "This call was made by an agent inside a tool, so it cannot be edited. Reject it with a reason instead."
 
@@ -40,6 +48,8 @@ class StoredRuns(InnerRuns):
     store: TurnStore
     turn: Turn
     clock: Clock
+    retries: int = 0
+    """How often a model request is tried again if the provider fails for a moment."""
 
     async def open(
         self, delegation: Delegation, run: InnerRun, given: Sequence[ModelMessage], home: HomeLoop
@@ -54,7 +64,7 @@ class StoredRuns(InnerRuns):
         saver = InnerSaver(
             store, self.turn, known or list(given), self.clock, run=run.conversation, given=responses_in(given)
         )
-        ours = [InnerOutput(gate, leave=gate.leave), saver, OutputLast()]
+        ours = [InnerOutput(gate, leave=gate.leave), saver, OutputLast(), InnerRetries(self.retries)]
         if not known:
             saver.saved = 0
             return Opened(gate, None, ours)
@@ -93,6 +103,37 @@ class InnerSaver(Saver):
     def _write(self, tx: TurnTx, entries: Sequence[HistoryEntry]) -> None:
         tx.save_history(self.run, entries)
         tx.set_inner_run(self.run, requests=responses_in(self.history) - self.given)
+
+
+class RetriedModel(WrapperModel):
+    def __init__(self, wrapped: Model, most: int) -> None:
+        super().__init__(wrapped)
+        self.most = most
+
+    async def request(self, *args: Any, **options: Any) -> ModelResponse:
+        for attempt in range(self.most):
+            try:
+                return await self.wrapped.request(*args, **options)
+            except Exception as error:
+                delay = retry_delay(error, attempt)
+                if delay is None:
+                    raise
+                log.warning("the model of an agent inside a tool failed; it is asked again in %g s: %s", delay, error)
+            await asyncio.sleep(delay)
+        return await self.wrapped.request(*args, **options)
+
+
+@dataclass
+class InnerRetries(AbstractCapability[Any]):
+    """Asks the model again if its provider fails for a moment: otherwise the whole tool would fail."""
+
+    most: int
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        request_context.model = RetriedModel(request_context.model, self.most)
+        return request_context
 
 
 @dataclass
