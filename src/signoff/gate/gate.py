@@ -243,6 +243,7 @@ class Gate(AbstractCapability[Any]):
 
     async def _admit(self, attempt: Attempt, *, decided: bool) -> Any:
         call, tool_def = attempt.call, attempt.tool_def
+        repeatable = is_read_only(tool_def) or (attempt.delegates and self.children is not None)
         while True:
             # Wait first: a ruling or a preview from before a pause is out of date after it.
             await self.slots.wait_open(self.place.server, (self._holder, call.key))
@@ -256,7 +257,6 @@ class Gate(AbstractCapability[Any]):
             call = replace(call, operands=view.operands)
             if (decided or not asks) and await self._wait_for_turn(attempt):
                 continue  # rule again: the server may have been paused, and its rules changed, in the meantime
-            repeatable = is_read_only(tool_def) or (attempt.delegates and self.children is not None)
             match await self.book.enter(call, asks=asks, held=ruling.held, read_only=repeatable):
                 case Ask(RequestKind.MAY_HAVE_RUN as kind):
                     why = wording.interrupted(idempotent=marks_of(tool_def).idempotent is True)
