@@ -8,14 +8,17 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 from pydantic_ai import Agent, Tool
+from pydantic_ai.exceptions import ModelOverloadedError
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
+from signoff.agent import failures
 from signoff.agent.runner import Limits
 from signoff.approvals.clicks import Click
 from signoff.approvals.desk import Desk
@@ -362,6 +365,78 @@ async def test_a_rule_that_was_made_meanwhile_holds_for_an_open_call_of_an_agent
     outcome = await bench.desk.decide(Click(batch_of(step).id, Choice.ACCEPT, ADA, PLACE.channel))
     (request,) = outcome.batch.requests
     assert (request.state, request.quorum) == (RequestState.PENDING, 2)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        Rule("*", Verdict.ASK, destructive=True, approvers=("role:9",), quorum=2),
+        Rule("wipe", Verdict.ASK, when={"command": ("rm *",)}, approvers=("role:9",), quorum=2),
+    ],
+)
+async def test_todays_rules_hold_for_the_marks_and_the_shell_words_of_a_tool_inside_a_tool(
+    bench: Bench, rule: Rule
+) -> None:
+    def wipe(command: str) -> str:
+        return "wiped"
+
+    metadata = {"destructive": True, "shell": "command"}
+    tool = Tool(wipe, requires_approval=True, metadata=metadata)
+    inner, _ = child("kid", [calls(("wipe", {"command": "cd x; rm y"})), "end"], [tool])
+    step = await bench.start([calls(("ask", {"topic": "t"})), "done"], [delegate("ask", inner)])
+    batch = await bench.store.run(lambda tx: tx.batch(batch_of(step).id))
+    assert batch
+    assert bench.runner
+    todays = replace(bench.runner, policy=Policy((rule,)))
+    (request,) = batch.requests
+    ruling = (await todays.revise(batch, request, request.call.args)).ruling
+    assert (ruling.approvers, ruling.quorum) == (("role:9",), 2)
+
+
+@pytest.mark.parametrize(
+    ("choice", "ran", "result"),
+    [(Choice.ACCEPT, ["deployed"], "deployed"), (Choice.REJECT, ["not deployed"], "not deployed")],
+)
+async def test_the_output_of_an_agent_inside_a_tool_waits_for_the_calls_beside_it(
+    bench: Bench, choice: Choice, ran: list[str], result: str
+) -> None:
+    """The model wrote that output before it could know the decision."""
+    outputs: list[str] = []
+
+    def finish(text: str) -> str:
+        outputs.append(text)
+        return text
+
+    both = calls(("final_result", {"text": "deployed"}), ("danger", {"value": "1"}))
+    answers: list[Answer] = [both, calls(("final_result", {"text": "not deployed"}))]
+    inner, _ = child("kid", answers, [protected(bench.box)], output_type=finish)
+    step = await bench.start([calls(("ask", {"topic": "t"})), "done"], [delegate("ask", inner)])
+    assert shown(step) == ["kid › danger"]
+    assert outputs == []
+    assert isinstance(await bench.decide(step, choice), Finished)
+    assert outputs == ran
+    assert bench.script.results == {"call_0": result}
+
+
+@pytest.mark.parametrize(("failing", "result"), [(2, "fine"), (9, "overloaded")])
+async def test_a_model_of_an_agent_inside_a_tool_that_fails_for_a_moment_is_asked_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, failing: int, result: str
+) -> None:
+    monkeypatch.setattr(failures, "RETRY_DELAYS", (0.0,))
+    asked: list[int] = []
+
+    async def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        asked.append(1)
+        if len(asked) <= failing:
+            raise ModelOverloadedError("m", "overloaded")
+        return ModelResponse(parts=[TextPart("fine")])
+
+    inner = Agent(FunctionModel(respond), name="kid")
+    tools = [delegate("ask", inner)]
+    step = await bench.start([calls(("ask", {"topic": "t"})), "done"], tools, limits=Limits(model_retries=3))
+    assert isinstance(step, Finished)
+    assert result in bench.script.results["call_0"]
+    assert len(asked) == min(failing, 3) + 1
 
 
 async def test_an_agent_that_a_tool_leaves_running_can_ask_nobody(bench: Bench) -> None:

@@ -6,18 +6,23 @@ the model; a run that had ended gives its last response again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Never, TypeVar, cast
 
-from pydantic_ai import CallToolsNode, RunContext
+from pydantic_ai import CallToolsNode, DeferredToolRequests, RunContext
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ToolFailed
-from pydantic_ai.messages import ModelMessage, ModelResponse
-from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
+from pydantic_ai.models import Model, ModelRequestContext
+from pydantic_ai.models.wrapper import WrapperModel
 
 from signoff.agent.budget_check import BudgetCheck, pending_overages
+from signoff.agent.failures import retry_delay
 from signoff.agent.history import Saver, load_messages, open_calls, responses_in
+from signoff.agent.outputs import OutputAfterCalls, OutputLast
 from signoff.approvals.digest import canonical
 from signoff.approvals.errors import Refused
 from signoff.approvals.model import ApprovalRequest, Batch, CallKey, JsonObject, Verdict
@@ -28,11 +33,14 @@ from signoff.gate.delegation import Delegated, Delegation, InnerRun, InnerRuns, 
 from signoff.gate.examiner import Judge
 from signoff.gate.home_loop import HomeLoop
 from signoff.gate.inner_gate import InnerGate, inner_gate, run_inside
+from signoff.gate.pending_call import PendingCall
 from signoff.turns.budgets import Budgets, Standing
 from signoff.turns.model import HistoryEntry, Turn
 from signoff.turns.ports import TurnStore, TurnTx
 
 install(run_inside)
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 USED_UP = "Not asked: a budget is used up, and the tool that ran this agent has ended, so nobody can allow more."
@@ -45,6 +53,8 @@ class StoredRuns(InnerRuns):
     turn: Turn
     clock: Clock
     budgets: Budgets | None = None
+    retries: int = 0
+    """How often a model request is tried again if the provider fails for a moment."""
 
     async def open(
         self, delegation: Delegation, run: InnerRun, given: Sequence[ModelMessage], home: HomeLoop
@@ -59,9 +69,10 @@ class StoredRuns(InnerRuns):
         saver = InnerSaver(
             store, self.turn, known or list(given), self.clock, run=run.conversation, given=responses_in(given)
         )
-        ours: list[AbstractCapability[Any]] = [saver]
+        ours: list[AbstractCapability[Any]] = [InnerOutput(gate, leave=gate.leave), saver]
         if self.budgets:
             ours.append(InnerBudgetCheck(self.budgets, store, self.clock, self.turn, gate))
+        ours += [OutputLast(), InnerRetries(self.retries)]
         if not known:
             saver.saved = 0
             return Opened(gate, None, ours)
@@ -123,6 +134,51 @@ class InnerBudgetCheck(BudgetCheck):
         if await parent.wait(self.gate.run, pending):
             raise Delegated
         raise ToolFailed(USED_UP)
+
+
+class RetriedModel(WrapperModel):
+    def __init__(self, wrapped: Model, most: int) -> None:
+        super().__init__(wrapped)
+        self.most = most
+
+    async def request(self, *args: Any, **options: Any) -> ModelResponse:
+        for attempt in range(self.most):
+            try:
+                return await self.wrapped.request(*args, **options)
+            except Exception as error:
+                delay = retry_delay(error, attempt)
+                if delay is None:
+                    raise
+                log.warning("the model of an agent inside a tool failed; it is asked again in %g s: %s", delay, error)
+            await asyncio.sleep(delay)
+        return await self.wrapped.request(*args, **options)
+
+
+@dataclass
+class InnerRetries(AbstractCapability[Any]):
+    """Asks the model again if its provider fails for a moment: otherwise the whole tool would fail."""
+
+    most: int
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        request_context.model = RetriedModel(request_context.model, self.most)
+        return request_context
+
+
+@dataclass
+class InnerOutput(OutputAfterCalls):
+    """Lets an output tool of an agent inside a tool run only after the calls of its response."""
+
+    leave: Callable[[Sequence[PendingCall]], Awaitable[None]] = field(kw_only=True)
+    """Leaves the run until people have decided."""
+
+    async def handle_deferred_tool_calls(self, ctx: RunContext[Any], *, requests: DeferredToolRequests) -> None:
+        return None  # the gate does that
+
+    async def _wait(self, calls: list[ToolCallPart]) -> None:
+        await self.leave([pending for call in calls for pending in self.gate.pending(call.tool_call_id)])
 
 
 @dataclass(frozen=True)

@@ -55,15 +55,15 @@ class OutputAfterCalls(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, output_context: OutputContext, output: Any, handler: Any
     ) -> Any:
         if output_context.tool_call is not None and not ctx.partial_output:
-            self._check_calls(ctx)
+            await self._check_calls(ctx)
         return await handler(output)
 
-    def _check_calls(self, ctx: RunContext[Any]) -> None:
+    async def _check_calls(self, ctx: RunContext[Any]) -> None:
         """Look at the calls beside an output tool. Raises RunWaits, or ModelRetry if one of them did not run."""
         calls = [call for call in response_of(ctx).tool_calls if call.tool_name in self.gate.examiner.tools]
         waiting = [call for call in calls if self.gate.pending(call.tool_call_id)]
         if waiting:
-            raise RunWaits(DeferredToolRequests(approvals=waiting))
+            await self._wait(waiting)
         if getattr(ctx.agent, "end_strategy", None) == "early" or ctx.last_attempt:
             return  # "early" runs no calls beside an output; in the last attempt there is no other output to wait for
         if missing := sorted({call.tool_name for call in calls if not self._ran(call)}):
@@ -71,8 +71,12 @@ class OutputAfterCalls(AbstractCapability[Any]):
             names = ", ".join(missing)
             raise ModelRetry(f"Not used: {names} did not run as you expected. Read its result, then answer again.")
 
+    async def _wait(self, calls: list[ToolCallPart]) -> None:
+        raise RunWaits(DeferredToolRequests(approvals=calls))
+
     def _ran(self, call: ToolCallPart) -> bool:
-        return CallKey(self.gate.place.conversation, self.gate.responses, call.tool_call_id) in self.gate.ran
+        conversation = self.gate.conversation or self.gate.place.conversation
+        return CallKey(conversation, self.gate.responses, call.tool_call_id) in self.gate.ran
 
 
 @dataclass

@@ -159,7 +159,7 @@ class AgentRunner:
             self.limits.calls_per_response,
             responses=responses_in(conversation.messages),
             progress=progress,
-            children=StoredRuns(self.store, turn, self.clock, self.budgets),
+            children=StoredRuns(self.store, turn, self.clock, self.budgets, self.limits.model_retries),
         )
         prompt = None if turn.prompted else prompt_of(turn, await self.store.run(lambda tx: tx.files_of(turn.id)))
         try:

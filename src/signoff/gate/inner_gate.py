@@ -58,7 +58,7 @@ class InnerGate(Gate):
         pending = [self.pending(part.tool_call_id) for part in requests.approvals]
         if requests.calls or not all(pending):
             raise RuntimeError(wording.PAST_THE_GATE)
-        await self._leave([call for several in pending for call in several])
+        await self.leave([call for several in pending for call in several])
         denied = {part.tool_call_id: ToolDenied(self.delegation.why_nobody) for part in requests.approvals}
         return requests.build_results(approvals=denied)
 
@@ -66,10 +66,10 @@ class InnerGate(Gate):
         # The framework drops deferred calls if the same response has the output. Here they are asked about.
         if self._pending or self._within:
             inside = [call for several in self._within.values() for call in several]
-            await self._leave([*self._pending.values(), *inside])
+            await self.leave([*self._pending.values(), *inside])
         return result
 
-    async def _leave(self, pending: Sequence[PendingCall]) -> None:
+    async def leave(self, pending: Sequence[PendingCall]) -> None:
         """Leave the run until people have decided. Returns only if nobody can be asked any more."""
         if await self.delegation.wait(self.run, pending):
             raise Delegated
