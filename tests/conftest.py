@@ -26,6 +26,23 @@ gc.disable()
 
 TESTS = Path(__file__).parent
 SLOW_FOLDERS = {"e2e", "page"}
+LONG_FILES = {
+    "agent/test_registry_servers.py",
+    "discord_sandbox/test_readme.py",
+    "e2e/test_budgets.py",
+    "e2e/test_discord_tools.py",
+    "e2e/test_imported_agent.py",
+    "e2e/test_long_replies.py",
+    "e2e/test_operations_bot.py",
+    "e2e/test_schedules.py",
+    "e2e/test_sub_agents.py",
+    "gate/test_inner_crashes.py",
+    "library/test_web_approval.py",
+    "packaging/test_typed_commands.py",
+    "packaging/test_wheel.py",
+    "page/test_load.py",
+}
+"""Whole stories that cost many seconds of a processor. `make long` runs them, and so does every landing."""
 
 pytest_plugins = ["discord_sandbox.pytest_plugin", "tests.rigs.driver_office", "tests.rigs.gate_bench"]
 
@@ -114,9 +131,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     A long file at the end would leave the workers idle.
     """
     for item in items:
-        if SLOW_FOLDERS.intersection(item.path.relative_to(TESTS).parts):
+        path = item.path.relative_to(TESTS)
+        if SLOW_FOLDERS.intersection(path.parts):
             item.add_marker(pytest.mark.slow)
-    longest = ("test_shutdown", "test_wheel", "test_record", "test_recovery", "test_bad_input", "test_flow")
+        if path.as_posix() in LONG_FILES:
+            item.add_marker(pytest.mark.long)
+    longest = ("test_shutdown", "test_record", "test_recovery", "test_bad_input", "test_flow")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
 
     def rank(item: pytest.Item) -> int:
