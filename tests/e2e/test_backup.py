@@ -28,6 +28,7 @@ async def command(live: Rig, *words: str) -> tuple[int, str]:
 async def test_a_call_that_ran_after_the_backup_does_not_run_again_after_the_restore(live: Rig) -> None:
     asked = await live.ask('call record {"value": "once"}')
     card = await live.card(asked.id)
+    await live.until(lambda: live.rows("SELECT card FROM batches WHERE card IS NOT NULL"), "the card in the database")
     code, said = await command(live, "backup", "copy.db")
     assert code == 0, said
     assert (await command(live, "audit", "verify", "--database", "sqlite:///copy.db"))[0] == 0
@@ -42,7 +43,7 @@ async def test_a_call_that_ran_after_the_backup_does_not_run_again_after_the_res
     code, said = await command(live, "restore", "copy.db", "--replace")
     assert code == 0, said
     await live.start()
-    await live.sees(asked.id, "restored from a backup")
+    await live.sees(asked.id, "holds this request as unfinished")
     await live.closed(card, "restored from a backup")
     again = await live.ask('call free {"value": "after"}')
     await live.ended(again)

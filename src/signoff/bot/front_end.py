@@ -175,7 +175,9 @@ class DiscordFrontEnd:
 
     async def reply(self, turn: Turn, text: str) -> None:
         """Post the reply. Raises NotDelivered if it reached nobody; the driver posts it later if that makes sense."""
-        key = ("reply", turn.id, turn.rounds)
+        key: Key = ("reply", turn.id, turn.rounds)
+        if turn.state is TurnState.STOPPED:
+            key = (*key, "stopped")  # in a restored database, the turn may have had its reply before
         body, mode = messages.apart(text)
         if turn.state in (TurnState.FAILED, TurnState.STOPPED):
             body, mode = sending.inert(body), sending.inert(mode)
