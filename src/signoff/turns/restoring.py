@@ -17,7 +17,7 @@ from signoff.turns.model import LIVE, TurnState
 from signoff.turns.ports import TurnTx
 from signoff.turns.schedules import ScheduleTx
 
-REASON = "my database was restored from a backup; this may have been decided and run since"
+REASON = "my database was restored from a backup, and this may have been decided and run since"
 REPLY = (
     "My database was restored from a backup that holds this request as unfinished. It may have been finished since; "
     "nothing further will run. Mention me again if something is left to do."
