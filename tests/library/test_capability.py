@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent, AgentRunResultEvent, RunContext, Tool
+from pydantic_ai import Agent, RunContext, Tool
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
@@ -34,6 +34,7 @@ from signoff.turns.model import Waiting
 from tests.rigs.gate_bench import Bench
 from tests.rigs.scripted import Box, Script, calls
 from tests.rigs.talk import play
+from tests.rigs.ways_to_run import by_events, by_iter, by_stream
 
 
 def protected(box: Box, name: str = "danger") -> Tool[Any]:
@@ -49,27 +50,6 @@ CALL = calls(("danger", {"value": "x"}), ("safe", {}))
 
 async def by_run(agent: Agent[Any, Any]) -> Any:
     return (await agent.run("go")).output
-
-
-async def by_stream(agent: Agent[Any, Any]) -> Any:
-    async with agent.run_stream("go") as result:
-        return await result.get_output()
-
-
-async def by_events(agent: Agent[Any, Any]) -> Any:
-    async with agent.run_stream_events("go") as events:
-        async for event in events:
-            if isinstance(event, AgentRunResultEvent):
-                return event.result.output
-    raise AssertionError("the run ended without a result")
-
-
-async def by_iter(agent: Agent[Any, Any]) -> Any:
-    async with agent.iter("go") as run:
-        async for _ in run:
-            pass
-    assert run.result
-    return run.result.output
 
 
 @pytest.mark.parametrize("drive", [by_run, by_stream, by_events, by_iter])

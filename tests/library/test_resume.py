@@ -18,7 +18,6 @@ from pydantic import BaseModel
 from pydantic_ai import (
     Agent,
     AgentRunResult,
-    AgentRunResultEvent,
     ApprovalRequired,
     DeferredToolRequests,
     RunContext,
@@ -49,6 +48,7 @@ from signoff.approvals.model import RequestKind, RequestState
 from signoff.gate.inline import Decided
 from signoff.library.claim import Claim
 from tests.rigs.scripted import Answer, Box, Script, calls
+from tests.rigs.ways_to_run import by_events, by_iter, by_stream
 
 ASKING = calls(("danger", {"value": "x"}))
 OUTPUT: Any = [str, DeferredToolRequests]
@@ -129,27 +129,6 @@ def test_sync_programs_can_wait_and_resume(desk: Desk) -> None:
     assert isinstance(output, Pending)
     assert resume_sync(desk.agent("done"), output.ids[0], True).output == "done"
     assert desk.ran == ["danger"]
-
-
-async def by_stream(agent: Agent[Any, Any]) -> Any:
-    async with agent.run_stream("go") as result:
-        return await result.get_output()
-
-
-async def by_events(agent: Agent[Any, Any]) -> Any:
-    async with agent.run_stream_events("go") as events:
-        async for event in events:
-            if isinstance(event, AgentRunResultEvent):
-                return event.result.output
-    raise AssertionError("the run ended without a result")
-
-
-async def by_iter(agent: Agent[Any, Any]) -> Any:
-    async with agent.iter("go") as run:
-        async for _ in run:
-            pass
-    assert run.result
-    return run.result.output
 
 
 @pytest.mark.parametrize("drive", [by_stream, by_events, by_iter])

@@ -148,18 +148,9 @@ class MemoryBook:
 
     async def enter(self, call: ToolCall, *, asks: bool, held: bool, read_only: bool) -> Entry:
         request = self.requests.get(call.key)
-        if request is None:
-            return Ask(RequestKind.CALL) if asks else Go()
-        if request.state is not RequestState.APPROVED:
-            return Settled(request)
-        del self.requests[call.key]
-        if asks and request.held and not held:
-            return Ask(RequestKind.CALL)
-        if request.call.digest != call.digest:
-            return Settled(request, changed=True)
-        if asks and request.call.operands != call.operands:
-            return Ask(RequestKind.CALL, again=True)
-        return Go(request)
+        if request and request.state is RequestState.APPROVED:
+            del self.requests[call.key]
+        return entry_of(call, None, request, asks=asks, held=held, read_only=read_only)
 
     async def done(self, call: ToolCall, result: Any) -> Any:
         return result
