@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from signoff.approvals.answer_forms import inquire
 from signoff.approvals.automatic import Modes
 from signoff.approvals.clicks import Click
 from signoff.approvals.desk import Desk
@@ -103,7 +104,8 @@ async def test_nobody_approves_an_open_card_by_deleting_a_role(
     desk: Desk, directory: HandDirectory, kind: RequestKind, modes: Modes
 ) -> None:
     desk.modes = modes
-    future = await opened(desk, make_batch(make_request(approvers=BY_ROLE, kind=kind)))
+    inquiry = inquire("Really?", {"type": "boolean"}) if kind is RequestKind.ANSWER else None
+    future = await opened(desk, make_batch(make_request(approvers=BY_ROLE, kind=kind, inquiry=inquiry)))
     directory.gone = set(BY_ROLE)
     await desk.recheck_approvers()
     assert future.result().requests[0].state is RequestState.REJECTED

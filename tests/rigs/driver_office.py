@@ -143,6 +143,9 @@ class ScriptedRunner(Runner):
     def resume(self, server: str) -> None:
         self.paused.discard(server)
 
+    def turn_ended(self, turn: Turn) -> None:
+        pass
+
     async def quiesce(self, seconds: float) -> None:
         self.quiesced.append(seconds)
 

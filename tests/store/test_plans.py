@@ -60,6 +60,7 @@ WORKS = {
     "rewrite": lambda tx: tx.rewrite(a_request("b1-q1")),
     "set_revision": lambda tx: tx.set_revision("b1", 1),
     "take_reminders": lambda tx: tx.take_reminders(1e9),
+    "inquiring": lambda tx: tx.inquiring(),
     "escalations_due": lambda tx: tx.escalations_due(1e9),
     "add_copy": lambda tx: tx.add_copy("b1", CardCopy("c2", "m9")),
     "copy_of_a_batch": lambda tx: (tx.add_copy("b3", CardCopy("c2", "m8")), tx.batch("b3")),

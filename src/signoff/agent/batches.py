@@ -57,7 +57,7 @@ def batch_of_calls(
     pending: Sequence[PendingCall], turn: Turn, words: str, ran: tuple[str, ...], *, now: float, terms: Terms
 ) -> Batch:
     """Build a batch with a request for each of these calls. `ran`: tools of the same response that had run before."""
-    rulings = [terms.fill(call.ruling) for call in pending]
+    rulings = [terms.fill_answer(call.ruling) if call.inquiry else terms.fill(call.ruling) for call in pending]
     asked = tuple(
         call.request(ruling, effective(ruling.approvers or (), turn.place))
         for call, ruling in zip(pending, rulings, strict=True)

@@ -50,6 +50,7 @@ from signoff.gate.dry_run import DryRun
 from signoff.gate.examiner import Judge
 from signoff.gate.gate import Gate
 from signoff.gate.journal import Journal
+from signoff.gate.live_calls import LiveCalls
 from signoff.gate.observed_book import ObservedBook
 from signoff.gate.tool_slots import ToolSlots
 from signoff.gate.transcript import said, text_of, words_in
@@ -106,6 +107,10 @@ class AgentRunner:
     extras: Extras = field(default_factory=Extras)
     budgets: Budgets | None = None
     """None: there are no limits. What is used is noted anyway."""
+    live: LiveCalls = field(default_factory=LiveCalls)
+
+    def turn_ended(self, turn: Turn) -> None:
+        self.live.end_turn(turn.place.conversation)
 
     async def quiesce(self, seconds: float) -> None:
         await self.slots.clear(seconds)
@@ -160,6 +165,7 @@ class AgentRunner:
             responses=responses_in(conversation.messages),
             progress=progress,
             children=StoredRuns(self.store, turn, self.clock, self.budgets, self.limits.model_retries),
+            live=self.live,
         )
         prompt = None if turn.prompted else prompt_of(turn, await self.store.run(lambda tx: tx.files_of(turn.id)))
         try:

@@ -26,6 +26,12 @@ Standing = Callable[[Grant, ApprovalRequest, Batch], bool]
 
 log = logging.getLogger(__name__)
 
+NO = {
+    RequestKind.CALL: Choice.REJECT,
+    RequestKind.MAY_HAVE_RUN: Choice.SKIP,
+    RequestKind.ANSWER: Choice.DECLINE,
+}
+"""Kind of a request -> the choice that runs nothing."""
 NO_APPROVAL_NEEDED = "it needs no approval by itself"
 NOTHING_APPROVED = "nothing of its batch was approved"
 
@@ -111,14 +117,13 @@ def released(request: ApprovalRequest, now: float) -> ApprovalRequest:
 def _one(
     tx: DeskTx, request: ApprovalRequest, batch: Batch, modes: Modes, widest: Remember, standing: Standing
 ) -> ApprovalRequest | None:
-    fits_call = request.kind is RequestKind.CALL
-    yes, no = (Choice.ACCEPT, Choice.REJECT) if fits_call else (Choice.RERUN, Choice.SKIP)
+    fits_call, no = request.kind is RequestKind.CALL, NO[request.kind]
     if modes.mode == "auto_deny":
         choice, note = no, f"mode auto_deny{modes.source}"
     elif granted := _granted(tx, request, batch, widest, standing):
         return granted
     elif modes.mode == "auto_approve" and fits_call and not request.call.is_overage:
-        choice, note = yes, f"mode auto_approve{modes.source}"
+        choice, note = Choice.ACCEPT, f"mode auto_approve{modes.source}"
     elif not can_be_met(request, batch):
         return _by_nobody(request, modes, batch.opened)
     else:
@@ -127,7 +132,7 @@ def _one(
 
 
 def _by_nobody(request: ApprovalRequest, modes: Modes, now: float) -> ApprovalRequest:
-    choice = Choice.REJECT if request.kind is RequestKind.CALL else Choice.SKIP
+    choice = NO[request.kind]
     # A server rule that nobody can meet must not make a call looser than the operator rules do. A budget that no person
     # may raise stays as it is.
     may_approve = request.kind is RequestKind.CALL and not request.by_server and not request.call.is_overage

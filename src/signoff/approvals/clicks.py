@@ -13,14 +13,16 @@ from signoff.approvals.approvers import objection
 from signoff.approvals.automatic import released
 from signoff.approvals.copies import located_copy
 from signoff.approvals.coverage import EXACT, Coverage
-from signoff.approvals.errors import AlreadyVoted, NotAllowed, Outdated, Refused, UnknownRequest
+from signoff.approvals.errors import AlreadySettled, AlreadyVoted, NotAllowed, Outdated, Refused, UnknownRequest
 from signoff.approvals.escalation import only_by_escalation
+from signoff.approvals.inquiries import BadAnswer
 from signoff.approvals.model import (
     PAGE,
     Actor,
     ApprovalRequest,
     Batch,
     Choice,
+    JsonObject,
     Outcome,
     Remember,
     RequestState,
@@ -57,6 +59,8 @@ class Click:
     """The page that was shown. Accepting the whole batch accepts only the calls of that page."""
     coverage: Coverage = EXACT
     """How much a remembered decision covers."""
+    answer: JsonObject | None = None
+    """The answer, if that is the choice: name of each field -> its value."""
 
 
 def locate(tx: DeskTx, target: str, actor: Actor, channel: str, card: str | None) -> Batch:
@@ -72,6 +76,21 @@ def locate(tx: DeskTx, target: str, actor: Actor, channel: str, card: str | None
         tx.set_card(batch.id, card)
         batch = replace(batch, card_message=card)
     return batch
+
+
+def open_request(
+    tx: DeskTx, request_id: str, actor: Actor, channel: str, card: str | None, now: float
+) -> tuple[Batch, ApprovalRequest]:
+    """Return an open request that this person may decide, with its batch. Raises the same errors as a click."""
+    batch = locate(tx, request_id, actor, channel, card)
+    request = next((r for r in batch.requests if r.id == request_id), None)
+    if request is None:
+        raise UnknownRequest("Unknown request.")
+    if request.state is not RequestState.PENDING or now >= batch.deadline:
+        raise AlreadySettled(batch)
+    if (why := objection(actor, request, batch)) is not None:
+        raise NotAllowed(batch, why)
+    return batch, request
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,13 +181,16 @@ class ClickTaker:
         settled: list[ApprovalRequest] = []
         voted: list[ApprovalRequest] = []
         for request in requests:
+            answer = _checked(click, request)
             counted = count(Vote(click.actor, now, click.remember), request, batch, seen)
             for void in counted.void:
                 self.settler.record(tx, "vote_void", batch, request, void.by, {"who": void.by.name}, now)
             earlier = tuple(vote for vote in request.void if vote.by.id != click.actor.id)
             after = replace(request, votes=counted.votes, void=(*earlier, *counted.void))
             if counted.complete:
-                end = Settlement(click.choice, click.actor, now, click.note, counted.remember, click.coverage)
+                end = Settlement(
+                    click.choice, click.actor, now, click.note, counted.remember, click.coverage, answer=answer
+                )
                 settled.append(replace(after, state=click.choice.state, settlement=end))
             elif counted.void or click.actor.id not in {vote.by.id for vote in request.votes}:
                 self.settler.record(tx, "vote", batch, request, click.actor, {"who": click.actor.name}, now)
@@ -194,6 +216,16 @@ class ClickTaker:
             raise Refused("This needs the Manage Server permission, and the operator's. Nothing was decided.")
         if click.target == batch.id or any(request.quorum > 1 for request in requests):
             raise Refused("Several people have to accept, so only exactly this call can be remembered.")
+
+
+def _checked(click: Click, request: ApprovalRequest) -> JsonObject | None:
+    """Return the answer to an inquiry, if this click gives one. Raises Refused if it does not fit the form."""
+    if request.inquiry is None:
+        return None
+    try:
+        return request.inquiry.check(click.answer or {})
+    except BadAnswer as error:
+        raise Refused(str(error)) from error
 
 
 def _is_on_page(request: ApprovalRequest, batch: Batch, page: int) -> bool:

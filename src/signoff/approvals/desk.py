@@ -29,6 +29,7 @@ from signoff.approvals.model import (
     JsonObject,
     Outcome,
     RequestState,
+    Settlement,
 )
 from signoff.approvals.ports import Clock, DeskTx, Directory, RequestStore, Subscriber
 from signoff.approvals.server_rules import must_manage
@@ -38,6 +39,7 @@ from signoff.approvals.votes import Unchecked
 
 log = logging.getLogger(__name__)
 
+LOST_INQUIRY = "the bot was restarted, and the MCP server no longer waits for this"
 EARLY = 500
 """How many ids of deleted messages are kept. A card may be deleted before its message id is in the store."""
 
@@ -203,6 +205,22 @@ class Desk:
             return [] if batch is None or batch.settled else [self.cancel_in(tx, batch, now, reason)]
 
         return next(iter(self._tell(await self.store.run(work))), None)
+
+    async def cancel_lost_inquiries(self) -> Sequence[Batch]:
+        """Cancel what MCP servers asked in an earlier process: the calls that waited for the answers are lost."""
+        now = self.clock.now()
+
+        end = Settlement(None, None, now, LOST_INQUIRY)
+
+        def cancelled(batch: Batch) -> list[ApprovalRequest]:
+            lost = [r for r in batch.pending if r.inquiry and r.inquiry.server]
+            return [replace(request, state=RequestState.CANCELLED, settlement=end) for request in lost]
+
+        def work(tx: DeskTx) -> list[Ended]:
+            ended = [(batch, cancelled(batch)) for batch in tx.inquiring()]
+            return [self.settler.settle(tx, batch, requests, now) for batch, requests in ended if requests]
+
+        return self._tell(await self.store.run(work))
 
     def cancel_in(self, tx: DeskTx, batch: Batch, now: float, reason: str) -> Ended:
         """Cancel inside the caller's transaction. After the commit, the caller passes the result to `cancelled`."""

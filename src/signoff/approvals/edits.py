@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from signoff.approvals.approvers import can_be_met, effective, objection
-from signoff.approvals.clicks import locate
+from signoff.approvals.approvers import can_be_met, effective
+from signoff.approvals.clicks import open_request
 from signoff.approvals.desk import Desk
-from signoff.approvals.errors import AlreadySettled, NotAllowed, Outdated, Refused, UnknownRequest
+from signoff.approvals.errors import Outdated, Refused, UnknownRequest
 from signoff.approvals.escalation import with_escalation
 from signoff.approvals.model import (
     Actor,
@@ -20,7 +20,6 @@ from signoff.approvals.model import (
     JsonObject,
     Outcome,
     RequestKind,
-    RequestState,
     Terms,
     Verdict,
 )
@@ -60,12 +59,9 @@ class Editor:
         return Outcome(await self.desk.store.run(work), ())
 
     def _batch(self, tx: DeskTx, request_id: str, actor: Actor, channel: str, card: str | None) -> Batch:
-        batch = locate(tx, request_id, actor, channel, card)
-        request = _of(batch, request_id)
-        if request.state is not RequestState.PENDING or self.desk.clock.now() >= batch.deadline:
-            raise AlreadySettled(batch)
-        if (why := objection(actor, request, batch)) is not None:
-            raise NotAllowed(batch, why)
+        batch, request = open_request(tx, request_id, actor, channel, card, self.desk.clock.now())
+        if request.kind is RequestKind.ANSWER:
+            raise Refused("This call needs an answer. Its arguments cannot be edited.")
         if request.kind is not RequestKind.CALL:
             raise Refused("A call that may have run cannot be edited.")
         if request.held:

@@ -48,8 +48,8 @@ def tool_approval(
 ) -> dict[str, Any]:
     """Return the event about one settled request, which is the same for bot, terminal and library.
 
-    `arguments` are the model's; `override_args` are those that a person replaced them with, or None. `how` is one
-    word, see `_how`.
+    `arguments` are the model's; `override_args` are those that a person replaced them with, or None. `answer` is the
+    answer to an inquiry, or None. `how` is one word, see `_how`.
     """
     end, edit = request.settlement, request.edit
     note = note if note is not None else end.note if end else ""
@@ -63,6 +63,7 @@ def tool_approval(
         "by": end.by.id if end and end.by else None,
         "how": how or _how(request),
         "note": masked_note(note, mask),
+        "answer": None if end is None or end.answer is None else dict(mask(end.answer)),
         "request": request.id,
         "server": place.server,
         "conversation": place.conversation,

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from signoff.approvals.coverage import EXACT, Coverage
+from signoff.approvals.inquiries import Inquiry
 from signoff.approvals.tool_description import ToolDescription
 
 JsonObject = Mapping[str, Any]
@@ -45,6 +46,8 @@ class RequestKind(StrEnum):
     """The call has not run: ask before it does."""
     MAY_HAVE_RUN = "may_have_run"
     """The process died during the call: ask whether it ran, and whether to run it again."""
+    ANSWER = "answer"
+    """The call needs an answer, not an approval: ask for it with a form."""
 
 
 class Choice(StrEnum):
@@ -55,14 +58,25 @@ class Choice(StrEnum):
     RAN = "ran"
     RERUN = "rerun"
     SKIP = "skip"
+    ANSWER = "answer"
+    DECLINE = "decline"
 
     @property
     def state(self) -> RequestState:
-        return RequestState.APPROVED if self in (Choice.ACCEPT, Choice.RERUN) else RequestState.REJECTED
+        goes_on = self in (Choice.ACCEPT, Choice.RERUN, Choice.ANSWER)
+        return RequestState.APPROVED if goes_on else RequestState.REJECTED
 
     @property
     def fits(self) -> RequestKind:
-        return RequestKind.CALL if self in (Choice.ACCEPT, Choice.REJECT) else RequestKind.MAY_HAVE_RUN
+        return next(kind for kind, choices in CHOICES.items() if self in choices)
+
+
+CHOICES = {
+    RequestKind.CALL: (Choice.ACCEPT, Choice.REJECT),
+    RequestKind.MAY_HAVE_RUN: (Choice.RAN, Choice.RERUN, Choice.SKIP),
+    RequestKind.ANSWER: (Choice.ANSWER, Choice.DECLINE),
+}
+"""Kind of a request -> the choices about it."""
 
 
 class Remember(StrEnum):
@@ -166,6 +180,8 @@ class Ruling:
     escalate: Escalation | None = None
     words: str = ""
     """The reason that the tool's own condition gave: untrusted, since it may repeat arguments."""
+    answerers: tuple[str, ...] | None = None
+    """Who may answer what the call asks people; None: not said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +196,8 @@ class Terms:
     ping: bool = False
     notify: tuple[str, ...] | None = None
     escalate: Escalation | None = None
+    answerers: tuple[str, ...] = ("asker", "manage_server")
+    """Who may answer what a call asks people, if the call itself needs no approval."""
 
     def fill(self, ruling: Ruling) -> Ruling:
         """Return the ruling with these terms where it leaves them open."""
@@ -195,6 +213,18 @@ class Terms:
             # Approvers that a server rule chose are not widened by the operator's default.
             escalate=ruling.escalate or (None if ruling.by_server and ruling.approvers else self.escalate),
         )
+
+    def fill_answer(self, ruling: Ruling) -> Ruling:
+        """Return the terms on which people answer what this call asks them. One answer is enough.
+
+        A call that needs approval is answered by those who may approve it: an answer says what the call does, just as
+        its arguments do.
+        """
+        if ruling.verdict is Verdict.ASK and ruling.answerers is None:
+            return replace(self.fill(ruling), quorum=1)
+        answerers = self.answerers if ruling.answerers is None else ruling.answerers
+        ruling = replace(ruling, approvers=answerers, four_eyes=False, notify=ruling.notify or (), ping=False)
+        return replace(replace(self, four_eyes=False, ping=False, escalate=None).fill(ruling), quorum=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +284,8 @@ class Settlement:
     """What is remembered. Used when the request is settled, and not stored: the grant has it."""
     grant: GrantNote | None = None
     """The grant that this decision made or, if nobody decided, the grant that settled the request."""
+    answer: JsonObject | None = None
+    """The answer to an inquiry, checked: name of each field -> its value."""
 
 
 class RunState(StrEnum):
@@ -323,6 +355,10 @@ class ApprovalRequest:
     """When the request is escalated; None: never, or it was escalated already."""
     path: tuple[str, ...] = ()
     """The names of the agents inside tools that made the call, outermost first; empty: the turn's own agent made it."""
+    inquiry: Inquiry | None = None
+    """The question and the form, if the call needs an answer."""
+    drafts: Mapping[str, JsonObject] = field(default_factory=dict[str, "JsonObject"])
+    """Person id -> what they have filled in so far, for a form of several parts."""
 
     @property
     def shown_tool(self) -> str:
@@ -444,7 +480,7 @@ class Batch:
     @property
     def ended(self) -> bool:
         """Whether nothing more happens to these calls: all are settled, and the approved ones have run or will not."""
-        approved = (r for r in self.requests if r.state is RequestState.APPROVED)
+        approved = (r for r in self.requests if r.state is RequestState.APPROVED and r.inquiry is None)
         return self.settled and all(r.run and r.run.state is not RunState.RUNNING for r in approved)
 
     @property
@@ -491,6 +527,8 @@ class ApprovalDecision:
     note: str = ""
     override_args: JsonObject | None = None
     remember: Literal["none", "session", "always"] = "none"
+    answer: JsonObject | None = None
+    """The answer, if the request has an `inquiry`: name of each field -> its value."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,6 +110,7 @@ class Rule:
     acts: bool | None = None
     destructive: bool | None = None
     idempotent: bool | None = None
+    answerers: tuple[str, ...] | None = None
 
     @property
     def globs(self) -> tuple[str, ...]:
@@ -155,6 +156,7 @@ class Rule:
             self.relaxable,
             notify=None if self.notify is None else (self.notify,),
             escalate=self.escalate,
+            answerers=self.answerers,
         )
 
 
@@ -303,6 +305,7 @@ def together(rulings: Sequence[Ruling]) -> Ruling:
         words="\n".join(dict.fromkeys(ruling.words for ruling in rulings if ruling.words)),
         notify=combined_notify(ruling.notify for ruling in rulings),
         escalate=combined_escalation(rulings),
+        answerers=reduce(both, dict.fromkeys(ruling.answerers for ruling in rulings)),
     )
 
 

@@ -87,6 +87,10 @@ class DeskTx(Protocol):
         """Forget the copies in this channel, or only this message. Returns the batches that had one."""
         ...
 
+    def inquiring(self) -> Sequence[Batch]:
+        """Batches with a pending request that needs an answer."""
+        ...
+
     def take_reminders(self, now: float) -> Sequence[Batch]:
         """Batches with a pending request whose reminder is due. Each is returned only once."""
         ...

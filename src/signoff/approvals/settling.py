@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from signoff.approvals.automatic import settled_with_questions
 from signoff.approvals.digest import canonical
 from signoff.approvals.events import masked_note
 from signoff.approvals.grants import Grant, GrantTerms, grant, may_be_remembered, note_of
-from signoff.approvals.model import Actor, ApprovalRequest, Batch, JsonObject, Remember, RequestState, Settlement
+from signoff.approvals.model import (
+    Actor,
+    ApprovalRequest,
+    Batch,
+    Choice,
+    JsonObject,
+    Remember,
+    RequestState,
+    Settlement,
+)
 from signoff.approvals.ports import DeskTx
 
 Ended = tuple[Batch, Sequence[ApprovalRequest]]
@@ -44,8 +54,10 @@ class Settler:
             won[request.id] = request
             who = end.by.name if end.by else ""
             note = masked_note(end.note, self.mask)
-            data = {"choice": end.choice or "", "who": who, "note": note, "remember": end.remember}
-            self.record(tx, request.state, batch, request, end.by, data, end.at)
+            data: dict[str, Any] = {"choice": end.choice or "", "who": who, "note": note, "remember": end.remember}
+            if end.answer is not None:
+                data["answer"] = canonical(self.mask(end.answer))
+            self.record(tx, _kind(request), batch, request, end.by, data, end.at)
             if made:
                 tx.insert_grant(made)
                 self.record(tx, "granted", batch, request, end.by, _granted(made, end.remember), end.at)
@@ -79,6 +91,12 @@ class Settler:
         text = canonical(self.mask(request.call.args))
         actor = by.id if by else "signoff"
         tx.audit(kind, batch.place.server, request.id, actor, details, at, tool=request.call.tool, text=text)
+
+
+def _kind(request: ApprovalRequest) -> str:
+    """Return the kind of the row about a settled request: its state or, for an inquiry, what people did."""
+    choice = request.settlement.choice if request.settlement else None
+    return {Choice.ANSWER: "answered", Choice.DECLINE: "declined"}.get(choice or Choice.REJECT, request.state)
 
 
 def _granted(made: Grant, scope: Remember) -> JsonObject:

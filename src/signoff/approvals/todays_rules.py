@@ -48,7 +48,8 @@ class TodaysRules:
         before = self._changed.get(batch.place.server)
         ruling: Ruling | str
         try:
-            ruling = self.terms.fill((await self.reviser.revise(batch, request, request.call.args)).ruling)
+            fill = self.terms.fill if request.inquiry is None else self.terms.fill_answer
+            ruling = fill((await self.reviser.revise(batch, request, request.call.args)).ruling)
         except Refused as refused:
             ruling = str(refused)
         if self._changed.get(batch.place.server) == before:  # otherwise this is already out of date

@@ -16,7 +16,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest, ToolRet
 
 from signoff.approvals.containment import answered, described
 from signoff.approvals.model import ApprovalRequest, CallKey, RequestKind, RequestState, ToolCall
-from signoff.turns.model import CallRecord
+from signoff.turns.model import CallRecord, CallState
 
 MOST_ITEMS = 10_000
 """How many items of an iterator become a result. Some iterators never end."""
@@ -65,6 +65,21 @@ class Settled:
     changed: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """People answered what the call asks: the answer is its result."""
+
+    request: ApprovalRequest
+
+    def record(self, call: ToolCall, at: float) -> CallRecord:
+        """Return the record of the call, which ends with this answer."""
+        end, inquiry = self.request.settlement, self.request.inquiry
+        assert end
+        assert inquiry
+        result = packed(inquiry.result(end.answer or {}))[1]
+        return CallRecord(call.key, call.tool, call.digest, CallState.DONE, result, self.request.id, at)
+
+
 Entry = Go | Replay | Ask | Settled
 
 
@@ -76,13 +91,15 @@ def entry_of(
     asks: bool,
     held: bool,
     read_only: bool,
-) -> Entry:
+) -> Entry | Answered:
     """Return whether the call may start, for a book that survives the process.
 
     `record` is what is known about earlier starts, and `request` the newest one about the call.
     """
     if record and record.ended:
         return Replay(record)
+    if request and request.inquiry and request.inquiry.server:
+        request = None  # its server asked it in the middle of a call that is lost
     unknown = record is not None and not read_only
     if request is None or (unknown and not _is_about(request, record)):
         if unknown or asks:
@@ -95,6 +112,8 @@ def entry_of(
         return Ask(RequestKind.CALL)
     elif request.call.digest != call.digest:
         return Settled(request, changed=True)
+    elif request.inquiry:
+        return Answered(request)
     elif asks and request.call.operands != call.operands:
         return Ask(request.kind, again=True)
     return Go(request)
@@ -150,7 +169,8 @@ class MemoryBook:
         request = self.requests.get(call.key)
         if request and request.state is RequestState.APPROVED:
             del self.requests[call.key]
-        return entry_of(call, None, request, asks=asks, held=held, read_only=read_only)
+        entry = entry_of(call, None, request, asks=asks, held=held, read_only=read_only)
+        return Replay(entry.record(call, 0.0)) if isinstance(entry, Answered) else entry
 
     async def done(self, call: ToolCall, result: Any) -> Any:
         return result

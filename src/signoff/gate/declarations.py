@@ -35,6 +35,8 @@ TITLE = "signoff_title"
 """Metadata key: the title of an MCP tool, if it is not among the hints."""
 OWN = "signoff_own"
 """Metadata key: whether Signoff itself or a plugin of the operator defines this tool."""
+MAY_ASK = "signoff_may_ask"
+"""Metadata key: whether the tool may ask people something while it runs. See `live_calls`."""
 WHY = "signoff_why"
 """Metadata key: the reason for a declaration that we added because the tool made none."""
 WORDS = {"always_require": Verdict.ASK, "never_require": Verdict.ALLOW}
@@ -91,6 +93,11 @@ def is_read_only(tool_def: ToolDefinition) -> bool:
 def is_independent(tool_def: ToolDefinition) -> bool:
     """Whether the order in which this tool's calls start does not matter."""
     return (tool_def.metadata or {}).get("independent") is True
+
+
+def may_ask_people(tool_def: ToolDefinition) -> bool:
+    """Whether the tool may ask people something while it runs."""
+    return (tool_def.metadata or {}).get(MAY_ASK) is True
 
 
 def runs_agents(tool: ToolsetTool[Any]) -> bool:

@@ -25,6 +25,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import to_jsonable_python
 
 from signoff.approvals.containment import contained
+from signoff.approvals.inquiries import Inquiry
 from signoff.approvals.large_values import off_loop_if_large
 from signoff.approvals.model import (
     Actor,
@@ -41,8 +42,9 @@ from signoff.approvals.model import (
 from signoff.approvals.policy import Said
 from signoff.gate import wording
 from signoff.gate.arguments import seal_of
+from signoff.gate.asking_people import elsewhere, inquiry_of, only_asks
 from signoff.gate.book import Ask, CallBook, Go, Replay, Settled, UnusableResult, passable
-from signoff.gate.declarations import describe_tool, is_independent, is_read_only, marks_of, runs_agents
+from signoff.gate.declarations import describe_tool, is_independent, is_read_only, marks_of, may_ask_people, runs_agents
 from signoff.gate.delegation import (
     AgentsAsk,
     Delegation,
@@ -55,6 +57,7 @@ from signoff.gate.delegation import (
 )
 from signoff.gate.examiner import Examiner, Judge
 from signoff.gate.home_loop import HomeLoop
+from signoff.gate.live_calls import AnswerNeeded, LiveCall, LiveCalls
 from signoff.gate.lost_calls import CallLost
 from signoff.gate.pending_call import (
     Attempt,
@@ -106,6 +109,8 @@ class Gate(AbstractCapability[Any]):
     """The names of the agents inside tools that lead to this one, outermost first."""
     children: InnerRuns | None = None
     """Keeps the runs of agents inside tools."""
+    live: LiveCalls = field(default_factory=LiveCalls)
+    """The calls that go on while people answer what they ask."""
     requests: ModelRequests = field(default_factory=ModelRequests)
     home: HomeLoop | None = None
     """The bot's loop, if this gate may be used on another one."""
@@ -250,14 +255,17 @@ class Gate(AbstractCapability[Any]):
     async def _enter(self, attempt: Attempt) -> Any:
         """Judge the call, and run it if it may run now. Returns an attempt if the call must be judged again."""
         call, tool_def = attempt.call, attempt.tool_def
+        live = self.live.get(call.key)
         # Wait first: a ruling or a preview from before a pause is out of date after it.
         await self.slots.wait_open(self.place.server, (self._holder, call.key))
         ruling = await self.examiner.rule(call, attempt.ctx)
+        if live:
+            return await self._go_on(attempt, ruling, live)
         if ruling.verdict is Verdict.DENY:
             return self._denied(call, ruling)
         if ruling.verdict is Verdict.ALLOW and self.hold and self._is_held(attempt):
             ruling = replace(ruling, verdict=Verdict.ASK, reason=wording.HELD, held=True)
-        asks = ruling.verdict is Verdict.ASK
+        asks = ruling.verdict is Verdict.ASK and not attempt.only_asks
         view = await self.examiner.preview(tool_def, attempt.ctx, attempt.args) if asks else Preview("")
         call = replace(call, operands=view.operands)
         if (attempt.decided or not asks) and await self._wait_for_turn(attempt):
@@ -291,7 +299,34 @@ class Gate(AbstractCapability[Any]):
                     raise ApprovalRequired from asked
                 except ApprovalRequired as raised:
                     pending = await self._asked_by_tool(started, ruling, request, raised)
+                except CallDeferred as raised:
+                    asked = inquiry_of(self.examiner.tools[call.tool], call, raised.metadata)
+                    pending = self._inquire(call, ruling, asked)
+                except AnswerNeeded as needed:
+                    pending = self._inquire(call, ruling, needed.inquiry)
         return replace(await self._ask(attempt, pending), decided=True)
+
+    async def _go_on(self, attempt: Attempt, ruling: Ruling, live: LiveCall) -> Any:
+        """Hand people's answer to a call that is running, and ask further if that call does."""
+        call = attempt.call
+        _, request = await self.book.met(call.key)
+        try:
+            if request is None or not live.takes(request):
+                raise live.needed()
+
+            async def go_on(ctx: RunContext[Any], args: dict[str, Any]) -> Any:
+                return await self.live.go_on(call.key, request)
+
+            return await self._reported(replace(attempt, run=go_on), live.approval)
+        except AnswerNeeded as needed:
+            pending = self._inquire(call, ruling, needed.inquiry)
+        return replace(await self._ask(attempt, pending), decided=True)
+
+    def _inquire(self, call: ToolCall, ruling: Ruling, inquiry: Inquiry) -> PendingCall:
+        """Return the pending call for a tool that needs an answer."""
+        reason = wording.SERVER_INQUIRES if inquiry.server else wording.INQUIRES
+        pending = self._pend(call, replace(ruling, reason=reason, held=False), Preview(""), RequestKind.ANSWER)
+        return replace(pending, inquiry=inquiry)
 
     async def _ask(self, attempt: Attempt, pending: PendingCall) -> Attempt:
         """Ask people about the call: the run ends here until they decide. `inline` asks and returns the attempt."""
@@ -329,7 +364,7 @@ class Gate(AbstractCapability[Any]):
         self.progress.started(key, attempt.call.tool)
         try:
             result = await self._go(attempt, request)
-        except (ApprovalRequired, AgentsAsk):
+        except (ApprovalRequired, AgentsAsk, CallDeferred, AnswerNeeded):
             self.progress.withdrawn(key)
             raise
         except BaseException:
@@ -347,19 +382,19 @@ class Gate(AbstractCapability[Any]):
             async with self.slots.occupy() as limit:
                 with contained() if self.contains_failures else nullcontext():
                     self._order.passed(call.key)
-                    result = await Delegation(self, call).run(limit, attempt.run(ctx, args))
+                    tool = attempt.run(ctx, args)
+                    if may_ask_people(attempt.tool_def) and self.live.get(call.key) is None:
+                        tool = self.live.run(call.key, request, tool)
+                    result = await Delegation(self, call).run(limit, tool)
                     result = await passable(result) if self.contains_failures else result
-        except AgentsAsk:
+        except (AgentsAsk, AnswerNeeded):
             raise  # the call goes on later: the book keeps it as started
-        except ApprovalRequired:
+        except (ApprovalRequired, CallDeferred):
             await self.book.withdraw(call)
             raise
         except (ModelRetry, ToolFailed) as failure:
             await self.book.failed(call, failure.message, unknown=isinstance(failure, CallLost))
             raise
-        except CallDeferred as raised:
-            await self.book.failed(call, wording.NOT_AVAILABLE)
-            raise ToolFailed(wording.NOT_AVAILABLE) from raised
         except Exception as error:
             words = str(error) if isinstance(error, ToolOverran | UnusableResult) else wording.failed(error)
             await self.book.failed(call, words, unknown=isinstance(error, ToolOverran))
@@ -411,13 +446,13 @@ class Gate(AbstractCapability[Any]):
             raise ToolFailed(wording.too_many(len(ids), self.calls_per_response))
         if inside is None and ids.count(ctx.tool_call_id or "") != 1:
             raise ToolFailed(wording.SAME_ID)
-        tool_def = self.examiner.tools[name].tool_def
-        if tool_def.kind == "external":
-            raise ToolFailed(wording.NOT_AVAILABLE)
+        tool = self.examiner.tools[name]
+        tool_def = tool.tool_def
         ctx = replace(ctx, tool_call_metadata=CallInfo(self.place, self.asker))
         call, fixed = await self.examiner.describe(ctx, name, args, self._key(ctx.tool_call_id))
-        delegates = runs_agents(self.examiner.tools[name])
-        return Attempt(ctx, tool_def, fixed.args, run, call, delegates=delegates, inside=inside)
+        run = elsewhere if tool_def.kind == "external" else run
+        delegates, asks = runs_agents(tool), only_asks(tool)
+        return Attempt(ctx, tool_def, fixed.args, run, call, delegates=delegates, inside=inside, only_asks=asks)
 
     async def _edited(self, attempt: Attempt, request: ApprovalRequest) -> Attempt:
         """Replace the model's arguments with those that a person wrote, as the tool's own validator reads them."""
@@ -463,16 +498,18 @@ class Gate(AbstractCapability[Any]):
         return True
 
     def _is_held(self, attempt: Attempt) -> bool:
-        # A tool that runs agents or makes calls goes ahead: their questions belong on the same card.
-        return not (attempt.delegates or attempt.inside) and bool(self._questions(attempt.call.key))
+        # A tool that runs agents, makes calls or asks people goes ahead: these questions belong on the same card.
+        return not (attempt.delegates or attempt.inside or attempt.only_asks) and bool(
+            self._questions(attempt.call.key)
+        )
 
     def _questions(self, key: CallKey) -> list[ToolCall]:
-        """The other calls of the same response that ask by themselves and could run here."""
+        """The other calls of the same response that need approval by themselves."""
         return [
             call
             for other, (call, ruling) in self._seen.items()
             if ruling.verdict is Verdict.ASK and other.position == key.position and other != key
-            if self.examiner.tools[call.tool].tool_def.kind != "external"
+            if not only_asks(self.examiner.tools[call.tool])
         ]
 
     @property

@@ -93,6 +93,7 @@ def inner_gate(parent: Delegation, run: InnerRun, home: HomeLoop, *, responses: 
         conversation=run.conversation,
         path=(*outer.path, run.agent),
         children=outer.children,
+        live=outer.live,
         requests=outer.requests,
         home=home,
         delegation=parent,

@@ -14,7 +14,7 @@ from signoff.approvals.digest import canonical
 from signoff.approvals.model import ApprovalRequest, CallKey, JsonObject, ToolCall
 from signoff.approvals.ports import Clock
 from signoff.errors import TurnFailed
-from signoff.gate.book import Ask, CallBook, Entry, Go, Settled, entry_of, packed
+from signoff.gate.book import Answered, Ask, CallBook, Entry, Go, Replay, Settled, entry_of, packed
 from signoff.gate.result_line import result_line
 from signoff.turns.model import CallRecord, CallState, Turn, TurnState
 from signoff.turns.ports import TurnStore, TurnTx
@@ -55,6 +55,11 @@ class Journal(CallBook):
                     tx.put_call(started, self.turn.id, now)
                     if not goes_on:
                         self._record(tx, "started", call, now, id)
+                case Answered():
+                    ended = entry.record(call, now)
+                    ended = replace(ended, line=result_line(ended.words, ended.result or b"", self.mask))
+                    tx.put_call(ended, self.turn.id, now)
+                    return Replay(ended)
                 case _:
                     pass
             return entry

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from pydantic_ai import RunContext, ToolDefinition
 
 from signoff.approvals.containment import answered
+from signoff.approvals.inquiries import Inquiry
 from signoff.approvals.model import (
     Actor,
     ApprovalRequest,
@@ -88,6 +89,8 @@ class Attempt:
     """Whether the tool is known to run agents."""
     inside: Delegation | None = None
     """The call whose tool makes this one."""
+    only_asks: bool = False
+    """Whether the call does nothing but ask people, so that it needs no approval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,8 @@ class PendingCall:
     """The argument that the preview shows as a diff."""
     path: tuple[str, ...] = ()
     """The names of the agents inside tools that made the call; empty: the turn's own agent made it."""
+    inquiry: Inquiry | None = None
+    """What the call asks people, if it needs an answer."""
 
     def request(self, ruling: Ruling, approvers: tuple[str, ...]) -> ApprovalRequest:
         """Return the request that people see, with the terms of this ruling."""
@@ -127,6 +132,7 @@ class PendingCall:
             diff_of=self.diff_of,
             by_server=ruling.by_server,
             path=self.path,
+            inquiry=self.inquiry,
         )
 
 

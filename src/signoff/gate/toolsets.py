@@ -18,6 +18,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from signoff.approvals.digest import fingerprint
 from signoff.approvals.large_values import off_loop_if_large
 from signoff.gate.arguments import origin_of, seal_of
+from signoff.gate.asking_people import ONLY_ASKS, only_asks
 from signoff.gate.declarations import asking_if_mcp, is_mcp, marks_of, saying
 from signoff.gate.lost_calls import lost
 from signoff.gate.pending_call import CallTool
@@ -141,10 +142,12 @@ class SealedToolset(WrapperToolset[Any]):
 
 
 def _declared(tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
-    """Return the tool with our declaration, if it is a tool of an MCP server or of the framework itself."""
+    """Return the tool with our declaration, if it only asks people, or if an MCP server or the framework brings it."""
     ours = tool.tool_def.tool_kind in FINDERS and type(tool.toolset).__module__.startswith("pydantic_ai.")
     if ours:
         return saying(tool, "never_require", "it only finds or loads tools, which pass the gate", read_only=True)
+    if only_asks(tool) and "approval" not in (tool.tool_def.metadata or {}):
+        return saying(tool, "never_require", ONLY_ASKS)
     return _as_mcp(tool, origin_of(tool))
 
 

@@ -15,6 +15,8 @@ INTERRUPTED = "the bot was stopped while this call was running"
 IDEMPOTENT = "; its tool is marked idempotent, so running it again has no further effect"
 HELD = "it waits with the other calls of the same response"
 ASKED = "the tool itself asks, for these arguments"
+INQUIRES = "the tool needs an answer from a person"
+SERVER_INQUIRES = "its MCP server asks this while the call is running"
 CHANGED = "what it would change is no longer as it was when it was approved"
 
 NOT_AVAILABLE = "This tool is not available here: it would have to be executed elsewhere."
@@ -74,6 +76,8 @@ def told(request: ApprovalRequest) -> str:
         if settlement and settlement.choice is Choice.RAN:
             return f"The bot stopped during this call; {who} says that it ran. Its result is lost. Do not repeat it."
         return "The bot stopped during this call: it may have run. Nobody wanted it repeated. Its result is not known."
+    if request.kind is RequestKind.ANSWER:
+        return _unanswered(request, who, note)
     if request.held and by is None:
         return CALL_AGAIN
     if request.state is RequestState.EXPIRED:
@@ -83,6 +87,17 @@ def told(request: ApprovalRequest) -> str:
     if by is None:
         return f"Rejected automatically, not by a person: the call was not run.{note}"
     return f"Rejected by user{f' {who}' if who else ''}: the call was not run.{note}"
+
+
+def _unanswered(request: ApprovalRequest, who: str, note: str) -> str:
+    by = request.settlement.by if request.settlement else None
+    if request.state is RequestState.EXPIRED:
+        return "Timeout: nobody answered in time. Go on without the answer: choose something sensible and say so."
+    if request.state is RequestState.CANCELLED:
+        return f"Cancelled: people could not be asked, so there is no answer.{note}"
+    if by is None:
+        return f"Declined automatically, not by a person: there is no answer.{note}"
+    return f"{who or 'The user'} declined to answer.{note} Go on without the answer, or ask for something else."
 
 
 def failed(error: BaseException) -> str:

@@ -19,7 +19,7 @@ from pydantic_ai.run import AgentRunResult
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
 from signoff.approvals.model import ApprovalDecision, ApprovalRequest, CallKey, ToolCall
-from signoff.gate.book import Entry, Go, MemoryBook, entry_of, packed
+from signoff.gate.book import Answered, Entry, Go, MemoryBook, Replay, entry_of, packed
 from signoff.gate.delegation import Delegation, InnerRun, Opened
 from signoff.gate.inline import Decided, InlineGate, has_output_call, round_of
 from signoff.gate.pending_call import Attempt, PendingCall
@@ -91,6 +91,9 @@ class StoredBook(MemoryBook):
             with self.store.call(call.key) as (record, request, put):
                 request = self.requests.get(call.key, request)
                 entry = entry_of(call, record, request, asks=asks, held=held, read_only=read_only)
+                if isinstance(entry, Answered):
+                    put(ended := entry.record(call, now))
+                    return Replay(ended)
                 if isinstance(entry, Go):
                     id = entry.request.id if entry.request else ""
                     put(CallRecord(call.key, call.tool, call.digest, CallState.STARTED, request=id, started=now))

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, cast
 
+from signoff.approvals.inquiries import Inquiry
 from signoff.approvals.model import Actor, Edit, GrantNote, JsonObject, Remember, Verdict, Vote
 from signoff.approvals.policy import Rule
 from signoff.approvals.tool_description import Marks, ToolDescription
@@ -172,6 +173,23 @@ def load_edit(column: str) -> Edit | None:
         tuple(load_actor(json.dumps(actor)) for actor in fields["voided"]),
         tuple(fields.get("earlier", ())),
     )
+
+
+def dump_inquiry(inquiry: Inquiry | None) -> str:
+    return "" if inquiry is None else _dump(inquiry.dump())
+
+
+def load_inquiry(column: str) -> Inquiry | None:
+    return Inquiry.load(json.loads(column)) if column else None
+
+
+def dump_optional(value: JsonObject | None) -> str:
+    """Return the object as JSON, or an empty text if there is none."""
+    return "" if value is None else dump_object(value)
+
+
+def load_optional(column: str) -> dict[str, Any] | None:
+    return load_object(column) if column else None
 
 
 def dump_described(description: ToolDescription, diff_of: str) -> str:

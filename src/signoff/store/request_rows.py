@@ -29,14 +29,18 @@ from signoff.store.codec import (
     dump_described,
     dump_edit,
     dump_grant_note,
+    dump_inquiry,
     dump_object,
+    dump_optional,
     dump_strings,
     dump_votes,
     load_actor,
     load_described,
     load_edit,
     load_grant_note,
+    load_inquiry,
     load_object,
+    load_optional,
     load_strings,
     load_votes,
 )
@@ -47,7 +51,7 @@ _BATCH = """id, turn, server, channel, conversation, asker_seen, opened, deadlin
 _NOTIFY = [name.strip() for name in _BATCH.split(",")].index("notify")
 _REQUEST = """id, conversation, position, call_id, tool, args, schema, digest, why, approvers, kind, metadata,
     quorum, four_eyes, message, preview, held, missing, operands, votes, edit, state, choice, settled_by, settled_at,
-    note, remember, grant_note, escalate_to, escalate_at, described, path"""
+    note, remember, grant_note, answer, escalate_to, escalate_at, described, path, inquiry, drafts"""
 
 BATCHES = f"SELECT {_BATCH} FROM batches WHERE {{where}} ORDER BY {{order}}, id"
 REQUESTS_OF = f"""SELECT batch, {_REQUEST} FROM requests
@@ -56,7 +60,7 @@ _SAME_CALL = "{0}.conversation = r.conversation AND {0}.position = r.position AN
 RUNS_OF = f"""SELECT r.id, calls.state, calls.request, calls.started, calls.at, calls.line, calls.unknown, turns.state,
     turns.batch = r.batch, EXISTS (SELECT 1 FROM inner_runs AS i WHERE i.parent_conversation = r.conversation
     AND i.parent_position = r.position AND i.parent_call_id = r.call_id),
-    (SELECT kind FROM requests AS later WHERE {_SAME_CALL.format("later")} AND later.seq > r.seq
+    (SELECT CASE WHEN later.inquiry <> '' THEN 'answer' ELSE later.kind END FROM requests AS later WHERE {_SAME_CALL.format("later")} AND later.seq > r.seq
     ORDER BY later.seq LIMIT 1)
     FROM requests AS r JOIN batches AS b ON b.id = r.batch JOIN turns ON turns.id = b.turn
     LEFT JOIN calls ON {_SAME_CALL.format("calls")}
@@ -69,6 +73,7 @@ BY_CARD = "card = ?"
 OPEN_IN = "settled = FALSE AND channel = ?"
 OPEN_OF = "settled = FALSE AND server = ?"
 REMINDING = "settled = FALSE AND remind_at <= ?"
+INQUIRING = "id IN (SELECT batch FROM requests WHERE inquiry <> '' AND state = 'pending')"
 DUE = "settled = FALSE AND deadline <= ?"
 BY_GRANTS = """turn = ? AND settled = TRUE AND card IS NULL
     AND id IN (SELECT batch FROM requests WHERE requests.batch = batches.id AND grant_note <> '')"""
@@ -86,12 +91,12 @@ INSERT_BATCH = f"""INSERT INTO batches ({_BATCH}, settled)
     VALUES ({", ".join("?" * 18)})
     ON CONFLICT (id) DO NOTHING"""
 INSERT_REQUEST = f"""INSERT INTO requests (seq, batch, {_REQUEST})
-    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM requests), {", ".join("?" * 33)})"""
+    VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM requests), {", ".join("?" * 36)})"""
 SETTLE = """UPDATE requests SET votes = ?, state = ?, choice = ?, settled_by = ?, settled_at = ?, note = ?,
-    remember = ?, grant_note = ? WHERE id = ? AND state = 'pending'"""
+    remember = ?, grant_note = ?, answer = ? WHERE id = ? AND state = 'pending'"""
 REWRITE = """UPDATE requests SET args = ?, digest = ?, why = ?, approvers = ?, quorum = ?, four_eyes = ?, message = ?,
     preview = ?, held = ?, missing = ?, operands = ?, votes = ?, edit = ?, metadata = ?,
-    escalate_to = ?, escalate_at = ?, described = ? WHERE id = ? AND state = 'pending'"""
+    escalate_to = ?, escalate_at = ?, described = ?, drafts = ? WHERE id = ? AND state = 'pending'"""
 SET_REVISION = "UPDATE batches SET revision = ? WHERE id = ?"
 SETTLE_BATCH = """UPDATE batches SET settled = TRUE WHERE id = (SELECT batch FROM requests WHERE id = ?)
     AND NOT EXISTS (SELECT 1 FROM requests WHERE batch = batches.id AND state = 'pending')"""
@@ -101,6 +106,9 @@ OPEN_APPROVERS = """SELECT DISTINCT batches.server, requests.approvers, requests
     JOIN requests ON requests.batch = batches.id WHERE batches.settled = FALSE AND requests.state = 'pending'"""
 REQUEST_FOR = f"""SELECT {_REQUEST} FROM requests WHERE conversation = ? AND position = ? AND call_id = ?
     ORDER BY seq DESC LIMIT 1"""
+
+_STORED = {Choice.ANSWER: Choice.ACCEPT, Choice.DECLINE: Choice.REJECT}
+"""Choices about an inquiry -> the choice in the row. The column `inquiry` tells the two apart."""
 
 
 class RequestRows:
@@ -170,7 +178,7 @@ class RequestRows:
         columns = (dump_object(call.args), call.digest, request.why, dump_strings(request.approvers), *terms)
         columns = (*columns, dump_object(request.metadata), *_escalation(request))
         described = dump_described(request.description, request.diff_of)
-        return self.db.change(REWRITE, *columns, described, request.id) == 1
+        return self.db.change(REWRITE, *columns, described, dump_optional(request.drafts), request.id) == 1
 
     def set_revision(self, batch_id: str, revision: int) -> None:
         self._change_batch(SET_REVISION, revision, batch_id)
@@ -197,6 +205,9 @@ class RequestRows:
 
     def escalations_due(self, now: float) -> Sequence[Batch]:
         return self._batches(ESCALATING, now)
+
+    def inquiring(self) -> Sequence[Batch]:
+        return self._batches(INQUIRING)
 
     def unfinished_cards(self) -> Sequence[Batch]:
         # Two statements, since each uses an index. One statement with OR would scan all batches, settled ones too.
@@ -245,7 +256,7 @@ class RequestRows:
             call.digest,
             request.why,
             dump_strings(request.approvers),
-            request.kind,
+            RequestKind.CALL if request.inquiry else request.kind,
             dump_object(request.metadata),
             *_terms(request),
             request.state,
@@ -253,6 +264,8 @@ class RequestRows:
             *_escalation(request),
             dump_described(request.description, request.diff_of),
             dump_strings(request.path),
+            dump_inquiry(request.inquiry),
+            dump_optional(request.drafts),
         )
 
     def _change_batch(self, sql: str, *params: str | int) -> None:
@@ -291,7 +304,7 @@ def _batch(row: Row, requests: Sequence[ApprovalRequest], copies: Sequence[CardC
 def _request(row: Row) -> ApprovalRequest:
     id, conversation, position, call_id, tool, args, schema, digest, *rest = row
     why, approvers, kind, metadata, quorum, four_eyes, message, preview, held, missing, *rest = rest
-    operands, votes, edit, state, *settlement, escalate_to, escalate_at, described, path = rest
+    operands, votes, edit, state, *settlement, escalate_to, escalate_at, described, path, inquiry, drafts = rest
     description, diff_of = load_described(described)
     standing, void = load_votes(votes)
     return ApprovalRequest(
@@ -306,10 +319,10 @@ def _request(row: Row) -> ApprovalRequest:
         ),
         why=why,
         approvers=load_strings(approvers),
-        kind=RequestKind(kind),
+        kind=RequestKind.ANSWER if inquiry else RequestKind(kind),
         metadata=load_object(metadata),
         state=RequestState(state),
-        settlement=_settlement(*settlement),
+        settlement=_settlement(*settlement, inquires=bool(inquiry)),
         quorum=quorum,
         four_eyes=bool(four_eyes),
         message=message,
@@ -324,6 +337,8 @@ def _request(row: Row) -> ApprovalRequest:
         escalate_to=load_strings(escalate_to),
         escalate_at=escalate_at,
         path=load_strings(path),
+        inquiry=load_inquiry(inquiry),
+        drafts=load_optional(drafts) or {},
     )
 
 
@@ -332,14 +347,16 @@ def _run(row: Row, request: str) -> CallRun | None:
     state, used, started, at, line, unknown, turn, is_current, has_agents, asked_next = row
     if asked_next == RequestKind.MAY_HAVE_RUN:
         return CallRun(RunState.MAY_HAVE_RUN, started if used == request else None)
+    # A call that was approved may then ask people for an answer, and end only with that.
+    asks_people = asked_next == RequestKind.ANSWER
     # Older versions forgot the request when the call ended.
-    if state is not None and used in (request, ""):
+    if state is not None and (used in (request, "") or asks_people):
         if state != "started":
             return CallRun(RunState.MAY_HAVE_RUN if unknown else RunState(state), started, at, line or "")
-        # A tool that runs agents goes on while they wait for people.
-        goes_on = turn == "running" or (turn == "waiting" and has_agents)
+        # A tool that runs agents or asks people goes on while they wait for people.
+        goes_on = turn == "running" or (turn == "waiting" and (has_agents or asks_people))
         return CallRun(RunState.RUNNING if goes_on else RunState.MAY_HAVE_RUN, started)
-    goes_on = turn in ("running", "waiting") and is_current
+    goes_on = turn in ("running", "waiting") and (is_current or asks_people)
     return None if goes_on else CallRun(RunState.NOT_RUN)
 
 
@@ -367,17 +384,29 @@ def _votes(request: ApprovalRequest) -> str:
 
 def _settlement_columns(settlement: Settlement | None) -> tuple[Value, ...]:
     if settlement is None:
-        return None, None, None, None, None, ""
+        return None, None, None, None, None, "", ""
     by = dump_actor(settlement.by) if settlement.by else None
     grant = dump_grant_note(settlement.grant)
-    return settlement.choice, by, settlement.at, settlement.note, settlement.remember, grant
+    answer = dump_optional(settlement.answer)
+    choice = _STORED.get(settlement.choice, settlement.choice) if settlement.choice else None
+    return choice, by, settlement.at, settlement.note, settlement.remember, grant, answer
 
 
 def _settlement(
-    choice: str | None, by: str | None, at: float | None, note: str | None, remember: str | None, grant: str
+    choice: str | None,
+    by: str | None,
+    at: float | None,
+    note: str | None,
+    remember: str | None,
+    grant: str,
+    answer: str,
+    *,
+    inquires: bool,
 ) -> Settlement | None:
     if at is None:
         return None
+    if choice and inquires:
+        choice = Choice.ANSWER if choice == Choice.ACCEPT else Choice.DECLINE
     return Settlement(
         choice=Choice(choice) if choice else None,
         by=load_actor(by) if by else None,
@@ -385,4 +414,5 @@ def _settlement(
         note=note or "",
         remember=Remember(remember or Remember.NONE),
         grant=load_grant_note(grant),
+        answer=load_optional(answer),
     )

@@ -216,6 +216,7 @@ class Driver:
 
     async def _announce(self, ended: Turn, error: Exception | None = None) -> None:
         """Tell of the end of a turn, which the store has already, and start the next ones."""
+        self.runner.turn_ended(ended)
         self.activity.tell(TurnEnded(ended, ended.state, self.clock.now() - ended.created, error))
         self._changes.ring(ended.id)
         await self._reply(ended, ended.reply or "")
@@ -265,6 +266,7 @@ class Driver:
     async def drop(self, turns: Sequence[Turn], text: str) -> None:
         """End the steps of stopped turns, post that they were stopped, and start the next turns."""
         for turn in turns:
+            self.runner.turn_ended(turn)
             ended = TurnEnded(turn, TurnState.STOPPED, self.clock.now() - turn.created)
             if step := self._steps.get(turn.id):
                 # The step still tells what it used, so the end is told after it.
@@ -318,6 +320,7 @@ class Driver:
             self._spawn(self._delivery.tidy(batch.id))
         self._spawn(self._take_unattended())
         self._spawn(self._sweep())
+        await self.desk.cancel_lost_inquiries()
         await self._start_queued()
 
     async def _take_unattended(self) -> None:

@@ -207,6 +207,10 @@ class Runner(Protocol):
 
     def resume(self, server: str) -> None: ...
 
+    def turn_ended(self, turn: Turn) -> None:
+        """Give up what still goes on for a turn that has ended."""
+        ...
+
     async def quiesce(self, seconds: float) -> None:
         """Start no further tool, and wait at most `seconds` for running ones."""
         ...

@@ -1,0 +1,243 @@
+"""Inquiries: a call that needs an answer from a person. The form has simple fields, and every answer is checked.
+
+`answer_forms` makes the form. All of its texts are untrusted. Pure: no I/O, and nothing of Discord or PydanticAI.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any, cast
+
+Json = Any
+LONGEST_TEXT = 4000
+"""Most characters of a typed value: as many as one field of a Discord form takes."""
+YES, NO = "yes", "no"
+
+
+class BadAnswer(ValueError):
+    """The answer does not fit the form. The message says why; it may repeat a label, which is untrusted."""
+
+
+class FieldKind(StrEnum):
+    TEXT = "text"
+    NUMBER = "number"
+    INTEGER = "integer"
+    YES_NO = "yes_no"
+    CHOICE = "choice"
+    CHOICES = "choices"
+    """Several of the options."""
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    value: Json
+    label: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerField:
+    """One field of the form. All of its texts are untrusted."""
+
+    name: str
+    kind: FieldKind = FieldKind.TEXT
+    label: str = ""
+    hint: str = ""
+    required: bool = True
+    options: tuple[Option, ...] = ()
+    default: Json = None
+    least: float | None = None
+    """The smallest number, the fewest characters or the fewest options."""
+    most: float | None = None
+    listed: bool = False
+    """The chosen option becomes a list of one."""
+    shape: str = ""
+    """The format of a text, such as `email` or `date`, in the words of the schema."""
+
+    @property
+    def shown(self) -> str:
+        return self.label or self.name
+
+    def read(self, typed: Sequence[str]) -> Json:
+        """Return the value that a person typed, or the options that they chose. None: left empty. Raises BadAnswer.
+
+        An option is named by its number, from 0, with a `#` before it, or by its label.
+        """
+        texts = [text.strip() for text in typed if text.strip()]
+        if not texts:
+            return None
+        match self.kind:
+            case FieldKind.CHOICE | FieldKind.CHOICES:
+                chosen = [self._option(text) for text in texts]
+                return chosen if self.kind is FieldKind.CHOICES or self.listed else chosen[0]
+            case FieldKind.YES_NO:
+                return self._yes_or_no(texts[0])
+            case FieldKind.NUMBER | FieldKind.INTEGER:
+                return self._number(texts[0])
+            case FieldKind.JSON:
+                return self._parsed(texts[0], 'JSON, for example [1, 2] or "text"')
+            case FieldKind.TEXT:
+                return typed[0].replace("\r\n", "\n")
+
+    def check(self, value: Json) -> None:
+        """Raise BadAnswer if the value is not one for this field."""
+        match self.kind:
+            case FieldKind.TEXT:
+                self._check_text(value)
+            case FieldKind.NUMBER | FieldKind.INTEGER:
+                self._check_number(value)
+            case FieldKind.YES_NO:
+                self._must(isinstance(value, bool), "must be yes or no")
+            case FieldKind.CHOICE | FieldKind.CHOICES:
+                self._check_options(value)
+            case FieldKind.JSON:
+                size = len(json.dumps(value))
+                self._must(size <= LONGEST_TEXT, f"must have at most {LONGEST_TEXT} characters")
+
+    def written(self, value: Json) -> str:
+        """Return a value in words, for people."""
+        several = isinstance(value, list) and bool(self.options)
+        values = cast("list[Json]", value) if several else [cast(Json, value)]
+        labels = [next((one.label for one in self.options if same_value(one.value, each)), None) for each in values]
+        return ", ".join(text_of(each) if label is None else label for each, label in zip(values, labels, strict=True))
+
+    def _option(self, text: str) -> Json:
+        if re.fullmatch(r"#\d{1,3}", text) and int(text[1:]) < len(self.options):
+            return self.options[int(text[1:])].value
+        named = [one.value for one in self.options if text.casefold() in (one.label.casefold(), text_of(one.value))]
+        self._must(bool(named), "must be one of the options")
+        return named[0]
+
+    def _yes_or_no(self, text: str) -> bool:
+        word = text.casefold()
+        self._must(word in (YES, NO, "y", "n", "true", "false"), "must be yes or no")
+        return word in (YES, "y", "true")
+
+    def _number(self, text: str) -> Json:
+        whole = self.kind is FieldKind.INTEGER
+        value = self._parsed(text, "a whole number" if whole else "a number")
+        if whole and isinstance(value, float) and value.is_integer():
+            return int(value)
+        return value
+
+    def _parsed(self, text: str, wanted: str) -> Json:
+        try:
+            return json.loads(text, parse_constant=float)
+        except (ValueError, RecursionError) as error:
+            raise BadAnswer(f"{self.shown}: must be {wanted}. Nothing was sent.") from error
+
+    def _check_text(self, value: Json) -> None:
+        self._must(isinstance(value, str), "must be a text")
+        self._must(len(value) <= LONGEST_TEXT, f"must have at most {LONGEST_TEXT} characters")
+        self._must(
+            len(value) >= (self.least or 0), f"must have at least {self.least:g} characters" if self.least else ""
+        )
+        if self.most is not None:
+            self._must(len(value) <= self.most, f"must have at most {self.most:g} characters")
+        if pattern := _SHAPES.get(self.shape):
+            self._must(bool(pattern.fullmatch(value)), f"must be {_SHAPE_WORDS[self.shape]}")
+
+    def _check_number(self, value: Json) -> None:
+        whole = self.kind is FieldKind.INTEGER
+        fits = isinstance(value, int) if whole else isinstance(value, int | float) and math.isfinite(value)
+        self._must(fits and not isinstance(value, bool), "must be a whole number" if whole else "must be a number")
+        if self.least is not None:
+            self._must(value >= self.least, f"must be at least {self.least:g}")
+        if self.most is not None:
+            self._must(value <= self.most, f"must be at most {self.most:g}")
+
+    def _check_options(self, value: Json) -> None:
+        several = self.kind is FieldKind.CHOICES or self.listed
+        self._must(
+            isinstance(value, list) is several, "must be one of the options" if not several else "must be a list"
+        )
+        chosen = cast("list[Json]", value) if several else [value]
+        known = all(any(same_value(one.value, each) for one in self.options) for each in chosen)
+        self._must(known and len({text_of(each) for each in chosen}) == len(chosen), "must be among the options")
+        if several and self.least is not None:
+            self._must(len(chosen) >= self.least, f"choose at least {self.least:g}")
+        if several and self.most is not None:
+            self._must(len(chosen) <= self.most, f"choose at most {self.most:g}")
+
+    def _must(self, fits: bool, words: str) -> None:
+        if not fits:
+            raise BadAnswer(f"{self.shown}: {words}. Nothing was sent.")
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """What a call asks people: a question and a form."""
+
+    words: str
+    """The question itself: untrusted."""
+    fields: tuple[AnswerField, ...]
+    server: str = ""
+    """The MCP server that asks while its tool runs. Empty: the tool asks, and the answer becomes its result."""
+    only: bool = False
+    """The answer is the value of the only field, instead of an object."""
+    tells_all: bool = False
+    """Whether the question says everything that the call's arguments say, so that a card need not show them."""
+
+    def check(self, answer: Mapping[str, Json]) -> dict[str, Json]:
+        """Return the answer in the order of the fields, without fields that were left empty. Raises BadAnswer."""
+        fields = {field.name: field for field in self.fields}
+        if unknown := [name for name in answer if name not in fields]:
+            raise BadAnswer(f"There is no field named {unknown[0][:100]}. Nothing was sent.")
+        for field in self.fields:
+            value = answer.get(field.name)
+            if value is not None:
+                field.check(value)
+            elif field.required:
+                raise BadAnswer(f"{field.shown}: must not be empty. Nothing was sent.")
+        return {name: answer[name] for name in fields if answer.get(name) is not None}
+
+    def missing(self, answer: Mapping[str, Json]) -> list[AnswerField]:
+        return [field for field in self.fields if field.required and answer.get(field.name) is None]
+
+    def result(self, answer: Mapping[str, Json]) -> Json:
+        """Return the tool's result, for an answer that was checked."""
+        return answer.get(self.fields[0].name) if self.only else dict(answer)
+
+    def dump(self) -> dict[str, Json]:
+        return json.loads(json.dumps(asdict(self)))
+
+    @classmethod
+    def load(cls, data: Mapping[str, Json]) -> Inquiry:
+        own: dict[str, Json] = {**data, "fields": tuple(_field(field) for field in data["fields"])}
+        return cls(**own)
+
+
+def _field(data: Mapping[str, Json]) -> AnswerField:
+    options = tuple(Option(**option) for option in data["options"])
+    own: dict[str, Json] = {**data, "kind": FieldKind(data["kind"]), "options": options}
+    return AnswerField(**own)
+
+
+def same_value(one: Json, other: Json) -> bool:
+    return type(one) is type(other) and one == other
+
+
+def text_of(value: Json) -> str:
+    if isinstance(value, bool):
+        return YES if value else NO
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+_SHAPES = {
+    "email": re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+"),
+    "uri": re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+"),
+    "date": re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"),
+    "date-time": re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?"),
+}
+_SHAPE_WORDS = {
+    "email": "an email address",
+    "uri": "an address such as https://example.com",
+    "date": "a date such as 2026-01-31",
+    "date-time": "a date and time such as 2026-01-31T18:30:00Z",
+}

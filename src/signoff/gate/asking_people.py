@@ -1,0 +1,68 @@
+"""Tools that ask people something: what they ask, and the form for the answer, which becomes the tool's result.
+
+A tool asks by raising `CallDeferred`. Its metadata may have a `question` and a `schema` for the answer; without a
+schema, the tool's own return type makes the form. An external tool, which no code of ours runs, asks at once, and so
+does the ask-user tool of pydantic-ai-harness. MCP servers ask in another way: see `live_calls`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Never, cast
+
+from pydantic_ai import CallDeferred, RunContext
+from pydantic_ai.toolsets import ToolsetTool
+from pydantic_core import to_jsonable_python
+
+from signoff.approvals.answer_forms import Unaskable, inquire
+from signoff.approvals.inquiries import Inquiry
+from signoff.approvals.model import JsonObject, ToolCall
+from signoff.gate.arguments import origin_of
+
+ASKS_PEOPLE = "asks_people"
+"""Metadata key: the tool does nothing but ask people."""
+ONLY_ASKS = "it only asks people, who answer on a card"
+HARNESS = "pydantic_ai_harness.ask_user"
+ANYTHING: JsonObject = {"type": "string", "title": "Answer"}
+
+
+def only_asks(tool: ToolsetTool[Any]) -> bool:
+    """Whether a call of this tool does nothing but ask people, so that nobody has to approve it first."""
+    if tool.tool_def.kind == "external" or (tool.tool_def.metadata or {}).get(ASKS_PEOPLE) is True:
+        return True
+    origin = origin_of(tool)
+    # Its author may have given it another way to reach a person. Then it runs as it is.
+    return type(origin).__module__.startswith(HARNESS) and getattr(origin, "_answerer", ...) is None
+
+
+async def elsewhere(ctx: RunContext[Any], args: dict[str, Any]) -> Never:
+    """Stand for a tool that no code of ours runs: people give its result."""
+    raise CallDeferred
+
+
+def inquiry_of(tool: ToolsetTool[Any], call: ToolCall, metadata: Mapping[str, Any] | None) -> Inquiry:
+    """Return what the call asks people. `metadata`: that of the `CallDeferred`."""
+    if type(origin_of(tool)).__module__.startswith(HARNESS):
+        return _asked_by_harness(call.args)
+    said: dict[str, Any] = to_jsonable_python(dict(metadata or {}), fallback=str)
+    words = next((str(said[name]) for name in ("question", "message", "summary", "reason") if said.get(name)), "")
+    schema = said.get("schema") or tool.tool_def.return_schema or ANYTHING
+    tells_all = (tool.tool_def.metadata or {}).get(ASKS_PEOPLE) is True
+    try:
+        return inquire(words, cast(JsonObject, schema), tells_all=tells_all)
+    except Unaskable:
+        return inquire(words[:1000], {"title": "Answer"})  # as JSON
+
+
+def _asked_by_harness(args: JsonObject) -> Inquiry:
+    """Return the questions of `ask_user_question`, whose result is header -> the chosen labels."""
+    fields: dict[str, Any] = {}
+    for question in args["questions"]:
+        options = [
+            {"const": one["label"], "title": one["label"], "description": one.get("description") or ""}
+            for one in question["options"]
+        ]
+        most = {} if question.get("multi_select") else {"maxItems": 1}
+        choice = {"type": "array", "items": {"oneOf": options}, "minItems": 1, **most}
+        fields[question["header"]] = {**choice, "description": question["question"]}
+    return inquire("", {"properties": fields, "required": list(fields)}, tells_all=True)

@@ -1,0 +1,336 @@
+"""Calls that ask people: the tool raises CallDeferred, is external, or asks while it runs. The answer is the result."""
+
+from __future__ import annotations
+
+import asyncio
+from enum import StrEnum
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel
+from pydantic_ai import Agent, ModelRetry, RunContext, Tool
+from pydantic_ai.exceptions import CallDeferred
+from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.toolsets import ExternalToolset
+from pydantic_ai_harness import AskUser
+
+from signoff.approvals.answer_forms import inquire
+from signoff.approvals.answering import Answering
+from signoff.approvals.clicks import Click
+from signoff.approvals.errors import NotAllowed, Refused
+from signoff.approvals.inquiries import FieldKind
+from signoff.approvals.model import Choice, JsonObject, RequestKind, RequestState, RunState, Verdict
+from signoff.approvals.policy import Policy, Rule
+from signoff.gate.declarations import MAY_ASK
+from signoff.gate.live_calls import current_call
+from signoff.gate.tool_slots import ToolSlots
+from signoff.turns.model import Finished, Step, Waiting
+from tests.conftest import ADA, OLGA, PLACE
+from tests.rigs.gate_bench import Bench, batch_of, protected
+from tests.rigs.scripted import Script, calls
+
+
+async def answer(bench: Bench, step: Step, values: JsonObject, which: int = 0) -> Step:
+    request = batch_of(step).requests[which]
+    await Answering(bench.desk).answer(request.id, values, ADA, PLACE.channel, None)
+    return await bench.advance()
+
+
+def ask_colour(ctx: RunContext[Any], room: str) -> Literal["red", "blue"]:
+    raise CallDeferred(metadata={"question": f"Which colour for the {room}?"})
+
+
+async def test_the_answer_to_a_deferred_call_is_its_result(bench: Bench) -> None:
+    step = await bench.start([calls(("ask_colour", {"room": "hall"})), "done"], [ask_colour])
+    (request,) = batch_of(step).requests
+    assert request.kind is RequestKind.ANSWER
+    assert request.inquiry
+    assert request.inquiry.words == "Which colour for the hall?"
+    (field,) = request.inquiry.fields
+    assert (field.kind, [one.value for one in field.options]) == (FieldKind.CHOICE, ["red", "blue"])
+    step = await answer(bench, step, {"value": "blue"})
+    assert isinstance(step, Finished)
+    assert bench.script.results == {"call_0": "blue"}
+
+
+async def test_the_tool_is_not_run_again_after_the_answer(bench: Bench) -> None:
+    ran: list[str] = []
+
+    def ask() -> str:
+        ran.append("ask")
+        raise CallDeferred
+
+    step = await bench.start([calls(("ask", {})), "done"], [ask])
+    await answer(bench, step, {"value": "yes"})
+    await bench.advance()
+    assert ran == ["ask"]
+
+
+async def test_an_external_tool_asks_at_once_and_needs_no_approval(bench: Bench) -> None:
+    external = ExternalToolset([ToolDefinition(name="elsewhere")])
+    policy = Policy(undeclared=Verdict.ASK)
+    step = await bench.start([calls(("elsewhere", {})), "done"], [], toolsets=[external], policy=policy)
+    (request,) = batch_of(step).requests
+    assert request.kind is RequestKind.ANSWER
+    await answer(bench, step, {"value": "it is done"})
+    assert bench.script.results == {"call_0": "it is done"}
+
+
+async def test_a_deny_rule_holds_for_a_tool_that_only_asks(bench: Bench) -> None:
+    external = ExternalToolset([ToolDefinition(name="elsewhere")])
+    policy = Policy((Rule("elsewhere", Verdict.DENY, reason="not here"),))
+    step = await bench.start([calls(("elsewhere", {})), "done"], [], toolsets=[external], policy=policy)
+    assert isinstance(step, Finished)
+    assert "not here" in bench.script.results["call_0"]
+
+
+async def test_the_questions_of_the_harness_become_one_form(bench: Bench) -> None:
+    questions = [
+        {"header": "Database", "question": "Which one?", "options": [{"label": "SQLite"}, {"label": "PostgreSQL"}]},
+        {
+            "header": "Extras",
+            "question": "Which of these?",
+            "options": [{"label": "Logs", "description": "to a file"}, {"label": "Metrics"}],
+            "multi_select": True,
+        },
+    ]
+    response = calls(("ask_user_question", {"questions": questions}))
+    step = await bench.start(
+        [response, "done"], [], capabilities=[AskUser(answerer=None)], policy=Policy(undeclared=Verdict.ASK)
+    )
+    (request,) = batch_of(step).requests
+    assert request.inquiry
+    assert [(field.name, field.hint, field.kind) for field in request.inquiry.fields] == [
+        ("Database", "Which one?", FieldKind.CHOICE),
+        ("Extras", "Which of these?", FieldKind.CHOICES),
+    ]
+    await answer(bench, step, {"Database": ["SQLite"], "Extras": ["Logs", "Metrics"]})
+    assert bench.script.results == {"call_0": '{"Database":["SQLite"],"Extras":["Logs","Metrics"]}'}
+
+
+async def test_an_answer_that_does_not_fit_is_refused_and_the_request_stays_open(bench: Bench) -> None:
+    step = await bench.start([calls(("ask_colour", {"room": "hall"})), "done"], [ask_colour])
+    for values in ({"value": "green"}, {"value": ["red"]}, {}, {"other": "red"}, {"value": "red", "other": 1}):
+        with pytest.raises(Refused):
+            await answer(bench, step, values)
+    (request,) = (await stored(bench, step)).requests
+    assert request.state is RequestState.PENDING
+
+
+async def test_the_model_is_told_who_declined_and_why(bench: Bench) -> None:
+    step = await bench.start([calls(("ask_colour", {"room": "hall"})), "done"], [ask_colour])
+    assert isinstance(await bench.decide(step, Choice.DECLINE), Finished)
+    assert "Ada declined to answer" in bench.script.results["call_0"]
+
+
+async def test_the_model_is_told_that_nobody_answered_in_time(bench: Bench) -> None:
+    await bench.start([calls(("ask_colour", {"room": "hall"})), "done"], [ask_colour])
+    bench.clock.at += 10_000
+    await bench.desk.expire_due()
+    await bench.advance()
+    assert "nobody answered in time" in bench.script.results["call_0"]
+
+
+async def test_accepting_everything_answers_nothing(bench: Bench) -> None:
+    external = ExternalToolset([ToolDefinition(name="elsewhere")])
+    response = calls(("elsewhere", {}), ("danger", {"value": "x"}))
+    step = await bench.start([response, "done"], [protected(bench.box)], toolsets=[external])
+    assert [request.kind for request in batch_of(step).requests] == [RequestKind.ANSWER, RequestKind.CALL]
+    await bench.desk.decide(Click(batch_of(step).id, Choice.ACCEPT, ADA, PLACE.channel))
+    batch = await stored(bench, step)
+    assert [request.state for request in batch.requests] == [RequestState.PENDING, RequestState.APPROVED]
+    assert bench.box.ran == []
+
+
+async def test_a_call_may_need_an_approval_and_then_an_answer(bench: Bench) -> None:
+    ask = Tool(ask_colour, requires_approval=True)
+    step = await bench.start([calls(("ask_colour", {"room": "hall"})), "done"], [ask])
+    first = batch_of(step)
+    assert first.requests[0].kind is RequestKind.CALL
+    step = await bench.decide(step, Choice.ACCEPT)
+    (request,) = batch_of(step).requests
+    assert request.kind is RequestKind.ANSWER
+    assert request.approvers == ("manage_server",), "the answer is part of what was approved"
+    assert isinstance(await answer(bench, step, {"value": "red"}), Finished)
+    approved = await bench.store.run(lambda tx: tx.batch(first.id))
+    assert approved
+    assert approved.requests[0].run
+    assert approved.requests[0].run.state is RunState.DONE
+
+
+async def test_the_asker_may_answer_a_call_that_needs_no_approval(bench: Bench) -> None:
+    step = await bench.start([calls(("ask_colour", {"room": "hall"})), "done"], [ask_colour])
+    assert batch_of(step).requests[0].approvers == ("asker", "manage_server")
+
+
+async def test_a_rule_names_who_answers(bench: Bench) -> None:
+    policy = Policy((Rule("ask_colour", Verdict.ALLOW, answerers=("user:7",)),))
+    step = await bench.start([calls(("ask_colour", {"room": "hall"})), "done"], [ask_colour], policy=policy)
+    assert batch_of(step).requests[0].approvers == ("user:7",)
+
+
+class Size(StrEnum):
+    SMALL = "small"
+    LARGE = "large"
+
+
+class Order(BaseModel):
+    size: Size
+    count: int
+    note: str | None = None
+
+
+async def test_a_structured_result_becomes_several_fields(bench: Bench) -> None:
+    def order() -> Order:
+        raise CallDeferred
+
+    step = await bench.start([calls(("order", {})), "done"], [order])
+    (request,) = batch_of(step).requests
+    assert request.inquiry
+    assert [(f.name, f.kind, f.required) for f in request.inquiry.fields] == [
+        ("size", FieldKind.CHOICE, True),
+        ("count", FieldKind.INTEGER, True),
+        ("note", FieldKind.TEXT, False),
+    ]
+    await answer(bench, step, {"size": "small", "count": 2})
+    assert bench.script.results == {"call_0": '{"size":"small","count":2}'}
+
+
+async def test_an_agent_inside_a_tool_asks_on_the_same_card(bench: Bench) -> None:
+    inner = Script([calls(("ask_colour", {"room": "hall"})), "it is blue"])
+    painter = Agent(inner.model(), name="painter", tools=[ask_colour])
+
+    async def paint() -> str:
+        return (await painter.run("paint")).output
+
+    step = await bench.start([calls(("paint", {})), "done"], [paint])
+    (request,) = batch_of(step).requests
+    assert (request.kind, request.path) == (RequestKind.ANSWER, ("painter",))
+    assert isinstance(await answer(bench, step, {"value": "blue"}), Finished)
+    assert inner.results == {"call_0": "blue"}
+    assert bench.script.results == {"call_0": "it is blue"}
+
+
+# Tools that ask while they run
+
+
+def asking(work: Any) -> Tool[Any]:
+    return Tool(work, metadata={MAY_ASK: True, "approval": "never_require"})
+
+
+YES = inquire("Really?", {"type": "object", "properties": {"sure": {"type": "boolean"}}}, server="workshop")
+
+
+@pytest.fixture
+def on_the_bots_loop(bench: Bench) -> dict[str, Any]:
+    return {"slots": ToolSlots(5.0, threads=None)}
+
+
+async def test_a_running_tool_goes_on_with_the_answer(bench: Bench, on_the_bots_loop: dict[str, Any]) -> None:
+    ran: list[str] = []
+
+    async def wipe() -> str:
+        live = current_call()
+        assert live
+        ran.append("before")
+        request = await live.ask(YES)
+        ran.append("after")
+        return f"{request.state}: {request.settlement.answer if request.settlement else None}"
+
+    step = await bench.start([calls(("wipe", {})), "done"], [asking(wipe)], **on_the_bots_loop)
+    (request,) = batch_of(step).requests
+    assert (request.kind, request.inquiry) == (RequestKind.ANSWER, YES)
+    assert ran == ["before"]
+    assert isinstance(await answer(bench, step, {"sure": True}), Finished)
+    assert ran == ["before", "after"]
+    assert bench.script.results == {"call_0": "approved: {'sure': True}"}
+
+
+async def test_a_running_tool_may_ask_the_same_twice(bench: Bench, on_the_bots_loop: dict[str, Any]) -> None:
+    async def wipe() -> str:
+        live = current_call()
+        assert live
+        got = [(await live.ask(YES)).settlement for _ in range(2)]
+        return str([end.answer for end in got if end])
+
+    step = await bench.start([calls(("wipe", {})), "done"], [asking(wipe)], **on_the_bots_loop)
+    step = await answer(bench, step, {"sure": False})
+    again = await bench.advance()  # as after a step that the store failed
+    assert isinstance(again, Waiting)
+    assert isinstance(await answer(bench, again, {"sure": True}), Finished)
+    assert bench.script.results == {"call_0": "[{'sure': False}, {'sure': True}]"}
+
+
+async def test_a_running_tool_learns_that_nobody_answered(bench: Bench, on_the_bots_loop: dict[str, Any]) -> None:
+    async def wipe() -> str:
+        live = current_call()
+        assert live
+        return str((await live.ask(YES)).state)
+
+    step = await bench.start([calls(("wipe", {})), "done"], [asking(wipe)], **on_the_bots_loop)
+    assert isinstance(await bench.decide(step, Choice.DECLINE), Finished)
+    assert bench.script.results == {"call_0": "rejected"}
+
+
+async def test_a_failure_after_the_answer_is_that_of_the_tool(bench: Bench, on_the_bots_loop: dict[str, Any]) -> None:
+    async def wipe() -> str:
+        live = current_call()
+        assert live
+        await live.ask(YES)
+        raise ModelRetry("try another way")
+
+    step = await bench.start([calls(("wipe", {})), "done"], [asking(wipe)], **on_the_bots_loop)
+    await answer(bench, step, {"sure": True})
+    assert "try another way" in str(bench.script.asked[-1])
+
+
+async def test_a_call_that_waited_when_the_process_died_may_have_run(
+    bench: Bench, on_the_bots_loop: dict[str, Any]
+) -> None:
+    async def wipe() -> str:
+        live = current_call()
+        assert live
+        return str((await live.ask(YES)).state)
+
+    step = await bench.start([calls(("wipe", {})), "done"], [asking(wipe)], **on_the_bots_loop)
+    assert bench.runner
+    bench.runner.live._calls.clear()  # another process
+    (cancelled,) = await bench.desk.cancel_lost_inquiries()
+    assert cancelled.requests[0].state is RequestState.CANCELLED
+    step = await bench.advance()
+    (request,) = batch_of(step).requests
+    assert request.kind is RequestKind.MAY_HAVE_RUN
+
+
+async def test_a_call_that_waits_ends_with_its_turn(bench: Bench, on_the_bots_loop: dict[str, Any]) -> None:
+    ended: list[str] = []
+
+    async def wipe() -> str:
+        live = current_call()
+        assert live
+        try:
+            await live.ask(YES)
+        finally:
+            ended.append("ended")
+        return "never"
+
+    await bench.start([calls(("wipe", {})), "done"], [asking(wipe)], **on_the_bots_loop)
+    assert bench.runner
+    bench.runner.turn_ended(bench.turn)
+    await asyncio.sleep(0.01)
+    assert ended == ["ended"]
+
+
+async def stored(bench: Bench, step: Step) -> Any:
+    batch = await bench.store.run(lambda tx: tx.batch(batch_of(step).id))
+    assert batch
+    return batch
+
+
+async def test_somebody_else_may_not_answer(bench: Bench) -> None:
+    ask = Tool(ask_colour, requires_approval=True)
+    step = await bench.start([calls(("ask_colour", {"room": "hall"})), "done"], [ask])
+    step = await bench.decide(step, Choice.ACCEPT)
+    request = batch_of(step).requests[0]
+    with pytest.raises(NotAllowed):
+        await Answering(bench.desk).answer(request.id, {"value": "red"}, OLGA, PLACE.channel, None)
