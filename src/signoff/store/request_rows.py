@@ -60,7 +60,8 @@ _SAME_CALL = "{0}.conversation = r.conversation AND {0}.position = r.position AN
 RUNS_OF = f"""SELECT r.id, calls.state, calls.request, calls.started, calls.at, calls.line, calls.unknown, turns.state,
     turns.batch = r.batch, EXISTS (SELECT 1 FROM inner_runs AS i WHERE i.parent_conversation = r.conversation
     AND i.parent_position = r.position AND i.parent_call_id = r.call_id),
-    (SELECT CASE WHEN later.inquiry <> '' THEN 'answer' ELSE later.kind END FROM requests AS later WHERE {_SAME_CALL.format("later")} AND later.seq > r.seq
+    (SELECT CASE WHEN later.inquiry <> '' THEN 'answer' ELSE later.kind END FROM requests AS later
+    WHERE {_SAME_CALL.format("later")} AND later.seq > r.seq
     ORDER BY later.seq LIMIT 1)
     FROM requests AS r JOIN batches AS b ON b.id = r.batch JOIN turns ON turns.id = b.turn
     LEFT JOIN calls ON {_SAME_CALL.format("calls")}
