@@ -101,7 +101,7 @@ def test_a_clean_set_up_is_summed_up_in_three_lines(tmp_path: Path, check: Check
     ended = check()
     assert ended.code == 0
     assert ended.output.splitlines() == [
-        "6 tools: 2 ask always, 1 asks depending on its arguments, 3 never ask.",
+        "7 tools: 2 ask always, 1 asks depending on its arguments, 4 never ask.",
         "signoff.toml: 1 rule; model demo; no DISCORD_TOKEN, so it runs in the sandbox.",
         "Nothing is wrong.",
     ]

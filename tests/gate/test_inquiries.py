@@ -294,7 +294,7 @@ async def test_a_call_that_waited_when_the_process_died_may_have_run(
 
     step = await bench.start([calls(("wipe", {})), "done"], [asking(wipe)], **on_the_bots_loop)
     assert bench.runner
-    bench.runner.live._calls.clear()  # another process
+    bench.runner.live.clear()  # another process
     (cancelled,) = await bench.desk.cancel_lost_inquiries()
     assert cancelled.requests[0].state is RequestState.CANCELLED
     step = await bench.advance()

@@ -110,7 +110,8 @@ class AgentRunner:
     live: LiveCalls = field(default_factory=LiveCalls)
 
     def turn_ended(self, turn: Turn) -> None:
-        self.live.end_turn(turn.place.conversation)
+        if self.live:
+            self.live.end_turn(turn.place.conversation)
 
     async def quiesce(self, seconds: float) -> None:
         await self.slots.clear(seconds)

@@ -161,6 +161,7 @@ def build_terms(config: Config) -> Terms:
         asking.ping,
         ways_of_card([(asking.notify,)]) or None,
         asking.escalate and asking.escalate.terms,
+        asking.answerers,
     )
 
 

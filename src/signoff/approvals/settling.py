@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from signoff.approvals.automatic import settled_with_questions
 from signoff.approvals.digest import canonical
@@ -54,10 +53,8 @@ class Settler:
             won[request.id] = request
             who = end.by.name if end.by else ""
             note = masked_note(end.note, self.mask)
-            data: dict[str, Any] = {"choice": end.choice or "", "who": who, "note": note, "remember": end.remember}
-            if end.answer is not None:
-                data["answer"] = canonical(self.mask(end.answer))
-            self.record(tx, _kind(request), batch, request, end.by, data, end.at)
+            data = {"choice": end.choice or "", "who": who, "note": note, "remember": end.remember}
+            self.record(tx, _kind(request), batch, request, end.by, data, end.at, end.answer)
             if made:
                 tx.insert_grant(made)
                 self.record(tx, "granted", batch, request, end.by, _granted(made, end.remember), end.at)
@@ -86,9 +83,11 @@ class Settler:
         by: Actor | None,
         data: JsonObject,
         at: float,
+        answer: JsonObject | None = None,
     ) -> None:
+        """Write a row about a request. Its text is the call's arguments or, if there is one, the answer."""
         details = {"batch": batch.id, "digest": request.call.digest, **data}
-        text = canonical(self.mask(request.call.args))
+        text = canonical(self.mask(request.call.args if answer is None else answer))
         actor = by.id if by else "signoff"
         tx.audit(kind, batch.place.server, request.id, actor, details, at, tool=request.call.tool, text=text)
 

@@ -69,6 +69,7 @@ BuiltinTool = Literal[
     "post_announcement",
     "roll_dice",
     "current_time",
+    "ask_user",
     "read_file",
     "write_file",
     "delete_file",
@@ -214,6 +215,8 @@ class ApprovalsConfig(_Section):
     timeout: Duration = Field(default=300.0, description=DURATION_HINT)
     batch: Literal["hold", "split"] = Field(default="hold", description='"hold" or "split"')
     approvers: Approvers = Field(default=("manage_server",), description=APPROVERS_HINT)
+    answerers: Approvers = Field(default=("asker", "manage_server"), description=APPROVERS_HINT)
+    """Who may answer what a call asks people, if the call itself needs no approval."""
     quorum: Quorum = Field(default=1, description=QUORUM_HINT)
     """The minimum for every card. A rule may require more."""
     four_eyes: bool = Field(default=False, description="true or false")
@@ -265,6 +268,8 @@ class RuleConfig(_Section):
     unless: Mapping[str, Patterns] = Field(default_factory=dict[str, Any], description=PATTERNS_HINT)
     approvers: Approvers | None = Field(default=None, description=APPROVERS_HINT)
     """None: use the approvers of `[approvals]`."""
+    answerers: Approvers | None = Field(default=None, description=APPROVERS_HINT)
+    """Who may answer what the call asks people. None: its approvers or, if it needs none, those of `[approvals]`."""
     timeout: Duration | None = Field(default=None, description=DURATION_HINT)
     """None: use the timeout of `[approvals]`."""
     quorum: Quorum = Field(default=1, description=QUORUM_HINT)
@@ -306,6 +311,8 @@ class RuleConfig(_Section):
                 "but nobody is asked; "
                 'write verdict = "ask" or remove them'
             )
+        if self.verdict is Verdict.DENY and self.answerers:
+            raise ValueError('has answerers, but the call is denied; write verdict = "ask" or "allow", or remove them')
         if self.verdict is not Verdict.ASK and self.relaxable:
             raise ValueError('is relaxable, which only an ask rule can be; write verdict = "ask" or remove it')
         _refuse_late_escalation(self.escalate, self.timeout)

@@ -18,21 +18,9 @@ from signoff.approvals.answer_forms import Unaskable, inquire
 from signoff.approvals.inquiries import Inquiry
 from signoff.approvals.model import JsonObject, ToolCall
 from signoff.gate.arguments import origin_of
+from signoff.gate.declarations import ASKS_PEOPLE, HARNESS_ASKS
 
-ASKS_PEOPLE = "asks_people"
-"""Metadata key: the tool does nothing but ask people."""
-ONLY_ASKS = "it only asks people, who answer on a card"
-HARNESS = "pydantic_ai_harness.ask_user"
 ANYTHING: JsonObject = {"type": "string", "title": "Answer"}
-
-
-def only_asks(tool: ToolsetTool[Any]) -> bool:
-    """Whether a call of this tool does nothing but ask people, so that nobody has to approve it first."""
-    if tool.tool_def.kind == "external" or (tool.tool_def.metadata or {}).get(ASKS_PEOPLE) is True:
-        return True
-    origin = origin_of(tool)
-    # Its author may have given it another way to reach a person. Then it runs as it is.
-    return type(origin).__module__.startswith(HARNESS) and getattr(origin, "_answerer", ...) is None
 
 
 async def elsewhere(ctx: RunContext[Any], args: dict[str, Any]) -> Never:
@@ -42,7 +30,7 @@ async def elsewhere(ctx: RunContext[Any], args: dict[str, Any]) -> Never:
 
 def inquiry_of(tool: ToolsetTool[Any], call: ToolCall, metadata: Mapping[str, Any] | None) -> Inquiry:
     """Return what the call asks people. `metadata`: that of the `CallDeferred`."""
-    if type(origin_of(tool)).__module__.startswith(HARNESS):
+    if type(origin_of(tool)).__module__.startswith(HARNESS_ASKS):
         return _asked_by_harness(call.args)
     said: dict[str, Any] = to_jsonable_python(dict(metadata or {}), fallback=str)
     words = next((str(said[name]) for name in ("question", "message", "summary", "reason") if said.get(name)), "")

@@ -35,6 +35,8 @@ TITLE = "signoff_title"
 """Metadata key: the title of an MCP tool, if it is not among the hints."""
 OWN = "signoff_own"
 """Metadata key: whether Signoff itself or a plugin of the operator defines this tool."""
+ASKS_PEOPLE = "asks_people"
+"""Metadata key: the tool does nothing but ask people. See `asking_people`."""
 MAY_ASK = "signoff_may_ask"
 """Metadata key: whether the tool may ask people something while it runs. See `live_calls`."""
 WHY = "signoff_why"
@@ -48,6 +50,8 @@ HARNESS_DELEGATES = ("pydantic_ai_harness.subagents", "pydantic_ai_harness.code_
 HARNESS_CONTROLS = ("list_tasks", "message_task", "answer_task", "cancel_task", "create_agent")
 """The tools of these modules that do something themselves."""
 
+HARNESS_ASKS = "pydantic_ai_harness.ask_user"
+ONLY_ASKS = "it only asks people, who answer on a card"
 SENTENCE = 200
 """Most characters of a description that are kept. A card shows fewer."""
 NAMES = 100
@@ -93,6 +97,15 @@ def is_read_only(tool_def: ToolDefinition) -> bool:
 def is_independent(tool_def: ToolDefinition) -> bool:
     """Whether the order in which this tool's calls start does not matter."""
     return (tool_def.metadata or {}).get("independent") is True
+
+
+def only_asks(tool: ToolsetTool[Any]) -> bool:
+    """Whether a call of this tool does nothing but ask people, so that nobody has to approve it first."""
+    if tool.tool_def.kind == "external" or (tool.tool_def.metadata or {}).get(ASKS_PEOPLE) is True:
+        return True
+    origin = origin_of(tool)
+    # Its author may have given it another way to reach a person. Then it runs as it is.
+    return type(origin).__module__.startswith(HARNESS_ASKS) and getattr(origin, "_answerer", ...) is None
 
 
 def may_ask_people(tool_def: ToolDefinition) -> bool:

@@ -42,9 +42,17 @@ from signoff.approvals.model import (
 from signoff.approvals.policy import Said
 from signoff.gate import wording
 from signoff.gate.arguments import seal_of
-from signoff.gate.asking_people import elsewhere, inquiry_of, only_asks
+from signoff.gate.asking_people import elsewhere, inquiry_of
 from signoff.gate.book import Ask, CallBook, Go, Replay, Settled, UnusableResult, passable
-from signoff.gate.declarations import describe_tool, is_independent, is_read_only, marks_of, may_ask_people, runs_agents
+from signoff.gate.declarations import (
+    describe_tool,
+    is_independent,
+    is_read_only,
+    marks_of,
+    may_ask_people,
+    only_asks,
+    runs_agents,
+)
 from signoff.gate.delegation import (
     AgentsAsk,
     Delegation,

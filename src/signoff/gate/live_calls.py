@@ -108,15 +108,13 @@ class LiveCall:
             await asyncio.wait({self._task}, timeout=END_SECONDS)
 
 
-@dataclass
-class LiveCalls:
-    _calls: dict[CallKey, LiveCall] = field(default_factory=dict[CallKey, LiveCall])
-    """Key of each call whose tool runs or waits for an answer -> the call."""
-    _ending: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
-    """The tasks that give calls up."""
+class LiveCalls(dict[CallKey, LiveCall]):
+    """Key of each call whose tool runs, or waits for an answer -> the call."""
 
-    def get(self, key: CallKey) -> LiveCall | None:
-        return self._calls.get(key)
+    def __init__(self) -> None:
+        super().__init__()
+        self._ending: set[asyncio.Task[None]] = set()
+        """The tasks that give calls up."""
 
     async def run(self, key: CallKey, approval: ApprovalRequest | None, tool: Awaitable[Any]) -> Any:
         """Run a tool that may ask people while it runs."""
@@ -126,12 +124,12 @@ class LiveCalls:
 
     async def go_on(self, key: CallKey, request: ApprovalRequest) -> Any:
         """Hand the settled request to the tool that asked, and run the tool further."""
-        call = self._calls[key]
+        call = self[key]
         call.answer(request)
         return await self._follow(key, call)
 
     async def _follow(self, key: CallKey, call: LiveCall) -> Any:
-        self._calls[key] = call
+        self[key] = call
         waits = False
         try:
             return await call.follow()
@@ -140,12 +138,12 @@ class LiveCalls:
             raise
         finally:
             if not waits:
-                self._calls.pop(key, None)
+                self.pop(key, None)
 
     def end_turn(self, conversation: str) -> None:
         """Give up the calls of a conversation whose turn has ended, and those of agents inside its tools."""
-        for key in [key for key in self._calls if f"{key.conversation}/".startswith(f"{conversation}/")]:
-            call = self._calls.pop(key)
+        for key in [key for key in self if f"{key.conversation}/".startswith(f"{conversation}/")]:
+            call = self.pop(key)
             ending = asyncio.get_running_loop().create_task(call.end())
             self._ending.add(ending)
             ending.add_done_callback(self._ending.discard)

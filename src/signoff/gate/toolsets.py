@@ -18,8 +18,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from signoff.approvals.digest import fingerprint
 from signoff.approvals.large_values import off_loop_if_large
 from signoff.gate.arguments import origin_of, seal_of
-from signoff.gate.asking_people import ONLY_ASKS, only_asks
-from signoff.gate.declarations import asking_if_mcp, is_mcp, marks_of, saying
+from signoff.gate.declarations import ONLY_ASKS, asking_if_mcp, is_mcp, marks_of, only_asks, saying
 from signoff.gate.lost_calls import lost
 from signoff.gate.pending_call import CallTool
 

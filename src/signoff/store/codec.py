@@ -218,7 +218,8 @@ def load_rule(column: str) -> Rule:
         fields[name] = {argument: tuple(globs) for argument, globs in fields[name].items()}
     if isinstance(fields["tool"], list):
         fields["tool"] = tuple(cast("list[str]", fields["tool"]))
-    if "approvers" in fields:
-        fields["approvers"] = tuple(fields["approvers"])
+    for name in ("approvers", "answerers"):
+        if name in fields:
+            fields[name] = tuple(fields[name])
     fields["verdict"] = Verdict(fields["verdict"])
     return Rule(**fields)

@@ -94,7 +94,7 @@ def talk(request: pytest.FixtureRequest) -> Converse:
             assert len(found.asked) < 10, "it asks for ever"
             found.metadata |= asked.metadata
             decisions: Mapping[str, Any] = {call.tool_call_id: decide(call) for call in asked.approvals}
-            results = asked.build_results(approvals=decisions)
+            results = asked.build_results(approvals=decisions, calls={c.tool_call_id: "yes" for c in asked.calls})
             result = await one(
                 agent, found.chunks, message_history=result.all_messages(), deferred_tool_results=results
             )

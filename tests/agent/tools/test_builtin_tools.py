@@ -49,13 +49,14 @@ def test_each_declares_what_it_needs() -> None:
         "post_announcement": None,
         "roll_dice": None,
         "current_time": None,
+        "ask_user": Verdict.ALLOW,
         "read_file": Verdict.ALLOW,
         "write_file": Verdict.ASK,
         "delete_file": Verdict.ASK,
         "rotate_log": Verdict.ASK,
     }
     read_only = [t.name for t in builtin_tools() if is_read_only(t.tool_def)]
-    assert read_only == ["roll_dice", "current_time", "read_file"]
+    assert read_only == ["roll_dice", "current_time", "ask_user", "read_file"]
 
 
 def test_the_model_is_told_what_each_is_for() -> None:

@@ -183,6 +183,13 @@ def _rounds(found: re.Match[str], text: str) -> Sequence[Round]:
     return [Round((Call("test_discord_approval", {"test_parameter": f"round {n + 1}"}),)) for n in range(number)]
 
 
+def _ask(found: re.Match[str], text: str) -> Sequence[Round]:
+    environment = {"name": "Environment", "question": "Where shall I deploy it?", "kind": "choice"}
+    copies = {"name": "Copies", "question": "How many copies shall run?", "kind": "number"}
+    note = {"name": "Note", "question": "Is there anything else I should know?", "optional": True}
+    return _one("ask_user", questions=[{**environment, "options": ["staging", "production"]}, copies, note])
+
+
 def _failure(found: re.Match[str], text: str) -> Sequence[Round]:
     return _one("current_time", timezone="Nowhere/Land")
 
@@ -225,6 +232,7 @@ REQUESTS: tuple[Request, ...] = (
     _request("delete notes.txt", rf"\bdelete (?:the file )?{_PATH}", _delete_file, "delete_file"),
     _request("three rounds", r"\b(two|three|four|five|[1-9]\d?) rounds\b", _rounds),
     _request("a batch of three calls, one of them protected", r"\bbatch\b|\bthree calls\b", _batch),
+    _request("ask me what you need to deploy the app", r"\bask me\b", _ask, "ask_user"),
     _request("use a tool that fails", r"\bfail(?:s|ing|ure)?\b", _failure),
     _request('announce "Lunch is at noon." to everyone', r"\bannounce", _announcement, "post_announcement"),
     _request(

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic_ai import Tool
 
+from signoff.agent.tools.asking import asking_tool
 from signoff.agent.tools.files import FileTools
 from signoff.agent.tools.harmless import current_time, post_announcement, roll_dice, test_discord_approval
 from signoff.agent.tools.housekeeping import HousekeepingTools
@@ -32,6 +33,7 @@ def builtin_tools(
         "post_announcement": Tool(post_announcement, metadata={"acts": True, OWN: True}),
         "roll_dice": Tool(roll_dice, metadata={"read_only": True}),
         "current_time": Tool(current_time, metadata={"read_only": True}),
+        "ask_user": asking_tool(),
         "read_file": files.reading(),
         "write_file": files.writing(),
         "delete_file": housekeeping.deleting(),
