@@ -4,8 +4,8 @@ Usage: `python tools/doc_examples.py FOLDER [--page NAME ...]`, where FOLDER is 
 
 Each example becomes a file of a temporary project, unchanged, together with the other files of its page. An example is
 a script, so loading it ends where the script first runs an agent. From outside, every model is PydanticAI's TestModel,
-which calls each tool once; every card is accepted; dependencies are made from the types of their fields; and small MCP
-servers answer at the addresses of the page. Each example runs in a process of its own.
+which calls each tool once; every card is accepted or answered; dependencies are made from the types of their fields;
+and small MCP servers answer at the addresses of the page. Each example runs in a process of its own.
 """
 
 from __future__ import annotations
@@ -233,8 +233,9 @@ def build(target: str) -> Any:
 
 
 async def run_agent(brain: Any, database: str) -> str:
-    """Run a turn with Signoff's own runner and desk, with every card accepted. Returns the verdict."""
+    """Run a turn with Signoff's own runner and desk, with every card accepted or answered. Returns the verdict."""
     from signoff.agent.history import load_messages
+    from signoff.approvals.answering import Answering
     from signoff.approvals.automatic import Modes
     from signoff.approvals.desk import Desk
     from signoff.approvals.model import Actor, Place
@@ -245,7 +246,8 @@ async def run_agent(brain: Any, database: str) -> str:
     from signoff.turns.model import Turn, TurnState, Waiting
 
     place = Place("1", "2", "2")
-    turn = Turn("example:1", place, "3", Actor("4", "Ada", "1", manages_server=True), "Please help.", time.time())
+    ada = Actor("4", "Ada", "1", manages_server=True)
+    turn = Turn("example:1", place, "3", ada, "Please help.", time.time())
     cards = 0
     async with await Store.open(f"sqlite:///{database}") as store:
         clock = SteadyClock()
@@ -261,6 +263,9 @@ async def run_agent(brain: Any, database: str) -> str:
                     break
                 cards += 1
                 await store.run(lambda tx, batch=step.batch: desk.open(tx, batch))
+                for asked in (one for one in step.batch.requests if one.inquiry):
+                    answer = {field.name: answer_to(field) for field in asked.inquiry.fields}
+                    await Answering(desk).answer(asked.id, answer, ada, "2", None)
             else:
                 return "fails: it asks again and again"
         except TurnFailed as failure:
@@ -268,6 +273,12 @@ async def run_agent(brain: Any, database: str) -> str:
             return f"fails: {type(cause).__name__}: {cause}" if cause else f"fails: {failure}"
         messages = [*load_messages(await store.run(lambda tx: tx.history("2"))), *load_messages(step.history)]
     return verdict_on(messages, cards)
+
+
+def answer_to(field: Any) -> Any:
+    """Return an answer that fits a field of a form."""
+    typed = {"number": "42", "integer": "42", "yes_no": "yes", "choice": "#0", "choices": "#0", "json": '"foobar"'}
+    return field.read([typed.get(field.kind, "foobar")])
 
 
 def verdict_on(messages: list[Any], cards: int) -> str:

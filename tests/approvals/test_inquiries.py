@@ -45,6 +45,11 @@ def test_each_schema_gives_its_kind_of_field(schema: dict[str, Any], kind: Field
     assert only(schema).kind is kind
 
 
+def test_names_that_do_not_match_the_options_are_left_out() -> None:
+    field = only({"enum": ["a", "b"], "enumNames": ["A"]})
+    assert [option.label for option in field.options] == ["a", "b"]
+
+
 def test_a_title_from_the_schema_is_the_label_of_an_option() -> None:
     field = only({"oneOf": [{"const": "a", "title": "First", "description": "the best"}, {"const": 2}]})
     assert field.options == (Option("a", "First", "the best"), Option(2, "2"))
@@ -138,6 +143,7 @@ FORM = inquire(
         {"count": 3, "text": "ab", "mail": "a@b.c", "day": "2026-12-31", "share": 0.5, "sure": False, "one": 3},
         {"count": 2, "some": ["a", "c"], "first": ["b"], "any": {"deep": [1, None]}},
         {"count": 2, "text": None},
+        {"count": 2, "share": 10**400},
     ],
 )
 def test_answers_that_fit_are_taken_as_they_are(answer: dict[str, Any]) -> None:
@@ -176,6 +182,10 @@ def test_answers_that_fit_are_taken_as_they_are(answer: dict[str, Any]) -> None:
         {"first": "a"},
         {"first": ["a", "b"]},
         {"any": "x" * 5000},
+        {"any": float("nan")},
+        {"any": json.loads("[" * 150 + "]" * 150)},
+        {"any": {1, 2}},
+        {"count": 10**400},
         {"unknown": 1},
     ],
 )

@@ -104,8 +104,9 @@ def _options(schema: Mapping[str, Json]) -> tuple[Option, ...]:
         if "const" in one
     ]
     values: Sequence[Json] = [schema["const"]] if "const" in schema else schema.get("enum") or ()
-    names = schema.get("enumNames") or values
-    options = titled or [Option(value, str(name)) for value, name in zip(values, names, strict=False)]
+    names = schema.get("enumNames") or ()
+    names = names if len(names) == len(values) else values
+    options = titled or [Option(value, str(name)) for value, name in zip(values, names, strict=True)]
     is_plain = all(isinstance(one.value, str | int | float) for one in options)
     if not options or len(titled) != len(listed) or not is_plain:
         return ()

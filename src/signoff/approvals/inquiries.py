@@ -16,6 +16,8 @@ from typing import Any, cast
 Json = Any
 LONGEST_TEXT = 4000
 """Most characters of a typed value: as many as one field of a Discord form takes."""
+MOST_BRACKETS = 100
+"""Most opening brackets of a value that is typed as JSON, so that it is not nested too deep to be stored."""
 YES, NO = "yes", "no"
 
 
@@ -97,8 +99,7 @@ class AnswerField:
             case FieldKind.CHOICE | FieldKind.CHOICES:
                 self._check_options(value)
             case FieldKind.JSON:
-                size = len(json.dumps(value))
-                self._must(size <= LONGEST_TEXT, f"must have at most {LONGEST_TEXT} characters")
+                self._check_json(value)
 
     def written(self, value: Json) -> str:
         """Return a value in words, for people."""
@@ -145,12 +146,21 @@ class AnswerField:
 
     def _check_number(self, value: Json) -> None:
         whole = self.kind is FieldKind.INTEGER
-        fits = isinstance(value, int) if whole else isinstance(value, int | float) and math.isfinite(value)
+        is_whole = isinstance(value, int)
+        fits = is_whole if whole else is_whole or (isinstance(value, float) and math.isfinite(value))
         self._must(fits and not isinstance(value, bool), "must be a whole number" if whole else "must be a number")
         if self.least is not None:
             self._must(value >= self.least, f"must be at least {self.least:g}")
         if self.most is not None:
             self._must(value <= self.most, f"must be at most {self.most:g}")
+
+    def _check_json(self, value: Json) -> None:
+        try:
+            text = json.dumps(value, allow_nan=False)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise BadAnswer(f"{self.shown}: must be plain JSON. Nothing was sent.") from error
+        self._must(len(text) <= LONGEST_TEXT, f"must have at most {LONGEST_TEXT} characters")
+        self._must(text.count("[") + text.count("{") <= MOST_BRACKETS, f"must have at most {MOST_BRACKETS} brackets")
 
     def _check_options(self, value: Json) -> None:
         several = self.kind is FieldKind.CHOICES or self.listed

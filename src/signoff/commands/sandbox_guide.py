@@ -33,7 +33,7 @@ def guide(hurry: int) -> dict[str, Any]:
         "direct": "Ada may use Signoff in direct messages, and decides there herself. It turns all others down here.",
         "mark": "check",
         "people": _PEOPLE,
-        "steps": [_incident(), *_basics(), _elsewhere(), _timeout(hurry), _direct()],
+        "steps": [_incident(), *_basics(), _question(), _elsewhere(), _timeout(hurry), _direct()],
     }
 
 
@@ -167,6 +167,21 @@ def _basics() -> list[Step]:
             "done": [r"Edited by", r"APPROVED by", r"write_file: done"],
         },
     ]
+
+
+def _question() -> Step:
+    return {
+        "id": "question",
+        "title": "Answer a question of the agent",
+        "short": "Answer a question",
+        "text": "ask me what you need to deploy the app",
+        "acts": ["Ada"],
+        "then": "The agent needs to know something before it goes on. Press **Answer…**, fill in the form and send it.",
+        "advice": _otherwise(
+            "DECLINED by", "It was declined, so the agent went on without an answer.", "Answer a question"
+        ),
+        "done": [r"ANSWERED by", r"ask_user: done"],
+    }
 
 
 def _elsewhere() -> Step:
