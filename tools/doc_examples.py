@@ -263,9 +263,10 @@ async def run_agent(brain: Any, database: str) -> str:
                     break
                 cards += 1
                 await store.run(lambda tx, batch=step.batch: desk.open(tx, batch))
-                for asked in (one for one in step.batch.requests if one.inquiry):
-                    answer = {field.name: answer_to(field) for field in asked.inquiry.fields}
-                    await Answering(desk).answer(asked.id, answer, ada, "2", None)
+                for asked in step.batch.requests:
+                    if asked.inquiry:
+                        answer = {field.name: answer_to(field) for field in asked.inquiry.fields}
+                        await Answering(desk).answer(asked.id, answer, ada, "2", None)
             else:
                 return "fails: it asks again and again"
         except TurnFailed as failure:
