@@ -89,11 +89,14 @@ def _until(batch: Batch, now: float) -> Line:
         return ()
     if now >= batch.deadline:
         return (" · the deadline has passed",)
+    return (f" · {deadline_verb(batch)} ", Moment(batch.deadline))
+
+
+def deadline_verb(batch: Batch) -> str:
+    """Return what happens to the open calls at the deadline."""
     kinds = {r.kind for r in batch.open_questions}
-    verb = " or ".join(word for kind, word in _EXPIRED.items() if kind in kinds)
-    if kinds == {RequestKind.ANSWER}:
-        verb = "expires"
-    return (f" · {verb} ", Moment(batch.deadline))
+    only_asks = kinds == {RequestKind.ANSWER}
+    return "expires" if only_asks else " or ".join(word for kind, word in _EXPIRED.items() if kind in kinds)
 
 
 def quote_model_text(batch: Batch, page: Page, budget: int) -> tuple[Quote | None, bool]:
