@@ -54,6 +54,15 @@ def problems(method: str, template: str, status: int, body: Any) -> list[str]:
     schema = found.get("content", {}).get("application/json", {}).get("schema")
     if schema is None:
         return [] if body is None else [f"a body where none is documented: {body!r}"]
+    return _errors(schema, body)
+
+
+def problems_of_modal(body: Any) -> list[str]:
+    """Return the errors of a form that a bot sends, as readable lines."""
+    return _errors({"$ref": "#/components/schemas/ModalInteractionCallbackRequestData"}, body)
+
+
+def _errors(schema: dict[str, Any], body: Any) -> list[str]:
     absolute = json.loads(json.dumps(schema).replace('"#/', f'"{_ID}#/'))
     validator = Draft202012Validator(absolute, registry=_registry())
     lines: list[str] = []

@@ -2,8 +2,9 @@
 
 A button's id is `signoff:VERB:TARGET:REVISION:PAGE`: the choice, the request or batch, and the
 revision and page that the card showed. The verb `save` is followed by what is to be remembered, as
-`:CHOICE.SPAN.ARGUMENTS`. An id that does not match exactly is not ours. A form's id names the request, and for some
-forms the digest of its arguments, so that a process can handle a form that an earlier process opened.
+`:CHOICE.SPAN.ARGUMENTS`, and `fill` may be followed by the part of the form, as `:PART`. An id that does not match
+exactly is not ours. A form's id names the request, and for some forms the digest of its arguments or the part of the
+form, so that a process can handle a form that an earlier process opened.
 
 All buttons are DynamicItems, which work after a restart. A view that also held plain items would not.
 """
@@ -36,12 +37,15 @@ _TARGET = "(?P<target>[0-9a-z]{8,40})"
 _NUMBER = "0|[1-9][0-9]{0,4}"
 _TERMS = rf"(?:accept|reject)\.(?:{'|'.join(Span)})\.(?:{EXACTLY}|[0-9a-f]{{1,3}})"
 CUSTOM_ID = re.compile(
-    # Only `save` has terms, and no other part of an id contains a full stop.
-    r"signoff:(?=save:[^.]*\.|(?!save:)[^.]*\Z)"
-    rf"(?P<verb>{'|'.join(Verb)}):{_TARGET}:(?P<revision>{_NUMBER}):(?P<page>0|[1-9][0-9]?)(?::(?P<terms>{_TERMS}))?\Z",
+    # Only `save` has terms, which contain full stops, and only `fill` may have a part. All other ids have four parts.
+    r"signoff:(?=save:[^.]*\.|fill:[^.]*\Z|(?!save:|fill:)\w*:\w*:\w*:\w*\Z)"
+    rf"(?P<verb>{'|'.join(Verb)}):{_TARGET}:(?P<revision>{_NUMBER}):(?P<page>0|[1-9][0-9]?)"
+    rf"(?::(?P<terms>{_TERMS}|[1-9]))?\Z",
 )
 FORM_ID = re.compile(
-    rf"signoff-form:(?P<kind>edit|reason|remember):{_TARGET}:(?P<page>0|[1-9][0-9]?):(?P<digest>[0-9a-f]{{0,{DIGEST}}})\Z"
+    # The form for an answer has a part in place of a digest.
+    r"signoff-form:(?=answer:\w*:\w*:[0-9]\Z|(?!answer:))"
+    rf"(?P<kind>edit|reason|remember|answer):{_TARGET}:(?P<page>0|[1-9][0-9]?):(?P<rest>[0-9a-f]{{0,{DIGEST}}})\Z"
 )
 
 
@@ -53,11 +57,17 @@ class Locator:
     page: int
     terms: str = ""
 
+    @property
+    def part(self) -> int:
+        """The part of the form that the verb `fill` opens, from 0."""
+        return int(self.terms or 0)
+
 
 class FormKind(StrEnum):
     EDIT = "edit"
     REASON = "reason"
     REMEMBER = "remember"
+    ANSWER = "answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +76,12 @@ class FormLocator:
     target: str
     page: int
     digest: str = ""
+    part: int = 0
+    """The part of the form for an answer, from 0."""
 
     def __str__(self) -> str:
-        return f"signoff-form:{self.kind}:{self.target}:{self.page}:{self.digest[:DIGEST]}"
+        rest = self.part if self.kind is FormKind.ANSWER else self.digest[:DIGEST]
+        return f"signoff-form:{self.kind}:{self.target}:{self.page}:{rest}"
 
 
 def custom_id(action: Action) -> str:
@@ -109,7 +122,10 @@ def parse_form(custom_id: object) -> FormLocator | None:
     match = FORM_ID.fullmatch(custom_id) if isinstance(custom_id, str) and len(custom_id) <= MAX_ID else None
     if match is None:
         return None
-    return FormLocator(FormKind(match["kind"]), match["target"], int(match["page"]), match["digest"])
+    kind, target, page, rest = FormKind(match["kind"]), match["target"], int(match["page"]), match["rest"]
+    if kind is FormKind.ANSWER:
+        return FormLocator(kind, target, page, part=int(rest))
+    return FormLocator(kind, target, page, rest)
 
 
 _STYLES = {

@@ -12,6 +12,7 @@ from typing import Any
 
 import discord
 
+from signoff.approvals.answering import Answering
 from signoff.approvals.approvers import objection
 from signoff.approvals.clicks import Click
 from signoff.approvals.desk import Desk
@@ -46,7 +47,7 @@ log = logging.getLogger(__name__)
 
 NO_EDIT = "This call can't be edited: {why}."
 CLOSED: Line = ("Nothing was decided.",)
-_FORMS = (Verb.EDIT, Verb.REASON, Verb.REMEMBER)
+_FORMS = (Verb.EDIT, Verb.REASON, Verb.REMEMBER, Verb.FILL)
 """The buttons that lead to a form, which must be the first response."""
 
 
@@ -66,12 +67,13 @@ class Clicks:
     ) -> None:
         self._desk = desk
         self._editor = editor
+        self._answering = Answering(desk)
         self._offers = offers
         self._now = now
         self.responses = Responses(desk, refresh, now, self._offers, patience, drawing)
         self.inbox = Inbox(desk, now, offers)
         desk.subscribers.append(self.inbox.opened.settled)
-        self._forms = modals.Forms(desk, editor, self._offers, self.responses, self.inbox, now)
+        self._forms = modals.Forms(desk, self._answering, editor, self._offers, self.responses, self.inbox, now)
 
     async def click(self, interaction: discord.Interaction[Any], locator: Locator) -> None:
         try:
@@ -160,6 +162,11 @@ class Clicks:
             await self.inbox.turn(interaction, visit.actor, locator.page)
         elif locator.verb is Verb.EDIT:
             await self._open_edit(interaction, visit, locator)
+        elif locator.verb is Verb.FILL:
+            await self._open_answer(interaction, visit, locator)
+        elif locator.verb is Verb.SEND:
+            sending = self._answering.send(locator.target, visit.actor, visit.channel, visit.card)
+            await self._settle(interaction, visit, locator, sending)
         elif locator.verb is Verb.SAVE:
             await self._settle(interaction, visit, locator, self._saved(visit, locator))
         elif locator.verb is Verb.CLOSE:
@@ -287,6 +294,18 @@ class Clicks:
             await tell(interaction, (NO_EDIT.format(why=why),))
         else:
             await open_form(interaction, modals.edit_form(request, form, locator.page))
+
+    async def _open_answer(self, interaction: discord.Interaction[Any], visit: Visit, locator: Locator) -> None:
+        forming = self._forms.answers.form(visit, locator.target, locator.page, locator.part)
+        try:
+            form = await self.responses.at_once(interaction, forming)
+        except Exception as error:
+            await tell(interaction, refusal(error, visit, locator.target))
+            return
+        if isinstance(form, discord.ui.Modal):
+            await open_form(interaction, form)
+        else:
+            await tell(interaction, form)
 
     async def _look(self, visit: Visit, locator: Locator) -> Batch:
         return await self._desk.look(locator.target, visit.actor, visit.channel, visit.card)

@@ -24,6 +24,7 @@ from signoff.bot.linked_cards import link
 from signoff.bot.split import size
 from signoff.cards import wording
 from signoff.cards.actions import Offers
+from signoff.cards.frame import TITLE, deadline_verb
 from signoff.cards.layout import argument_label
 from signoff.cards.model import Action, Card, CardCall, Line, Moment, Quote, Shape, Style, Verb
 from signoff.errors import CardFailed
@@ -57,12 +58,14 @@ SLOW_SERVERS = "-# Some servers could not be asked who you are there. Try again 
 NOT_WHOLE = "-# Not all of it is shown here. Open… shows the whole card, with all its buttons."
 TOO_LONG = "too long for this list"
 
-_DECIDING = (Verb.ACCEPT, Verb.REJECT, Verb.RAN, Verb.RERUN, Verb.SKIP)
-_RUNNING = (Verb.ACCEPT, Verb.RERUN)
-"""The buttons that run a call. They are offered only below a call that is shown whole."""
+_DECIDING = (
+    *(Verb.ACCEPT, Verb.REJECT, Verb.RAN, Verb.RERUN, Verb.SKIP),
+    *(Verb.FILL, Verb.ANSWER, Verb.DECLINE),
+)
+_RUNNING = (Verb.ACCEPT, Verb.RERUN, Verb.FILL, Verb.ANSWER)
+"""The buttons that run or answer a call. They are offered only below a call that is shown whole."""
 _BLANKS = re.compile("^ | $|  ")
 """Blanks that cannot be counted in a value on one line."""
-_ENDS = {RequestKind.CALL: "rejected", RequestKind.MAY_HAVE_RUN: "skipped"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +150,7 @@ def entry(batch: Batch, now: float, offers: Offers) -> tuple[str, list[Action]]:
     except CardFailed as error:
         log.info("the card of %s is not listed whole: %s", batch.id, error)
         return _fitting(batch, "", [*_named(batch)], now), _rejecting(batch)
-    title = f"**{quoting.trusted(card.title)}**" if card.headline else ""
+    title = f"**{quoting.trusted(card.title)}**" if card.headline or card.title != TITLE else ""
     lines = _whole(card)
     if lines is not None:
         text = _joined(title, lines, _tail(batch, now))
@@ -175,9 +178,9 @@ def _rejecting(batch: Batch) -> list[Action]:
 
 
 def _tail(batch: Batch, now: float) -> str:
-    kinds = {request.kind for request in batch.open_questions}
-    ends = " or ".join(word for kind, word in _ENDS.items() if kind in kinds)
-    until: Line = (f" · {ends} ", Moment(batch.deadline)) if now < batch.deadline else (" · the deadline has passed",)
+    until: Line = (" · the deadline has passed",)
+    if now < batch.deadline:
+        until = (f" · {deadline_verb(batch)} ", Moment(batch.deadline))
     return quoting.line(("Asked by ", wording.person(batch.asker), *until)) + f"\n{link(batch)}"
 
 

@@ -49,7 +49,9 @@ def worded(event: dict[str, Any]) -> str:
     how = f" ({quoting.escape(clip(str(event['note']), 200)[0])})" if event["note"] else ""
     arguments, cut = clip(json.dumps(event["arguments"], ensure_ascii=False), ARGUMENTS)
     tail = "" if not cut else " (shortened; the record has the full arguments)"
-    head = (
-        f"**{str(event['state']).upper()}** {quoting.code(str(event['tool']))} by {by}{how}, request {event['request']}"
-    )
+    state = "answered" if event.get("answer") is not None else str(event["state"])
+    head = f"**{state.upper()}** {quoting.code(str(event['tool']))} by {by}{how}, request {event['request']}"
+    if event.get("answer") is not None:
+        answer, cut = clip(json.dumps(event["answer"], ensure_ascii=False), ARGUMENTS)
+        tail += f"\nAnswer:\n{quoting.block(answer)[0]}" + (" (shortened; the record has all of it)" if cut else "")
     return f"{head}\n{quoting.block(arguments)[0]}{tail}"

@@ -1,4 +1,4 @@
-"""Forms for new arguments, for the reason of a rejection and for what to remember: build them, and handle them.
+"""Forms for new arguments, for a reason and for what to remember: build them, and handle all submitted forms.
 
 A form that was opened before a restart must work after it, so everything needed is in its id, and nothing is kept in
 memory. The desk or the editor decides. If a form is refused, the typed text is returned, so that nothing is lost.
@@ -6,26 +6,27 @@ memory. The desk or the editor decides. If a form is refused, the typed text is 
 
 from __future__ import annotations
 
-import io
 import json
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 import discord
 from discord import ui
 
+from signoff.approvals.answering import Answering
 from signoff.approvals.approvers import objection
 from signoff.approvals.clicks import Click
 from signoff.approvals.desk import Desk
 from signoff.approvals.edits import Editor
 from signoff.approvals.model import ApprovalRequest, Batch, Choice, Remember
 from signoff.bot import panels, quoting
+from signoff.bot.answer_forms import AnswerForms
 from signoff.bot.buttons import DIGEST, EXACTLY, FormKind, FormLocator
+from signoff.bot.form_values import chosen_in, form_about, given_back, typed_in
 from signoff.bot.inbox import Inbox
 from signoff.bot.responses import Responses, Visit, refusal, tell, visit, whisper
 from signoff.bot.sending import Failure
-from signoff.bot.split import size
 from signoff.cards import wording
 from signoff.cards.actions import Offers
 from signoff.cards.coverage_wording import NAMES, Plan, Span, spans
@@ -39,8 +40,6 @@ log = logging.getLogger(__name__)
 NOT_CHANGED = "Not changed: {why}"
 REASON = "reason"
 REASON_SPACE = 1000
-MAX_TITLE = 45
-MAX_ANSWER = 1900
 MAX_OPTION = 100
 NO_REMEMBER = "A decision about this call can't be remembered. Nothing was decided."
 REMEMBER_INTRODUCTION = "Nothing is decided or saved yet: the next step shows what will be covered."
@@ -48,13 +47,10 @@ DECISION, WHAT, SAME, SPAN = "decision", "what", "same", "span"
 SOME = "some"
 SPANS = {Span.HERE: "This conversation", Span.HOUR: "An hour", Span.DAY: "A day", Span.ALWAYS: "Always"}
 IN_SERVER = "All but the first hold in every conversation of this server"
-RADIO_GROUP, CHECKBOX_GROUP = 21, 22
-KEPT = "You typed:"
-KEPT_FILE = "The text that you typed is attached."
 
 
 def edit_form(request: ApprovalRequest, form: Form, page: int) -> ui.Modal:
-    modal = _modal("Edit ", request, FormLocator(FormKind.EDIT, request.id, page, request.call.digest))
+    modal = form_about("Edit ", request, FormLocator(FormKind.EDIT, request.id, page, request.call.digest))
     for field in form.fields:
         typed = ui.TextInput[Any](
             custom_id=field.key,
@@ -68,7 +64,8 @@ def edit_form(request: ApprovalRequest, form: Form, page: int) -> ui.Modal:
 
 
 def reason_form(request: ApprovalRequest, page: int) -> ui.Modal:
-    modal = _modal("Reject ", request, FormLocator(FormKind.REASON, request.id, page))
+    does = "Decline " if request.inquiry else "Reject "
+    modal = form_about(does, request, FormLocator(FormKind.REASON, request.id, page))
     typed = ui.TextInput[Any](
         custom_id=REASON, style=discord.TextStyle.paragraph, max_length=REASON_SPACE, required=True
     )
@@ -80,7 +77,7 @@ def reason_form(request: ApprovalRequest, page: int) -> ui.Modal:
 
 def remember_form(batch: Batch, request: ApprovalRequest, offers: Offers, page: int, *, may_widen: bool) -> ui.Modal:
     """Build the form for what is to be remembered. It offers only what this person and this call may have."""
-    modal = _modal("Remember ", request, FormLocator(FormKind.REMEMBER, request.id, page, request.call.digest))
+    modal = form_about("Remember ", request, FormLocator(FormKind.REMEMBER, request.id, page, request.call.digest))
     modal.add_item(ui.TextDisplay[Any](REMEMBER_INTRODUCTION))
     _add_radio(modal, DECISION, "Decision", {Choice.ACCEPT: "Accept", Choice.REJECT: "Reject"})
     alone = request.quorum <= 1
@@ -140,67 +137,13 @@ def plan_in(data: object, args: Collection[str]) -> Plan | None:
     return Plan.naming(Choice(choice), Span(span), named, args)
 
 
-def chosen_in(data: object) -> dict[str, list[str]]:
-    """Field id -> the chosen values, for the radio groups and checkbox groups of a submitted form."""
-    chosen: dict[str, list[str]] = {}
-    for fields in _fields(data):
-        name, value, values = fields.get("custom_id"), fields.get("value"), fields.get("values")
-        if not isinstance(name, str) or fields.get("type") not in (RADIO_GROUP, CHECKBOX_GROUP):
-            continue
-        listed = cast("list[object]", values) if isinstance(values, list) else [value]
-        chosen[name] = [one for one in listed if isinstance(one, str)]
-    return chosen
-
-
-def _modal(does: str, request: ApprovalRequest, locator: FormLocator) -> ui.Modal:
-    title = does + clip(request.shown_tool, (MAX_TITLE - len(does)) // 2)[0]
-    modal = ui.Modal(title=title, custom_id=str(locator))
-    # discord.py forgets a stopped form, so every submission takes the same path, before and after a restart.
-    modal.stop()
-    return modal
-
-
-def typed_in(data: object) -> dict[str, str]:
-    """Field id -> text, for the text fields of a submitted form."""
-    typed: dict[str, str] = {}
-    for fields in _fields(data):
-        name, value = fields.get("custom_id"), fields.get("value")
-        if fields.get("type") == 4 and isinstance(name, str) and isinstance(value, str):
-            typed[name] = value
-    return typed
-
-
-def _fields(data: object) -> Iterator[Mapping[str, object]]:
-    """Yield every component of a submitted form."""
-    waiting: list[object] = [data]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, list):
-            waiting += cast("list[object]", part)
-        elif isinstance(part, Mapping):
-            fields = cast("Mapping[str, object]", part)
-            yield fields
-            waiting += [fields.get("components"), fields.get("component")]
-
-
-def given_back(text: str, typed: str) -> tuple[str, discord.File | None]:
-    """Return a response with the text that the person typed, unchanged: in the message, or as a file."""
-    if not typed:
-        return text, None
-    block, changed = quoting.block(typed)
-    whole = f"{text}\n{KEPT}\n{block}"
-    if not changed and size(whole) <= MAX_ANSWER:
-        return whole, None
-    file = discord.File(io.BytesIO(typed.encode("utf-8", "replace")), filename="what-you-typed.txt")
-    return f"{text}\n{KEPT_FILE}", file
-
-
 class Forms:
     """Handles submitted forms."""
 
     def __init__(
         self,
         desk: Desk,
+        answering: Answering,
         editor: Editor | None,
         offers: Offers,
         responses: Responses,
@@ -213,6 +156,7 @@ class Forms:
         self._offers = offers
         self._responses = responses
         self._inbox = inbox
+        self.answers = AnswerForms(answering, offers, responses, inbox)
 
     async def submit(self, interaction: discord.Interaction[Any], form: FormLocator) -> None:
         try:
@@ -230,6 +174,9 @@ class Forms:
     async def _submit(self, interaction: discord.Interaction[Any], visit: Visit, form: FormLocator) -> None:
         if form.kind is FormKind.REMEMBER:
             await self._confirm(interaction, visit, form)
+            return
+        if form.kind is FormKind.ANSWER:
+            await self.answers.submit(interaction, visit, form)
             return
         typed = typed_in((interaction.data or {}).get("components"))
         work = self._edit(visit, form, typed) if form.kind is FormKind.EDIT else self._reject(visit, form, typed)
@@ -271,7 +218,10 @@ class Forms:
 
     async def _reject(self, visit: Visit, form: FormLocator, typed: dict[str, str]) -> Batch | Line:
         note = typed.get(REASON, "").strip()[:REASON_SPACE]
-        click = Click(form.target, Choice.REJECT, visit.actor, visit.channel, visit.card, note=note)
+        batch = await self._desk.look(form.target, visit.actor, visit.channel, visit.card)
+        asks = any(r.id == form.target and r.inquiry for r in batch.requests)
+        choice = Choice.DECLINE if asks else Choice.REJECT
+        click = Click(form.target, choice, visit.actor, visit.channel, visit.card, note=note)
         return (await self._desk.decide(click)).batch
 
     async def _edit(self, visit: Visit, form: FormLocator, typed: dict[str, str]) -> Batch | Line:

@@ -11,7 +11,8 @@ from typing import Any
 
 from discord import ui
 
-from signoff.approvals.model import ApprovalRequest, Batch, Choice
+from signoff.approvals.answering import inquiry_of
+from signoff.approvals.model import ApprovalRequest, Batch, Choice, JsonObject
 from signoff.bot import quoting
 from signoff.bot.buttons import rows, write_terms
 from signoff.bot.card_view import MAX_TEXT, ApprovalView, measure
@@ -86,6 +87,26 @@ def more(batch: Batch, request: ApprovalRequest, offers: Offers, page: int) -> P
     lines = [f"### {quoting.code(clip(request.shown_tool, TOOL_BUDGET)[0])}", "More options for this call."]
     lines += [f"-# {quoting.trusted(obstacle)}" for obstacle in offers.obstacles(request)]
     return Panel(["\n".join(lines)], further_actions(batch, request, offers, page))
+
+
+def kept_part(request: ApprovalRequest, part: int, parts: int, answer: JsonObject, page: int) -> Panel:
+    """Build the panel after a part of an answer: how much is filled in, and the next part. Nothing was sent yet."""
+    inquiry = inquiry_of(request)
+    filled = sum(answer.get(field.name) is not None for field in inquiry.fields)
+    missing = len(inquiry.missing(answer))
+    lines = [f"### Answer {quoting.code(clip(request.shown_tool, TOOL_BUDGET)[0])}"]
+    lines.append(f"Part {part + 1} of {parts} is kept. **Nothing was sent yet.**")
+    needed = f" {missing} required field{'s are' if missing > 1 else ' is'} still empty." if missing else ""
+    lines.append(f"{filled} of {len(inquiry.fields)} fields are filled in.{needed}")
+    actions: list[Action] = []
+    if part + 1 < parts:
+        actions.append(Action(Verb.FILL, request.id, "Next part…", Style.PLAIN, 0, page, terms=str(part + 1)))
+    if part:
+        actions.append(Action(Verb.FILL, request.id, "First part…", Style.PLAIN, 0, page))
+    if not missing:
+        actions.append(Action(Verb.SEND, request.id, "Send", Style.GOOD, 0, page))
+    actions.append(Action(Verb.DECLINE, request.id, "Decline", Style.BAD, 0, page))
+    return Panel(["\n".join(lines)], actions)
 
 
 def held_call(batch: Batch, request: ApprovalRequest, offers: Offers, page: int, now: float) -> AnyPanel:

@@ -50,7 +50,7 @@ def what(row: AuditRow) -> str:
     """Say in one clause what happened and who did it."""
     kind = KINDS.get(row.kind)
     if row.kind in _UNLISTED:
-        return _plain(_UNLISTED[row.kind])(row)
+        return _UNLISTED[row.kind](row)
     return kind.wording(row) if kind else f"**{quoted(row.kind, NAME_SPACE)}**{_by(row)}{_note(row)}"
 
 
@@ -69,7 +69,7 @@ def _time(at: float) -> str:
 def _subject(row: AuditRow) -> str:
     if row.kind in ("rule_added", "rule_removed"):
         return "rule"
-    if row.kind in _UNLISTED:
+    if row.kind.startswith("schedule_"):
         return "about"
     if row.kind in ("started", "withdrawn", "ran", "failed") and not _detail(row, "request"):
         return "run"  # the call needed no approval
@@ -99,7 +99,8 @@ def _note(row: AuditRow, name: str = "note") -> str:
 def _asked(row: AuditRow) -> str:
     if _detail(row, "kind") == "may_have_run":
         return f"**Asked again after a restart**{_by(row, 'for')}: the call may have run"
-    return f"**Asked**{_by(row, 'for')}{_note(row, 'why')}"
+    what = "Asked for an answer" if _detail(row, "kind") == "answer" else "Asked"
+    return f"**{what}**{_by(row, 'for')}{_note(row, 'why')}"
 
 
 def _decided(verb: str) -> Callable[[AuditRow], str]:
@@ -118,6 +119,11 @@ def _decided(verb: str) -> Callable[[AuditRow], str]:
         return f"**{choice} automatically**{_note(row)}"
 
     return wording
+
+
+def _answered(row: AuditRow) -> str:
+    answer = _detail(row, "answer")
+    return f"**Answered**{_by(row) or ' automatically'}" + (f": {quoted(answer, NOTE_SPACE)}" if answer else "")
 
 
 def _edited(row: AuditRow) -> str:
@@ -141,12 +147,14 @@ def _failed(row: AuditRow) -> str:
     return lost if _detail(row, "outcome") == "unknown" else _plain("Call failed")(row)
 
 
-_UNLISTED = {
-    "schedule_added": "Schedule added",
-    "schedule_removed": "Schedule removed",
-    "schedule_paused": "Schedule paused",
+_UNLISTED: dict[str, Callable[[AuditRow], str]] = {
+    "schedule_added": _plain("Schedule added"),
+    "schedule_removed": _plain("Schedule removed"),
+    "schedule_paused": _plain("Schedule paused"),
+    "answered": _answered,
+    "declined": _decided("Declined"),
 }
-"""Kind of row -> its headline, for kinds that do not fit into Discord's list of choices."""
+"""Kind of row -> its wording, for kinds that do not fit into Discord's list of choices."""
 
 KINDS: dict[str, Kind] = {
     "asked": Kind("a", "asked: a card was posted", _asked),
