@@ -198,11 +198,15 @@ def _quotes(quotes: Sequence[Quote]) -> Iterator[str]:
             case Shape.SENTENCE:
                 yield from (f"> {quoting.escape(quote.text)}" for quote in group)
             case Shape.REMARK:
-                yield from (f"> {_label(quote)}: {quoting.escape(quote.text)}" for quote in group)
+                yield from (f"> {_label(quote)}" + _after(quote.text) for quote in group)
             case Shape.INLINE:
                 yield " · ".join(map(_inline, group))
             case Shape.DEFAULT:
                 yield "-# defaults: " + " · ".join(map(_inline, group))
+
+
+def _after(text: str) -> str:
+    return f": {quoting.escape(text)}" if text else ""
 
 
 def _inline(quote: Quote) -> str:

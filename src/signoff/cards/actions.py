@@ -30,6 +30,7 @@ HIDDEN = "parts of the arguments are masked"
 TOO_LONG = "the arguments are longer than the 4,000 characters that one field takes"
 NOT_HERE = "arguments cannot be edited here"
 MAY_HAVE_RUN = "the call may have run already"
+ASKS_PEOPLE = "the call needs an answer, not an approval"
 INSIDE_A_TOOL = "an agent inside a tool made it"
 NOT_ASKED = "the call needs no approval"
 FIXED_AMOUNT = "its amount comes from the operator's budget"
@@ -37,11 +38,17 @@ NOT_PERMITTED = "the operator does not permit it"
 DEPENDS_ON_STATE = "the call depends on something that may change, such as a file"
 TOO_LONG_TO_REMEMBER = "the call is too long to be shown with what would be remembered"
 
+_NO_CALL = {RequestKind.MAY_HAVE_RUN: MAY_HAVE_RUN, RequestKind.ANSWER: ASKS_PEOPLE}
+"""Kind of a request -> why it can be neither edited nor remembered."""
 _MAY_HAVE_RUN = (
     (Verb.RAN, "It ran", Style.PLAIN),
     (Verb.RERUN, "Run it again", Style.BAD),
     (Verb.SKIP, "Skip", Style.PLAIN),
 )
+_ANSWER = (Verb.FILL, "Answer…", Style.GOOD)
+_CONFIRM = (Verb.ANSWER, "Confirm", Style.GOOD)
+_DECLINE = (Verb.DECLINE, "Decline", Style.BAD)
+_DECLINE_WITH_REASON = "Decline with a reason…"
 _FURTHER = ((Verb.REASON, "Reject with a reason…"), (Verb.EDIT, "Edit…"), (Verb.REMEMBER, "Remember…"))
 _REMEMBERED = (
     (Verb.ACCEPT_HERE, "Accept + remember here", Style.GOOD),
@@ -64,7 +71,7 @@ class Offers:
     def why_no_edit(self, request: ApprovalRequest) -> str:
         """Return why this call cannot be edited; empty if it can."""
         if request.kind is not RequestKind.CALL:
-            return MAY_HAVE_RUN
+            return _NO_CALL[request.kind]
         if request.held:
             return NOT_ASKED
         if request.path:
@@ -89,7 +96,7 @@ class Offers:
             return NOT_PERMITTED
         if not may_be_remembered(request):
             asks = NOT_ASKED if request.held else DEPENDS_ON_STATE
-            return MAY_HAVE_RUN if request.kind is not RequestKind.CALL else asks
+            return _NO_CALL.get(request.kind, asks)
         is_long = len(request.shown_preview) > QUOTED or len(request.shown_tool) > TOOL_BUDGET
         return TOO_LONG_TO_REMEMBER if is_long or len(self.quoted(request)) > QUOTED else ""
 
@@ -135,6 +142,8 @@ def further_actions(batch: Batch, request: ApprovalRequest, offers: Offers, page
     """Return the buttons for one call beyond accept and reject."""
     if request.held:
         return held_actions(batch, request, page)
+    if request.kind is RequestKind.ANSWER:
+        return [Action(Verb.REASON, request.id, _DECLINE_WITH_REASON, Style.PLAIN, batch.revision, page)]
     if request.kind is not RequestKind.CALL:
         return []
     possible = {Verb.REASON: True, Verb.EDIT: not offers.why_no_edit(request)}
@@ -204,14 +213,19 @@ def _more(batch: Batch, page: int, offers: Offers) -> list[Action]:
 
 
 def _alone(batch: Batch, request: ApprovalRequest, shown: Collection[str]) -> list[Action]:
-    target = request.id if request.kind is RequestKind.MAY_HAVE_RUN else batch.id
+    target = batch.id if request.kind is RequestKind.CALL else request.id
     return _own(batch, request, target, 0, shown)
 
 
 def _own(batch: Batch, request: ApprovalRequest, target: str, page: int, shown: Collection[str]) -> list[Action]:
     """Return the buttons that decide one call."""
-    both = [(Verb.ACCEPT, "Accept", Style.GOOD), (Verb.REJECT, "Reject", Style.BAD)]
-    buttons = _MAY_HAVE_RUN if request.kind is RequestKind.MAY_HAVE_RUN else both
+    match request.kind:
+        case RequestKind.CALL:
+            buttons = ((Verb.ACCEPT, "Accept", Style.GOOD), (Verb.REJECT, "Reject", Style.BAD))
+        case RequestKind.MAY_HAVE_RUN:
+            buttons = _MAY_HAVE_RUN
+        case RequestKind.ANSWER:
+            buttons = (_ANSWER if request.inquiry and request.inquiry.fields else _CONFIRM, _DECLINE)
     actions = [Action(verb, target, label, style, batch.revision, page) for verb, label, style in buttons]
     return _shown_only(actions, request.id in shown)
 
@@ -230,6 +244,6 @@ def _for_all(batch: Batch, page: int, pending: Sequence[ApprovalRequest], shown:
 
 
 def _shown_only(actions: Sequence[Action], shown: bool) -> list[Action]:
-    """Drop the buttons that would run a call that is not shown whole."""
-    hidden = (Verb.ACCEPT, Verb.RERUN)
+    """Drop the buttons that would run or answer a call that is not shown whole."""
+    hidden = (Verb.ACCEPT, Verb.RERUN, Verb.FILL, Verb.ANSWER)
     return [a for a in actions if shown or a.verb not in hidden]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from signoff.approvals.approvers import ASKER, MANAGE_SERVER, parts, remaining_specs
-from signoff.approvals.model import Actor, ApprovalRequest, Batch
+from signoff.approvals.model import Actor, ApprovalRequest, Batch, RequestKind
 from signoff.cards.model import Inline, Line, Moment, Person, RoleRef
 from signoff.text.visible import clip, plain
 
@@ -55,12 +55,18 @@ def may_decide_line(batch: Batch) -> Line:
 
     Once all calls are settled, it is empty unless nobody could decide: then it says why the card was not accepted.
     """
+    decide = decide_or_answer(batch.questions)
     if differ_by_call(batch):
-        return () if batch.settled else (" · who may decide differs by call",)
+        return () if batch.settled else (f" · who may {decide} differs by call",)
     who = may_decide(batch.questions[0], batch, brief=True)
     if who == NOBODY:
-        return (" · nobody may decide this" if batch.settled else " · nobody may decide this: it will expire",)
-    return () if batch.settled else (" · may decide: ", *who)
+        return (f" · nobody may {decide} this" + ("" if batch.settled else ": it will expire"),)
+    return () if batch.settled else (f" · may {decide}: ", *who)
+
+
+def decide_or_answer(requests: Sequence[ApprovalRequest]) -> str:
+    """Return what people do with these requests, in one word."""
+    return "answer" if requests and all(r.kind is RequestKind.ANSWER for r in requests) else "decide"
 
 
 def differ_by_call(batch: Batch) -> bool:

@@ -22,7 +22,9 @@ LABEL_BUDGET = 28
 DIGEST_BUDGET = 12
 ID_BUDGET = 16
 PEOPLE_BUDGET = VOTERS * (NAME_BUDGET + 5) + 10
-DECIDED_BUDGET = 64
+ANSWER_BUDGET = 800
+"""Characters for all answers on a page together. The record holds the full text."""
+DECIDED_BUDGET = 96
 """Characters for how many calls of a card ended in which way."""
 OUTCOME_BUDGET = 60
 """Characters for how one call ended, without the names of the people who decided it."""
@@ -76,6 +78,11 @@ class Sizes:
     def own_reason(self) -> int:
         """Characters for the reason of one call among several."""
         return REASON_BUDGET // max(1, self.calls)
+
+    @property
+    def answer(self) -> int:
+        """Characters for the answer to one call."""
+        return (REASON_BUDGET if self.tight else ANSWER_BUDGET) // max(1, self.calls)
 
     @property
     def covered(self) -> int:

@@ -25,6 +25,7 @@ from signoff.cards.frame import (
     write_footer,
     write_title,
 )
+from signoff.cards.inquiry_contents import asks_line
 from signoff.cards.layout import COLUMNS, Quoted, cost, quote_values, share
 from signoff.cards.masking import mask_batch
 from signoff.cards.model import Card, CardCall, CardFile, Line
@@ -229,7 +230,8 @@ def _facts(request: ApprovalRequest, batch: Batch, sizes: Sizes) -> list[Line]:
     about = (missing_line(request), escalation_line(request, batch), *edit_lines(request), *votes)
     end = request.settlement
     remembered = [grant_line(request, end, end.grant, sizes.covered)] if end and end.grant else []
-    lines = (hints_line(request.description), *about, *remembered, *progress_lines(request))
+    asks = asks_line(request.inquiry) if request.inquiry and request.state is RequestState.PENDING else ()
+    lines = (asks, hints_line(request.description), *about, *remembered, *progress_lines(request))
     return [*facts, *(line for line in lines if line)]
 
 

@@ -13,12 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from signoff.approvals.model import ApprovalRequest, Batch
+from signoff.approvals.model import ApprovalRequest, Batch, JsonObject
 from signoff.cards.actions import PREVIEW, TOOLS_WORDS, Offers
 from signoff.cards.budget import Sizes
 from signoff.cards.edited_values import ADDED, REMOVED, changed_values, note_on_edit, removed_lines
 from signoff.cards.files import request_file
 from signoff.cards.folding import fold
+from signoff.cards.harmless import inline, reads_as_sentence
+from signoff.cards.inquiry_contents import inquiry_values, inquiry_warnings
 from signoff.cards.layout import COLUMNS, SHORT, Value, argument, argument_label, strings_in
 from signoff.cards.masking import warnings_about_masks
 from signoff.cards.model import CardFile, Shape
@@ -31,19 +33,6 @@ AS_DIFF = " (as a diff)"
 MOST = 500_000
 """The most characters in all calls of a card together. More than this is refused: nobody could review it."""
 
-INLINE = 80
-"""Most characters of a value on one line."""
-SENTENCE = 240
-"""Most characters of a text that is shown as a sentence."""
-_WORD = re.compile(r"[\w.$-]+")
-_NOT_INLINE = re.compile(r"[`\n\t\r]|  |^ | $")
-_HARMLESS = r"[\w.,;:!?'\"()/+=%&$-]+"
-_OUR_WORDS = re.compile(
-    r"APPROVED|REJECTED|CONFIRMED|SKIPPED|CANCELLED|TIMEOUT|DECIDED|RUN AGAIN"
-    r"|(?i:tool approval|may decide|asked by|accepted by|edited by|warning:|why:|defaults:)"
-)
-"""The card's own words. A sentence or a name that has them could pass for a line of the card."""
-_SENTENCE = re.compile(rf"{_HARMLESS}(?: {_HARMLESS})*")
 _HEADER = re.compile(r"^--- [^\n]*\n\+\+\+ [^\n]*\n(?:@@ -0,0 [^\n]*\n|(?=@@ -))", re.MULTILINE)
 """The lines of a diff that name its file, which an argument and the line above them name already.
 
@@ -62,9 +51,10 @@ class CallContents:
 
     @cached_property
     def warnings(self) -> tuple[CardWarning, ...]:
-        args = self.request.call.args
+        args, inquiry = shown_args(self.request), self.request.inquiry
         warnings = [DESTRUCTIVE] if self.request.description.marks.destructive else []
         warnings += warnings_about_masks(self.request) if self.masked else []
+        warnings += inquiry_warnings(inquiry) if inquiry else []
         warnings += warnings_in("tool name", [self.request.call.tool, *self.request.path])
         for name in sorted(args):
             warnings += warnings_in("argument name", [name])
@@ -124,7 +114,13 @@ def _read_call(batch: Batch, request: ApprovalRequest) -> CallContents:
         raise CardFailed(f"The arguments of {tool} cannot be shown: they are not plain JSON.") from error
     shape = Shape.SENTENCE if reads_as_sentence(request.summary) else Shape.BLOCK
     summary = [Value(TOOLS_WORDS, request.summary, shape=shape)] if request.summary else []
-    return CallContents(batch, request, (*summary, *values, *_preview(request)))
+    asks = inquiry_values(request.inquiry) if request.inquiry else []
+    return CallContents(batch, request, (*summary, *asks, *values, *_preview(request)))
+
+
+def shown_args(request: ApprovalRequest) -> JsonObject:
+    """Return the arguments that the card shows: none if the question says everything that they say."""
+    return {} if request.inquiry and request.inquiry.tells_all else request.call.args
 
 
 def _preview(request: ApprovalRequest) -> list[Value]:
@@ -158,7 +154,7 @@ def _arguments(request: ApprovalRequest) -> list[Value]:
     comes right before its new value; an argument that the edit did not change appears once. One that is shown as a
     diff appears only there, but for the lines that an edit took out.
     """
-    now = request.call.args
+    now = shown_args(request)
     before = request.edit.original if request.edit else now
     groups: list[list[Value]] = []
     for name in request.description.ordered({*now, *before}):
@@ -197,27 +193,3 @@ def _rank(value: Value) -> int:
 
 def _written(value: object) -> str:
     return json.dumps(value, sort_keys=True)
-
-
-def inline(value: Value, shape: Shape = Shape.INLINE) -> Value | None:
-    """Return an argument in this shape; None if it needs a block.
-
-    A value on one line is shown as code, so nothing in it takes effect, and it cannot end its own quotation. Its name
-    is bold, as an outcome is, so a name with the card's own words gets a block, where it is shown as code.
-    """
-    if not _WORD.fullmatch(value.label) or value.label_cut or len(value.text) > INLINE:
-        return None
-    if _OUR_WORDS.search(value.label) or _NOT_INLINE.search(value.text) or _is_odd(value.label) or _is_odd(value.text):
-        return None
-    return replace(value, shape=shape)
-
-
-def reads_as_sentence(text: str) -> bool:
-    """Whether nobody could take the text for a line of ours: short, harmless, and with none of the card's own words."""
-    if len(text) > SENTENCE or "://" in text or not _SENTENCE.fullmatch(text):
-        return False
-    return not _OUR_WORDS.search(text) and not _is_odd(text)
-
-
-def _is_odd(text: str) -> bool:
-    return bool(warnings_in("", [text]))

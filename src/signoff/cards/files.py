@@ -10,8 +10,10 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
+from signoff.approvals.inquiries import Inquiry
 from signoff.approvals.model import ApprovalRequest, Batch
 from signoff.cards.layout import SHORT, strings_in
 from signoff.cards.model import CardFile
@@ -23,6 +25,8 @@ ARGUMENTS = "Arguments, exactly as they will run (JSON; all but plain ASCII is w
 """Our last line in the file. The rest of the file is one JSON object."""
 MASKED_ARGUMENTS = "Arguments as they will run, but for masks (JSON; all but plain ASCII is written as \\uXXXX):"
 """Takes the place of ARGUMENTS if secrets are masked."""
+INQUIRY_ARGUMENTS = "Arguments of the call, which asks for an answer (JSON; all but plain ASCII is written as \\uXXXX):"
+"""Takes the place of both if people are asked for an answer."""
 
 
 def request_file(
@@ -40,6 +44,8 @@ def request_file(
         f"tool schema: {_ascii(call.schema)}",
         f"why it asks: {_ascii(request.why)}",
     ]
+    if request.inquiry:
+        lines += _inquiry(request.inquiry)
     if request.summary:
         lines.append(f"tool's words: {_ascii(request.summary)}")
     if batch.model_text:
@@ -51,14 +57,24 @@ def request_file(
     if request.shown_preview:
         count = request.shown_preview.count("\n") + 1
         lines += ["", f"Preview, made by the tool, to read, {count} lines:", *_numbered(request.shown_preview)]
+    if request.inquiry and ("\n" in (words := request.inquiry.words) or len(words) > SHORT):
+        lines += ["", f"Question, to read, {words.count(chr(10)) + 1} lines:", *_numbered(words)]
     for name in sorted(call.args):
         value = call.args[name]
         if isinstance(value, str) and ("\n" in value or len(value) > SHORT):
             lines += ["", f"Argument {_ascii(name)}, to read, {value.count(chr(10)) + 1} lines:", *_numbered(value)]
     heading = MASKED_ARGUMENTS if masked and count_masks(strings_in(call.args)) else ARGUMENTS
+    heading = INQUIRY_ARGUMENTS if request.inquiry else heading
     lines += ["", heading, _ascii(dict(call.args), indent=2), ""]
     data = "\n".join(lines).encode("utf-8")
     return CardFile(file_name(batch, request), data, hashlib.sha256(data).hexdigest())
+
+
+def _inquiry(inquiry: Inquiry) -> list[str]:
+    """Return the lines about the question and its form. Each field is one JSON object."""
+    server = [f"asked by the MCP server: {_ascii(inquiry.server)}"] if inquiry.server else []
+    fields = [f"field {number}: {_ascii(asdict(field))}" for number, field in enumerate(inquiry.fields, start=1)]
+    return [*server, f"question: {_ascii(inquiry.words)}", *fields]
 
 
 def file_name(batch: Batch, request: ApprovalRequest) -> str:

@@ -13,8 +13,10 @@ from signoff.approvals.model import ApprovalRequest, Batch, RequestKind, Request
 from signoff.approvals.tool_description import ToolDescription
 from signoff.cards.approver_names import may_decide_line, person
 from signoff.cards.budget import DIGEST_BUDGET, ID_BUDGET, OUTCOME_BUDGET
-from signoff.cards.contents import Page, reads_as_sentence
+from signoff.cards.contents import Page
 from signoff.cards.files import file_name
+from signoff.cards.harmless import reads_as_sentence
+from signoff.cards.inquiry_contents import answer_quotes
 from signoff.cards.layout import LINES, MOST, Value, beginning
 from signoff.cards.masking import note_on_masks
 from signoff.cards.model import CardCall, Line, Moment, Quote, Shape
@@ -24,18 +26,21 @@ from signoff.cards.wording import held_lines, list_tools, outcome
 from signoff.text.visible import clip, plain
 
 TITLE = "Tool Approval Required"
+ANSWER_TITLE = "Answer Needed"
+MIXED_TITLE = "Approval and Answer Needed"
 MODEL_TEXT = "Model's words"
 MODEL_LINES = 10
 """The most lines of the model's text, as a phone shows them, if the rest can be in a file."""
 BY_SERVER = "its MCP server says"
-_EXPIRED = {RequestKind.CALL: "rejected", RequestKind.MAY_HAVE_RUN: "skipped"}
-_APPROVES = {RequestKind.CALL: "Accept", RequestKind.MAY_HAVE_RUN: "Run it again"}
+_EXPIRED = {RequestKind.CALL: "rejected", RequestKind.MAY_HAVE_RUN: "skipped", RequestKind.ANSWER: "declined"}
+_APPROVES = {RequestKind.CALL: "Accept", RequestKind.MAY_HAVE_RUN: "Run it again", RequestKind.ANSWER: "Answer"}
 
 
 def write_title(batch: Batch) -> str:
     calls, again = len(batch.questions), sum(r.kind is RequestKind.MAY_HAVE_RUN for r in batch.questions)
     if not again:
-        return TITLE
+        kinds = {r.kind for r in batch.questions}
+        return TITLE if RequestKind.ANSWER not in kinds else MIXED_TITLE if len(kinds) > 1 else ANSWER_TITLE
     if again < calls:
         return f"{again} of these {calls} calls may have run"
     return "This call may have run" if calls == 1 else "These calls may have run"
@@ -79,13 +84,15 @@ def write_about(batch: Batch, page: Page, now: float, *, all_shown: bool) -> lis
 
 
 def _until(batch: Batch, now: float) -> Line:
-    """Say when the open calls are rejected or skipped; empty once all are settled."""
+    """Say when the open calls are rejected, declined or skipped; empty once all are settled."""
     if batch.settled:
         return ()
     if now >= batch.deadline:
         return (" · the deadline has passed",)
     kinds = {r.kind for r in batch.open_questions}
     verb = " or ".join(word for kind, word in _EXPIRED.items() if kind in kinds)
+    if kinds == {RequestKind.ANSWER}:
+        verb = "expires"
     return (f" · {verb} ", Moment(batch.deadline))
 
 
@@ -110,16 +117,18 @@ def quote_model_text(batch: Batch, page: Page, budget: int) -> tuple[Quote | Non
 
 
 def add_endings(batch: Batch, page: Page, calls: Sequence[CardCall], *, apart: bool) -> list[CardCall]:
-    """Add each call's outcome if outcomes may differ (`apart`), and the reasons that people gave."""
+    """Add each call's outcome if outcomes may differ (`apart`), and the answers and reasons that people gave."""
     notes = {r.id: _given_reason(r) for r in batch.questions}
-    sizes = page.sizes
+    sizes, here = page.sizes, batch.page(page.number)
+    answers = [answer_quotes(request, sizes.answer) for request in here]
+    calls = [replace(call, quotes=(*call.quotes, *own)) for call, own in zip(calls, answers, strict=True)]
     if not apart and len(set(notes.values())) == 1:
         label = "Reason given" if len(notes) == 1 else "Reason given for all calls"
         note = next(iter(notes.values()))
         added = (_reason(label, note, sizes.reason),) if note else ()
         return [*calls[:-1], replace(calls[-1], quotes=(*calls[-1].quotes, *added))]
     ended: list[CardCall] = []
-    for request, call in zip(batch.page(page.number), calls, strict=True):
+    for request, call in zip(here, calls, strict=True):
         own = outcome(request, cancel_budget=OUTCOME_BUDGET - 24)
         if note := notes[request.id]:
             call = replace(call, quotes=(*call.quotes, _reason("Reason given", note, sizes.own_reason)))

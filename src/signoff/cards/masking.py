@@ -9,7 +9,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from signoff.approvals.model import ApprovalRequest, Batch, JsonObject
+from signoff.approvals.inquiries import AnswerField, Inquiry, Json, Option
+from signoff.approvals.model import ApprovalRequest, Batch, JsonObject, Settlement
+from signoff.cards.inquiry_contents import texts_in
 from signoff.cards.layout import strings_in
 from signoff.cards.masked_diffs import mask_diff, mask_hunks
 from signoff.cards.warnings import CardWarning, argument_place
@@ -34,7 +36,8 @@ def warnings_about_masks(request: ApprovalRequest) -> list[CardWarning]:
     """Return warnings about the masks in a request that `mask_batch` returned."""
     args = request.call.args
     before: JsonObject = request.edit.original if request.edit else {}
-    count = count_masks([*strings_in([args, before]), request.summary, request.shown_preview])
+    asked = texts_in(request.inquiry) if request.inquiry else []
+    count = count_masks([*strings_in([args, before]), request.summary, request.shown_preview, *asked])
     warnings: list[CardWarning] = []
     if count:
         values, are = ("value", "is") if count == 1 else ("values", "are")
@@ -42,6 +45,7 @@ def warnings_about_masks(request: ApprovalRequest) -> list[CardWarning]:
     places = {argument_place(name): [name, *strings_in(args[name])] for name in sorted(args)}
     places |= {"tool's words": [request.summary], "tool's preview": [request.shown_preview]}
     places["arguments before the edit"] = list(strings_in(before))
+    places["question"] = asked
     for where, texts in places.items():
         if _imitated(texts):
             warnings.append(CardWarning("imitated masks", f"{where}: imitates a mask, but is plain text"))
@@ -80,9 +84,53 @@ def mask_request(request: ApprovalRequest, masker: Masker) -> ApprovalRequest:
             sentence=masker.mask_untrusted(request.description.sentence),
             title=masker.mask_untrusted(request.description.title),
         ),
-        settlement=replace(settlement, note=masker.mask_text(settlement.note)) if settlement else None,
+        settlement=_mask_settlement(settlement, request.inquiry, masker) if settlement else None,
         edit=edit,
+        inquiry=mask_inquiry(request.inquiry, masker) if request.inquiry else None,
+        drafts={},
     )
+
+
+def mask_inquiry(inquiry: Inquiry, masker: Masker) -> Inquiry:
+    return replace(
+        inquiry,
+        words=masker.mask_untrusted(inquiry.words),
+        fields=tuple(_mask_field(field, masker) for field in inquiry.fields),
+    )
+
+
+def _mask_field(field: AnswerField, masker: Masker) -> AnswerField:
+    options = (
+        Option(_mask_value(field, one.value, masker), masker.mask_untrusted(one.label), masker.mask_untrusted(one.hint))
+        for one in field.options
+    )
+    return replace(
+        field,
+        name=masker.mask_untrusted(field.name),
+        label=masker.mask_untrusted(field.label),
+        hint=masker.mask_untrusted(field.hint),
+        options=tuple(options),
+        default=_mask_value(field, field.default, masker),
+        shape=masker.mask_untrusted(field.shape),
+    )
+
+
+def _mask_settlement(end: Settlement, inquiry: Inquiry | None, masker: Masker) -> Settlement:
+    """Mask what people wrote. A chosen option gets the same mask as the option itself, so that its label is found."""
+    answer = end.answer
+    if answer is not None and inquiry is not None:
+        given = (field for field in inquiry.fields if field.name in answer)
+        answer = {masker.mask_untrusted(f.name): _mask_value(f, answer[f.name], masker) for f in given}
+    return replace(end, note=masker.mask_text(end.note), answer=answer)
+
+
+def _mask_value(field: AnswerField, value: Json, masker: Masker) -> Json:
+    """Mask a value by its shape, and by the name and the label of its field."""
+    for name in dict.fromkeys((field.name, field.label)):
+        (masked,) = masker.mask_args({name: value}).values()
+        if masked != value:
+            return masked
+    return value
 
 
 def _mask_preview(request: ApprovalRequest, masker: Masker) -> str:

@@ -152,6 +152,13 @@ class Verb(StrEnum):
     CLOSE = "close"
     OPEN = "open"
     INBOX = "inbox"
+    FILL = "fill"
+    """Opens the form for an answer, or a part of it."""
+    ANSWER = "answer"
+    """Confirms an inquiry that has no fields."""
+    DECLINE = "decline"
+    SEND = "send"
+    """Sends what this person has filled in."""
 
     @property
     def choice(self) -> Choice | None:
@@ -179,7 +186,7 @@ class Action:
     """The page that this button was drawn on; for the verb `page`, the page to turn to."""
     disabled: bool = False
     terms: str = ""
-    """For the verb `save`: what is to be remembered, as `buttons` writes it into the id."""
+    """For `save`: what is to be remembered, as `buttons` writes it into the id. For `fill`: the part of the form."""
 
 
 @dataclass(frozen=True, slots=True)

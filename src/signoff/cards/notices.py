@@ -6,8 +6,8 @@ Every line is trusted text in which people, roles and times are data. This modul
 from __future__ import annotations
 
 from signoff.approvals.approvers import MANAGE_SERVER, parts, remaining_specs
-from signoff.approvals.model import Batch
-from signoff.cards.approver_names import CONDITIONS, NAME_BUDGET, name_approvers, person
+from signoff.approvals.model import Batch, RequestKind
+from signoff.cards.approver_names import CONDITIONS, NAME_BUDGET, decide_or_answer, name_approvers, person
 from signoff.cards.model import Line, Moment
 from signoff.cards.wording import status
 from signoff.text.visible import plain
@@ -16,8 +16,10 @@ NO_ROLE: Line = ("Members with Manage Server may decide. I know no role to ping 
 
 
 def opened(batch: Batch) -> Line:
-    """Say that a card waits for a decision."""
-    return (f"Approval needed: {_calls(batch)}, asked by ", person(batch.asker), ", until ", Moment(batch.deadline))
+    """Say that a card waits for a decision or an answer."""
+    kinds = {r.kind for r in batch.open_questions or batch.questions}
+    needed = "Approval" if RequestKind.ANSWER not in kinds else "Answer" if len(kinds) == 1 else "Approval and answer"
+    return (f"{needed} needed: {_calls(batch)}, asked by ", person(batch.asker), ", until ", Moment(batch.deadline))
 
 
 def names_no_role(batch: Batch) -> bool:
@@ -26,11 +28,12 @@ def names_no_role(batch: Batch) -> bool:
 
 
 def escalated(batch: Batch) -> Line:
-    """Say that nobody has decided so far, and who may decide now, too."""
+    """Say that nobody has decided or answered so far, and who may do so now, too."""
     to = tuple(dict.fromkeys(spec for r in batch.open_questions if r.escalated for spec in r.escalate_to))
     who = name_approvers(to, batch)
-    why = f"Escalated, because nobody has decided: {_calls(batch)}, until "
-    return (why, Moment(batch.deadline), ". May decide now: ", *who)
+    decide = decide_or_answer(batch.open_questions)
+    why = f"Escalated, because nobody has {decide.removesuffix('e')}ed: {_calls(batch)}, until "
+    return (why, Moment(batch.deadline), f". May {decide} now: ", *who)
 
 
 def settled(batch: Batch) -> Line:

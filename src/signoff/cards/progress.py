@@ -32,18 +32,19 @@ NAMED = 8
 
 
 def progress_lines(request: ApprovalRequest) -> list[Line]:
-    """Say how the approved call is doing; empty before it starts."""
-    return [_progress(request.run)] if request.run else []
+    """Say how the approved call is doing; empty before it starts, and for an inquiry, whose answer is the result."""
+    return [_progress(request.run)] if request.run and request.inquiry is None else []
 
 
 def title_with_progress(batch: Batch, tone: Tone, title: Line | None) -> tuple[Tone, Line | None]:
     """Return the tone and the title of an approved card with how its calls did: running, done, failed."""
-    runs = [r.run.state for r in batch.questions if r.run]
+    calls = [r for r in batch.questions if r.inquiry is None]
+    runs = [r.run.state for r in calls if r.run]
     if tone is not Tone.APPROVED or title is None or not runs:
         return tone, title
     for state, word in _TITLES.items():
         if count := runs.count(state):
-            some = "" if count == len(batch.questions) else f"{count} of {len(batch.questions)} "
+            some = "" if count == len(calls) else f"{count} of {len(calls)} "
             return Tone.MIXED if state in _WENT_WRONG else tone, (*title, f" · {some}{word}")
     return tone, title
 

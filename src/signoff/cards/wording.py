@@ -11,7 +11,15 @@ from collections.abc import Sequence
 from signoff.approvals.errors import AlreadySettled, AlreadyVoted, NotAllowed, Outdated, Refused, UnknownRequest
 from signoff.approvals.grants import GrantTerms, depends_on_asker
 from signoff.approvals.model import ApprovalRequest, Batch, Choice, Remember, RequestKind, RequestState
-from signoff.cards.approver_names import CONDITIONS, NAME_BUDGET, NOBODY, may_decide, people, person
+from signoff.cards.approver_names import (
+    CONDITIONS,
+    NAME_BUDGET,
+    NOBODY,
+    decide_or_answer,
+    may_decide,
+    people,
+    person,
+)
 from signoff.cards.model import Line, Moment, Tone
 from signoff.text.visible import plain, visible
 
@@ -23,6 +31,8 @@ _BY_CHOICE = {
     Choice.RAN: "CONFIRMED as run by ",
     Choice.RERUN: "RUN AGAIN approved by ",
     Choice.SKIP: "SKIPPED by ",
+    Choice.ANSWER: "ANSWERED by ",
+    Choice.DECLINE: "DECLINED by ",
 }
 _BY_NOBODY = {
     Choice.ACCEPT: "APPROVED automatically",
@@ -30,8 +40,16 @@ _BY_NOBODY = {
     Choice.RAN: "CONFIRMED as run automatically",
     Choice.RERUN: "RUN AGAIN approved automatically",
     Choice.SKIP: "SKIPPED automatically",
+    Choice.ANSWER: "ANSWERED automatically",
+    Choice.DECLINE: "DECLINED automatically",
 }
-_COUNTED = {Choice.RAN: "confirmed as run", Choice.RERUN: "run again", Choice.SKIP: "skipped"}
+_COUNTED = {
+    Choice.RAN: "confirmed as run",
+    Choice.RERUN: "run again",
+    Choice.SKIP: "skipped",
+    Choice.ANSWER: "answered",
+    Choice.DECLINE: "declined",
+}
 _TONES = {
     RequestState.APPROVED: Tone.APPROVED,
     RequestState.REJECTED: Tone.REJECTED,
@@ -90,7 +108,9 @@ def outcome(request: ApprovalRequest, *, cancel_budget: int = CANCEL_BUDGET) -> 
             reason = settlement.note if settlement else ""
             return ("CANCELLED - " + (plain(reason, cancel_budget, prose=True) or "no reason given"),)
         case RequestState.APPROVED | RequestState.REJECTED:
-            usual = Choice.ACCEPT if request.state is RequestState.APPROVED else Choice.REJECT
+            is_asked = request.kind is RequestKind.ANSWER
+            yes, no = (Choice.ANSWER, Choice.DECLINE) if is_asked else (Choice.ACCEPT, Choice.REJECT)
+            usual = yes if request.state is RequestState.APPROVED else no
             choice = (settlement.choice if settlement else None) or usual
             if settlement is None or settlement.by is None:
                 how = plain(settlement.note, cancel_budget, prose=True) if settlement else ""
@@ -114,8 +134,9 @@ def status(batch: Batch) -> tuple[Tone, Line | None]:
     tone = _TONES[states[0]] if len(set(states)) == 1 else Tone.MIXED
     if len(endings) == 1:
         return tone, endings.pop()
-    if tone is Tone.MIXED:
-        words = [_counted(r) for r in questions]
+    words = [_counted(r) for r in questions]
+    asks_people = any(r.kind is RequestKind.ANSWER for r in questions)
+    if tone is Tone.MIXED or (asks_people and len(set(words)) > 1):
         counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
         return tone, (f"DECIDED: {counts}",)
     return tone, _together(questions)
@@ -134,7 +155,7 @@ def outcomes_differ(batch: Batch) -> bool:
 def _together(requests: Sequence[ApprovalRequest]) -> Line:
     """Say how requests ended that all have one state, but not one outcome: for example, several people accepted."""
     deciders = {r.settlement.by.id: r.settlement.by for r in requests if r.settlement and r.settlement.by}
-    ended = requests[0].state.upper()
+    ended = (_counted(requests[0]) if requests[0].kind is RequestKind.ANSWER else requests[0].state).upper()
     if requests[0].state is RequestState.CANCELLED or not deciders:
         return (ended,)
     return (f"{ended} by ", *people(deciders.values()))
@@ -165,17 +186,18 @@ def already_settled(batch: Batch, target: str | None = None) -> Line:
 
 def not_allowed(batch: Batch, target: str | None = None, why: str = "") -> Line:
     """The private response to somebody who may not decide: who may, or `why` this person may not."""
-    if why:
-        return (f"You may not decide this: {why}.",)
     # An approver of any question may reject a held call.
     requests = [r for r in _located(batch, target) if not r.held] or batch.questions
+    decide = decide_or_answer(requests)
+    if why:
+        return (f"You may not {decide} this: {why}.",)
     specs = {(r.current_approvers, r.missing, r.quorum, r.four_eyes) for r in requests}
     if len(specs) != 1:
-        return ("You may not decide this. Who may differs by call: see the card.",)
+        return (f"You may not {decide} this. Who may differs by call: see the card.",)
     who = may_decide(requests[0], batch)
     if who == NOBODY:
-        return ("Nobody may decide this: it will expire.",)
-    return ("You may not decide this. These may: ", *who)
+        return (f"Nobody may {decide} this: it will expire.",)
+    return (f"You may not {decide} this. These may: ", *who)
 
 
 def already_voted(batch: Batch, target: str | None = None) -> Line:

@@ -6,6 +6,7 @@ Names are compared word by word, so `monkey` does not count as a key. Knows noth
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 
@@ -51,6 +52,7 @@ _COUNTING = word_set(
     "max min num number n total prompt completion input output used cached reasoning estimated average"
 )
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_CLAUSE = re.compile(r"[.,;:?!()\n]")
 _LONGEST = 100
 
 Words = tuple[str, ...]
@@ -65,6 +67,17 @@ def words_of(name: str) -> Words:
 def says_secret(name: str, known: frozenset[Words]) -> bool:
     """Whether a value with this name must be masked."""
     words = words_of(name)
+    return any(not _ABOUT & set(words[end:]) for end in _ends(words, known))
+
+
+def asks_for_secret(text: str, known: frozenset[Words]) -> bool:
+    """Whether a question or a label asks people for a secret: "What is the API key of the server?"."""
+    clauses = (tuple(word.lower() for word in _WORD.findall(clause)) for clause in _CLAUSE.split(text))
+    return any(not _ABOUT & set(words[end : end + 1]) for words in clauses for end in _ends(words, known))
+
+
+def _ends(words: Words, known: frozenset[Words]) -> Iterator[int]:
+    """Yield where each name of a secret ends among the words."""
     for start in range(len(words)):
         for length in (1, 2, 3):
             end = start + length
@@ -77,9 +90,7 @@ def says_secret(name: str, known: frozenset[Words]) -> bool:
                 continue
             if part == ("tokens",) and _COUNTING & set(words):
                 continue
-            if not _ABOUT & set(words[end:]):
-                return True
-    return False
+            yield end
 
 
 def is_about(name: str) -> bool:
