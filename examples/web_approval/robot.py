@@ -1,10 +1,11 @@
-"""An agent that asks before it restarts a service, and waits for the decision in a file. Run it to start a run."""
+"""An agent that asks before it restarts a service and whom to tell, and waits in a file. Run it to start a run."""
 
 import os
 import sys
 from pathlib import Path
+from typing import Literal
 
-from pydantic_ai import Agent, DeferredToolRequests
+from pydantic_ai import Agent, CallDeferred, DeferredToolRequests
 
 from signoff import ApprovalStore, Pending, Signoff
 
@@ -25,6 +26,12 @@ def restart(service: str) -> str:
     with (FOLDER / "restarts.txt").open("a", encoding="utf-8") as file:
         file.write(f"{service}\n")
     return f"{service} was restarted"
+
+
+@agent.tool_plain
+def ask_whom_to_tell(service: str) -> Literal["nobody", "the team", "everybody"]:
+    """Ask a person who should hear about a restart."""
+    raise CallDeferred(metadata={"question": f"Who should hear that {service} was restarted?"})
 
 
 if __name__ == "__main__":

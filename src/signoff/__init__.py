@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from signoff.agent.deps import TurnInfo as TurnInfo
     from signoff.library import (
         AlreadyDecided,
+        AnswerField,
         ApprovalDecision,
         ApprovalMemory,
         ApprovalMode,
@@ -19,9 +20,12 @@ if TYPE_CHECKING:
         ApprovalUI,
         AsyncApprovalUI,
         AsyncScriptedUI,
+        BadAnswer,
         CallInfo,
         Context,
         EarlierCall,
+        FieldKind,
+        Inquiry,
         MemoryBroken,
         Pending,
         Policy,
@@ -48,6 +52,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AlreadyDecided",
+    "AnswerField",
     "ApprovalDecision",
     "ApprovalMemory",
     "ApprovalMode",
@@ -56,9 +61,12 @@ __all__ = [
     "ApprovalUI",
     "AsyncApprovalUI",
     "AsyncScriptedUI",
+    "BadAnswer",
     "CallInfo",
     "Context",
     "EarlierCall",
+    "FieldKind",
+    "Inquiry",
     "MemoryBroken",
     "Pending",
     "Policy",

@@ -23,6 +23,7 @@ PROMISED = {
     *("build_approval_requests", "call_info", "collect_approvals", "collect_approvals_sync"),
     *("run_with_approval", "run_with_approval_sync", "Signoff", "ApprovalStore", "StoredRequest", "Pending"),
     *("resume", "resume_sync", "AlreadyDecided", "StoreBroken"),
+    *("AnswerField", "BadAnswer", "FieldKind", "Inquiry"),
 }
 
 

@@ -176,13 +176,13 @@ async def test_a_held_call_follows_a_question_that_memory_decides(approved: bool
     assert ui.asked == []
 
 
-async def test_a_call_does_not_wait_beside_one_that_is_not_available() -> None:
-    box, ui = Box(), ScriptedUI([])
+async def test_a_call_does_not_wait_beside_one_that_only_asks_people() -> None:
+    box, ui = Box(), ScriptedUI([ApprovalDecision(True, answer={"value": "here"})])
     agent, _ = play(calls(("far", {}), ("safe", {})), "done", tools=[box.tool("safe")], toolsets=[external("far")])
     policy = Policy((Rule("safe", Verdict.ALLOW),), undeclared=Verdict.ASK)
     await run_with_approval(agent, "go", ui=ui, policy=policy)
     assert [tool for tool, *_ in box.ran] == ["safe"]
-    assert ui.asked == []
+    assert [request.held for request in ui.asked] == [False]
 
 
 async def test_a_call_waits_if_one_of_the_others_is_asked_about() -> None:
@@ -302,11 +302,11 @@ async def test_an_agent_that_defers_to_its_caller_needs_no_caller() -> None:
     assert len(box.ran) == 1
 
 
-async def test_external_calls_are_answered_as_not_available() -> None:
-    box = Box()
+async def test_the_ui_gives_the_results_of_external_calls() -> None:
+    box, ui = Box(), ScriptedUI([ApprovalDecision(True, answer={"value": "done by hand"}), True])
     agent, script = play(calls(("far", {}), ("danger", {})), "done", tools=[protected(box)], toolsets=[external("far")])
-    assert (await run_with_approval(agent, "go", ui=ScriptedUI([True]))).output == "done"
-    assert "not available" in script.results["call_0"]
+    assert (await run_with_approval(agent, "go", ui=ui)).output == "done"
+    assert script.results["call_0"] == "done by hand"
     assert len(box.ran) == 1
 
 

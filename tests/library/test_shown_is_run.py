@@ -171,13 +171,13 @@ async def test_a_tool_that_never_stops_asking_is_not_asked_about_for_ever() -> N
     assert "asks again although it was approved" in script.results["call_0"]
 
 
-async def test_a_tool_that_would_run_elsewhere_is_not_available() -> None:
+async def test_an_approval_is_no_answer_for_a_tool_that_runs_elsewhere() -> None:
     def far() -> str:
         raise CallDeferred
 
     agent, script = play(calls(("far", {})), "done", tools=[Tool(far, requires_approval=True)])
-    assert (await run_with_approval(agent, "go", ui=ScriptedUI([True]))).output == "done"
-    assert "not available" in script.results["call_0"]
+    assert (await run_with_approval(agent, "go", ui=ScriptedUI([True, True]))).output == "done"
+    assert "there is no answer" in script.results["call_0"]
 
 
 async def test_the_same_id_on_both_sides_of_a_final_result_runs_nothing() -> None:

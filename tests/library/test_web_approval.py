@@ -74,10 +74,20 @@ async def test_the_run_goes_on_in_a_page_that_was_killed_and_started_again(tmp_p
             async with browser.get(url, headers={"Host": "evil.example"}) as refused:
                 assert refused.status == 403
             assert not (folder / "restarts.txt").exists()
-            for says in ("The run ended: ", "was already approved by somebody on the web page"):
-                form = {"id": id, "say": "accept", "token": token_of(text)}
+            token = token_of(text)
+            for says in ("More has to be decided.", "was already approved by somebody on the web page"):
+                async with browser.post(url, data={"id": id, "say": "accept", "token": token}) as decided:
+                    text = await decided.text()
+                assert says in text
+            assert "Who should hear that a was restarted?" in text
+            assert '<option value="#1">the team</option>' in text
+            asked = re.findall('name="id" value="([^"]+)"', text)[0]
+            for chosen, says in (("", "must not be empty"), ("#9", "must be one of"), ("#1", "The run ended: ")):
+                form = {"id": asked, "say": "accept", "token": token, "field0": chosen}
                 async with browser.post(url, data=form) as decided:
-                    assert says in await decided.text()
+                    text = await decided.text()
+                assert says in text
+            assert '"ask_whom_to_tell":"the team"' in unescape(text)
     assert (folder / "restarts.txt").read_text(encoding="utf-8") == "a\n"
 
 

@@ -8,18 +8,23 @@ does the ask-user tool of pydantic-ai-harness. MCP servers ask in another way: s
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Never, cast
 
 from pydantic_ai import CallDeferred, RunContext
+from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.toolsets import ToolsetTool
 from pydantic_core import to_jsonable_python
 
 from signoff.approvals.answer_forms import Unaskable, inquire
 from signoff.approvals.inquiries import Inquiry
 from signoff.approvals.model import JsonObject, ToolCall
+from signoff.gate import wording
 from signoff.gate.arguments import origin_of
 from signoff.gate.declarations import ASKS_PEOPLE, HARNESS_ASKS
 
+HARNESS_TOOL = "ask_user_question"
 ANYTHING: JsonObject = {"type": "string", "title": "Answer"}
 
 
@@ -29,15 +34,30 @@ async def elsewhere(ctx: RunContext[Any], args: dict[str, Any]) -> Never:
 
 
 def inquiry_of(tool: ToolsetTool[Any], call: ToolCall, metadata: Mapping[str, Any] | None) -> Inquiry:
-    """Return what the call asks people. `metadata`: that of the `CallDeferred`."""
+    """Return what the call asks people. `metadata`: that of the `CallDeferred`. Raises ToolFailed if it is too much."""
     if type(origin_of(tool)).__module__.startswith(HARNESS_ASKS):
-        return _asked_by_harness(call.args)
+        try:
+            return _asked_by_harness(call.args)
+        except Unaskable as error:
+            raise ToolFailed(wording.unaskable(error)) from error
+    inquiry = _asked(metadata, tool.tool_def.return_schema)
+    return replace(inquiry, tells_all=(tool.tool_def.metadata or {}).get(ASKS_PEOPLE) is True)
+
+
+def inquiry_without_tool(name: str, args: JsonObject, metadata: Mapping[str, Any] | None) -> Inquiry:
+    """Return what a deferred call asks people, where only the call itself is known and not its tool."""
+    if name == HARNESS_TOOL:
+        with suppress(Unaskable, KeyError, TypeError, AttributeError):
+            return replace(_asked_by_harness(args), tells_all=False)  # it may be another tool of the same name
+    return _asked(metadata)
+
+
+def _asked(metadata: Mapping[str, Any] | None, returned: JsonObject | None = None) -> Inquiry:
     said: dict[str, Any] = to_jsonable_python(dict(metadata or {}), fallback=str)
     words = next((str(said[name]) for name in ("question", "message", "summary", "reason") if said.get(name)), "")
-    schema = said.get("schema") or tool.tool_def.return_schema or ANYTHING
-    tells_all = (tool.tool_def.metadata or {}).get(ASKS_PEOPLE) is True
+    schema = said.get("schema") or returned or ANYTHING
     try:
-        return inquire(words, cast(JsonObject, schema), tells_all=tells_all)
+        return inquire(words, cast(JsonObject, schema))
     except Unaskable:
         return inquire(words[:1000], {"title": "Answer"})  # as JSON
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Protocol
@@ -20,6 +21,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
 from signoff.approvals.approvers import ASKER
+from signoff.approvals.inquiries import BadAnswer
 from signoff.approvals.model import (
     Actor,
     ApprovalDecision,
@@ -45,6 +47,8 @@ from signoff.gate.transcript import response_of
 
 install(run_inside)
 
+log = logging.getLogger(__name__)
+
 How = Literal["ui", "memory", "mode", "no_approver", "error", "policy", "max_rounds", "unreadable", "held", "expired"]
 USER = Actor("user", "", "local")
 LOCAL = Place("local", "local", "local")
@@ -65,6 +69,13 @@ REASONS: dict[How, str] = {
     "expired": "",
 }
 """How a request was rejected -> the reason that the model reads before a person's own note."""
+NO_ANSWER: dict[How, str] = {
+    "mode": "",
+    "no_approver": "nobody is there to answer",
+    "error": "an answer could not be obtained",
+    "max_rounds": "people were asked too often in this run; do not repeat the call",
+}
+"""The same for a request that needs an answer, where the words differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +89,40 @@ class Decided:
     def approved(self) -> bool:
         return self.decision.approved
 
+    def answer_to(self, request: ApprovalRequest) -> Decided:
+        """Return this decision with the answer checked, if the request needs one. Raises BadAnswer if it does not fit.
+
+        An approval alone is an answer only if the form can be left empty.
+        """
+        if request.inquiry is None or not self.approved:
+            return replace(self, decision=replace(self.decision, answer=None))
+        if self.decision.override_args is not None:
+            raise BadAnswer("An answer cannot change the arguments of the call. Nothing was sent.")
+        answer = request.inquiry.check(self.decision.answer or {})
+        return replace(self, decision=replace(self.decision, answer=answer))
+
+    def fitting(self, request: ApprovalRequest) -> Decided:
+        """Return this decision as it counts for the request. An answer that does not fit the form declines."""
+        try:
+            return self.answer_to(request)
+        except BadAnswer as error:
+            log.warning("the answer to %s does not fit and counts as declined: %s", request.call.tool, error)
+            return Decided(ApprovalDecision(False, f"the answer does not fit: {error}"), "error")
+
     def settle(self, request: ApprovalRequest) -> ApprovalRequest:
-        """Return the request, settled by this decision."""
+        """Return the request, settled by this decision as it counts for the request."""
         if self.how == "expired":
             return replace(request, state=RequestState.EXPIRED, settlement=Settlement(None, None, 0.0))
-        choice = Choice.ACCEPT if self.approved else Choice.REJECT
-        reasons = (self.decision.note,) if self.approved else (REASONS[self.how], self.decision.note)
-        by = USER if self.how in ("ui", "memory") else None
-        end = Settlement(choice, by, 0.0, ": ".join(filter(None, reasons)))
+        counts = self.fitting(request)
+        yes, no = (Choice.ANSWER, Choice.DECLINE) if request.inquiry else (Choice.ACCEPT, Choice.REJECT)
+        choice, said = yes if counts.approved else no, counts.decision
+        reasons = (said.note,) if counts.approved else (counts._reason(request), said.note)
+        by = USER if counts.how in ("ui", "memory") else None
+        end = Settlement(choice, by, 0.0, ": ".join(filter(None, reasons)), answer=said.answer)
         return replace(request, state=choice.state, settlement=end)
+
+    def _reason(self, request: ApprovalRequest) -> str:
+        return NO_ANSWER.get(self.how, REASONS[self.how]) if request.inquiry else REASONS[self.how]
 
 
 class Decider(Protocol):
@@ -137,6 +173,12 @@ class InlineGate(Gate):
     _streamed: list[ToolCallPart] = field(default_factory=list[ToolCallPart])
     """The calls of such a response."""
 
+    async def wrap_run(self, ctx: RunContext[Any], *, handler: Any) -> Any:
+        try:
+            return await handler()
+        finally:
+            self.live.end_turn(self.conversation or self.place.conversation)
+
     async def before_node_run(self, ctx: RunContext[Any], *, node: Any) -> Any:
         # Calls belong to a CallToolsNode, except those that `run_stream` runs after text: they have no node.
         self._after_text, self._streamed = not isinstance(node, CallToolsNode), []
@@ -173,6 +215,7 @@ class InlineGate(Gate):
             progress=self.progress,
             conversation=run.conversation,
             path=(*self.path, run.agent),
+            live=self.live,
             decider=self.decider,
             decisions=book,
             max_rounds=self.max_rounds,
@@ -286,11 +329,13 @@ class InlineGate(Gate):
             self._rounds.add(round_of(key))
             with outside():
                 decided = Decided(ApprovalDecision(False), "max_rounds") if tired else await self.decider.ask(request)
+        decided = decided.fitting(request)
         if decided.approved and decided.decision.override_args is not None:
             request, decided = await self._with_edit(ctx, request, decided)
         self.decider.settle(request, decided)
         self.decisions.write(decided.settle(request))
-        self._accepted[key] = decided.approved
+        if request.inquiry is None:
+            self._accepted[key] = decided.approved  # an answer approves nothing, and declining takes no approval back
         async with self._changed:
             self._changed.notify_all()
 

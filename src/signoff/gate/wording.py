@@ -61,6 +61,10 @@ def unshowable(call: str, error: Exception) -> ToolFailed:
     return ToolFailed(f"Nothing was run: the arguments of {call} cannot be shown to a person ({error}).")
 
 
+def unaskable(error: Exception) -> str:
+    return f"Nobody was asked, because the questions do not fit into a form: {error}. Ask less."
+
+
 def edited(request: ApprovalRequest) -> str:
     who = (request.edit.by.name if request.edit else "") or "The user"
     return f"{who} changed the arguments of this call before it ran"

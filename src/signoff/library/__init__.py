@@ -4,6 +4,7 @@
 the caller supplies. It knows neither front ends nor the store. Only `signoff/__init__.py` imports it.
 """
 
+from signoff.approvals.inquiries import AnswerField, BadAnswer, FieldKind, Inquiry
 from signoff.approvals.model import ApprovalDecision, ApprovalRequest, Verdict
 from signoff.approvals.policy import Context, EarlierCall, Policy, Rule
 from signoff.gate.pending_call import CallInfo, Preview, call_info
@@ -19,6 +20,7 @@ from signoff.library.ui import ApprovalMode, ApprovalUI, AsyncApprovalUI, AsyncS
 
 __all__ = [
     "AlreadyDecided",
+    "AnswerField",
     "ApprovalDecision",
     "ApprovalMemory",
     "ApprovalMode",
@@ -27,9 +29,12 @@ __all__ = [
     "ApprovalUI",
     "AsyncApprovalUI",
     "AsyncScriptedUI",
+    "BadAnswer",
     "CallInfo",
     "Context",
     "EarlierCall",
+    "FieldKind",
+    "Inquiry",
     "MemoryBroken",
     "Pending",
     "Policy",

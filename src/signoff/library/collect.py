@@ -5,8 +5,7 @@ Every pending call gets a result, so that the resumed run never fails because on
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,8 +15,18 @@ from pydantic_ai.messages import ToolCallPart
 
 from signoff.approvals.approvers import ASKER
 from signoff.approvals.digest import bind
-from signoff.approvals.model import ApprovalDecision, ApprovalRequest, CallKey, Ruling, ToolCall, Verdict
+from signoff.approvals.model import (
+    ApprovalDecision,
+    ApprovalRequest,
+    CallKey,
+    JsonObject,
+    RequestKind,
+    Ruling,
+    ToolCall,
+    Verdict,
+)
 from signoff.gate import wording
+from signoff.gate.asking_people import inquiry_without_tool
 from signoff.gate.inline import LOCAL, Decided
 from signoff.gate.pending_call import PendingCall
 from signoff.library.decider import Decider, OnNoApprover, Subscriber
@@ -25,7 +34,11 @@ from signoff.library.memory import ApprovalMemory
 from signoff.library.ui import AnyApprovalUI, ApprovalMode, SyncApprovalUI
 
 Questions = Generator[ApprovalRequest, Decided, DeferredToolResults]
+Question = Generator[ApprovalRequest, Decided, tuple[ApprovalRequest, Decided]]
+Metadata = Mapping[str, Any] | None
+MakeRequest = Callable[[ToolCallPart, JsonObject, Metadata], ApprovalRequest]
 DEFERRED = Ruling(Verdict.ASK, "the tool asks for approval")
+INQUIRES = Ruling(Verdict.ASK, wording.INQUIRES)
 
 
 def build_approval_requests(deferred: DeferredToolRequests) -> list[ApprovalRequest]:
@@ -34,7 +47,7 @@ def build_approval_requests(deferred: DeferredToolRequests) -> list[ApprovalRequ
     The arguments are the model's, before validation; `run_with_approval` shows validated ones. Raises ValueError for
     arguments that cannot be shown to a person.
     """
-    return [_read(call, deferred.metadata.get(call.tool_call_id)) for call in deferred.approvals]
+    return [_read(call, deferred.metadata.get(call.tool_call_id), _approval) for call in deferred.approvals]
 
 
 async def collect_approvals(
@@ -46,7 +59,10 @@ async def collect_approvals(
     on_no_approver: OnNoApprover = "reject",
     on_event: Subscriber | Sequence[Subscriber] = (),
 ) -> DeferredToolResults:
-    """Get a decision on every pending call, one after the other. A sync UI is called in a thread."""
+    """Get a decision on every pending call, one after the other. A sync UI is called in a thread.
+
+    The calls that somebody else has to run (`deferred.calls`) come last, as inquiries: the UI gives their results.
+    """
     decider = Decider(ui, mode, memory, on_no_approver, on_event)
     questions = _questions(deferred, decider)
     try:
@@ -80,43 +96,64 @@ def collect_approvals_sync(
 def _questions(deferred: DeferredToolRequests, decider: Decider) -> Questions:
     """Yield each request that a person must decide and receive the decision. Sync and async differ only in asking."""
     approvals: dict[str, ToolApproved | ToolDenied] = {}
-    ids = Counter(call.tool_call_id for call in [*deferred.approvals, *deferred.calls])
+    results: dict[str, Any] = {}
     for call in deferred.approvals:
-        try:
-            # Results are matched by id, so approving one of several calls with the same id would approve all of them.
-            if ids[call.tool_call_id] > 1:
-                raise ValueError("several calls have the same id")
-            request = _read(call, deferred.metadata.get(call.tool_call_id))
-        except ValueError as error:
-            decided = Decided(ApprovalDecision(False, str(error)), "unreadable")
-            request = decided.settle(_request(call, {}, None))
-            decider.announce(request, decided)
-            approvals[call.tool_call_id] = ToolDenied(wording.told(request))
-            continue
-        decided = decider.known(request)
-        if decided is None:
-            decided = yield request
-        decider.settle(request, decided)
+        request, decided = yield from _decided(call, deferred, decider, _approval)
         override = decided.decision.override_args
         approvals[call.tool_call_id] = (
             ToolApproved(override_args=None if override is None else dict(override))
             if decided.approved
             else ToolDenied(wording.told(decided.settle(request)))
         )
+    for call in deferred.calls:
+        request, decided = yield from _decided(call, deferred, decider, _inquiry)
+        assert request.inquiry
+        results[call.tool_call_id] = (
+            request.inquiry.result(decided.decision.answer or {})
+            if decided.approved
+            else ToolFailed(wording.told(decided.settle(request)))
+        )
     # build_results refuses unknown ids; without it, an entry of `calls` could pass as the result of a protected call.
-    unavailable = {call.tool_call_id: ToolFailed(wording.NOT_AVAILABLE) for call in deferred.calls}
-    return deferred.build_results(approvals=approvals, calls=unavailable)
+    return deferred.build_results(approvals=approvals, calls=results)
 
 
-def _read(call: ToolCallPart, metadata: Mapping[str, Any] | None) -> ApprovalRequest:
+def _decided(call: ToolCallPart, deferred: DeferredToolRequests, decider: Decider, make: MakeRequest) -> Question:
+    """Yield the request about one call if a person must decide it. Return it with the decision."""
+    ids = [other.tool_call_id for other in (*deferred.approvals, *deferred.calls)]
     try:
-        return _request(call, call.args_as_dict(raise_if_invalid=True), metadata)
+        # Results are matched by id, so approving one of several calls with the same id would approve all of them.
+        if ids.count(call.tool_call_id) > 1:
+            raise ValueError("several calls have the same id")
+        request = _read(call, deferred.metadata.get(call.tool_call_id), make)
+    except ValueError as error:
+        request, decided = make(call, {}, None), Decided(ApprovalDecision(False, str(error)), "unreadable")
+        decider.announce(request, decided)
+        return request, decided
+    decided = decider.known(request)
+    if decided is None:
+        decided = yield request
+    decided = decided.fitting(request)
+    decider.settle(request, decided)
+    return request, decided
+
+
+def _read(call: ToolCallPart, metadata: Metadata, make: MakeRequest) -> ApprovalRequest:
+    try:
+        return make(call, call.args_as_dict(raise_if_invalid=True), metadata)
     except (ValueError, TypeError, AssertionError, RecursionError) as error:
         raise ValueError(f"the arguments of {call.tool_name} cannot be shown to a person: {error}") from error
 
 
-def _request(call: ToolCallPart, args: Mapping[str, Any], metadata: Mapping[str, Any] | None) -> ApprovalRequest:
-    bound = bind(ToolCall(CallKey("", 0, call.tool_call_id), call.tool_name, args, ""), LOCAL)
-    pending = PendingCall(bound, DEFERRED, metadata=dict(metadata or {}))
-    request = pending.request(DEFERRED, (ASKER,))
+def _approval(call: ToolCallPart, args: JsonObject, metadata: Metadata) -> ApprovalRequest:
+    request = PendingCall(_bound(call, args), DEFERRED, metadata=dict(metadata or {})).request(DEFERRED, (ASKER,))
     return replace(request, preview=request.shown_preview)
+
+
+def _inquiry(call: ToolCallPart, args: JsonObject, metadata: Metadata) -> ApprovalRequest:
+    inquiry = inquiry_without_tool(call.tool_name, args, metadata)
+    pending = PendingCall(_bound(call, args), INQUIRES, RequestKind.ANSWER, inquiry=inquiry)
+    return pending.request(INQUIRES, (ASKER,))
+
+
+def _bound(call: ToolCallPart, args: JsonObject) -> ToolCall:
+    return bind(ToolCall(CallKey("", 0, call.tool_call_id), call.tool_name, args, ""), LOCAL)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import json
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
@@ -63,7 +64,13 @@ class Decider:
             raise ValueError(f"unknown on_no_approver {self.on_no_approver!r}: use reject or approve")
 
     def automatic(self, request: ApprovalRequest) -> Decided | None:
-        """Return the decision of memory or mode, if there is one. A reject of either overrides an accept."""
+        """Return the decision of memory or mode, if there is one. A reject of either overrides an accept.
+
+        Neither of them answers an inquiry: a mode that asks nobody declines it.
+        """
+        if request.inquiry:
+            asks = self.mode == "interactive"
+            return None if asks else Decided(ApprovalDecision(False, f"mode {self.mode} asks nobody"), "mode")
         remembered = self.memory.lookup(request) if self.memory else None
         if remembered and not remembered.approved:
             return Decided(ApprovalDecision(False, remembered.note), "memory")
@@ -80,6 +87,9 @@ class Decider:
         answer = self.automatic(request)
         if answer or self.ui is not None:
             return answer
+        if request.inquiry:
+            log.warning("nobody is there to answer %s: declined", request.call.tool)
+            return Decided(ApprovalDecision(False), "no_approver")
         approve = self.on_no_approver == "approve"
         ending = "approved, as on_no_approver says" if approve else "rejected"
         log.warning("nobody is there to approve %s: %s", request.call.tool, ending)
@@ -152,6 +162,8 @@ def checked(said: Any) -> Decided:
         raise ValueError(f"the UI wants the decision remembered in an unknown way: {said.remember!r}")
     if said.override_args is not None:
         canonical(dict(said.override_args))  # raises if it is not plain JSON, which could not be stored or shown
+    if said.answer is not None:
+        json.dumps(dict(said.answer), ensure_ascii=False, allow_nan=False).encode()
     return Decided(replace(said, note=said.note or ""), "ui")  # None is no note, too
 
 

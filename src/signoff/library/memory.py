@@ -60,7 +60,9 @@ class ApprovalMemory:
         self._read()
 
     def lookup(self, request: ApprovalRequest) -> Remembered | None:
-        """Return the decision for exactly this tool and these arguments, if there is one."""
+        """Return the decision for exactly this tool and these arguments, if there is one. None for an inquiry."""
+        if request.inquiry:
+            return None
         with self._lock:
             key = (request.call.tool, canonical(request.call.args))
             found = [known[key] for known in (self._session, self._read()) if key in known]
@@ -70,9 +72,9 @@ class ApprovalMemory:
         """Remember a decision for the scope that it names.
 
         An accept with edited arguments is stored for the edited arguments, since those were approved. A call with the
-        original arguments asks again.
+        original arguments asks again. Answers are never remembered: the next question may be another one.
         """
-        if decision.remember == "none":
+        if decision.remember == "none" or request.inquiry:
             return
         edited = decision.override_args if decision.approved else None
         args = cast(JsonObject, json.loads(canonical(dict(request.call.args if edited is None else edited))))

@@ -17,6 +17,7 @@ from pydantic_ai.tools import DeferredToolRequests
 
 from signoff.approvals.digest import canonical
 from signoff.approvals.errors import Refused
+from signoff.approvals.inquiries import BadAnswer
 from signoff.approvals.model import Actor, ApprovalDecision, ApprovalRequest, Edit, RequestState, Verdict
 from signoff.gate.dry_run import DryRun
 from signoff.gate.inline import USER, Decided
@@ -51,7 +52,8 @@ async def resume(
     `decision`, the run only goes on if it can: see `ApprovalStore.ready`. `store` is needed if the agent has no
     `Signoff` with one. The other parameters are those of `agent.run`; give the same ones as at the start of the run.
 
-    Raises AlreadyDecided if the request was decided before, and Refused if the tool does not take edited arguments.
+    Raises AlreadyDecided if the request was decided before, and Refused if the tool does not take edited arguments or
+    the answer does not fit the form. The request is then still open.
     """
     settings = _settings(agent, store)
     store = settings.store
@@ -138,6 +140,10 @@ async def _decide(
         if run.state == "going" and _is_same(said_so.decision, request):
             return
         raise AlreadyDecided(request, {"ended": HAS_ENDED, "going": STOPPED}.get(run.state, ""))
+    try:
+        said_so = said_so.answer_to(request)
+    except BadAnswer as error:
+        raise Refused(f"{error} The request is still open.") from error
     person, now = Actor(USER.id, by, USER.server), store.clock()
     if said_so.approved and said_so.decision.override_args is not None:
         given = asyncio.sleep(0, deps)
@@ -166,6 +172,12 @@ async def _expire(settings: Settings, run: str) -> list[ApprovalRequest]:
 
 def _is_same(decision: ApprovalDecision, request: ApprovalRequest) -> bool:
     """Whether the request was settled by a decision like this one."""
+    if request.inquiry and decision.approved:
+        answer = request.settlement.answer if request.settlement else None
+        try:
+            return answer is not None and canonical(request.inquiry.check(decision.answer or {})) == canonical(answer)
+        except BadAnswer:
+            return False
     args = decision.override_args
     same_args = args is None or canonical(dict(args)) == canonical(dict(request.call.args))
     return decision.approved == (request.state is RequestState.APPROVED) and (same_args or not decision.approved)

@@ -227,7 +227,8 @@ class ApprovalStore:
                 "SELECT * FROM requests WHERE run = ? AND position = ?", (run, request.call.key.position)
             ).fetchall()
             siblings = [stored_of(row).request for row in rows]
-            accepted = any(one.state is RequestState.APPROVED and not one.held for one in siblings)
+            # An answer approves nothing.
+            accepted = any(one.state is RequestState.APPROVED and not one.held and not one.inquiry for one in siblings)
             choice = Choice.ACCEPT if accepted else Choice.REJECT
             _put(db, replace(request, state=choice.state, settlement=Settlement(choice, None, now)))
         db.execute("UPDATE runs SET state = 'going', deadline = NULL, changed = ? WHERE id = ?", (now, run))

@@ -41,6 +41,7 @@ INSIDE = (
     "Not run: this call has to wait for a person. A run in a store cannot wait in the middle of a tool, so only the "
     "agent itself may make such a call, not the code or the agents inside one of its tools."
 )
+IN_THE_MIDDLE = "a run in a store cannot wait in the middle of a call"
 
 
 @dataclass
@@ -60,6 +61,9 @@ class LaterDecider(Decider):
     """Memory and mode decide at once; people decide later."""
 
     def known(self, request: ApprovalRequest) -> Decided | None:
+        if request.inquiry and request.inquiry.server:
+            # The call is running, and would be lost with this process.
+            return Decided(ApprovalDecision(False, IN_THE_MIDDLE), "no_approver")
         return self.automatic(request)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from rich.text import Text
 
+from signoff.approvals.answering import Answering
 from signoff.approvals.approvers import objection
 from signoff.approvals.clicks import Click
 from signoff.approvals.desk import Desk
@@ -22,6 +23,7 @@ from signoff.approvals.edits import Editor
 from signoff.approvals.model import PAGE, Actor, ApprovalRequest, Batch, Choice
 from signoff.cards import wording
 from signoff.cards.actions import Offers, further_actions, held_actions, remember_actions
+from signoff.cards.approver_names import decide_or_answer
 from signoff.cards.build import build_card, build_held_call
 from signoff.cards.files import file_name
 from signoff.cards.model import Action, Card, CardFile, Line, Verb
@@ -112,7 +114,7 @@ class CardSession:
         try:
             chosen = await self.device.perform(
                 choose(self._subject(batch, card, mine, seen)),
-                lambda: f"decide, {left(batch.deadline - self.now())} left> ",
+                lambda: f"{decide_or_answer([mine])}, {left(batch.deadline - self.now())} left> ",
                 self._changed,
             )
         except Withdrawn:
@@ -136,6 +138,8 @@ class CardSession:
             covered=covered_lines(batch, request, self.offers, self.now()),
             held=[self._held_call(batch, r, card.page) for r in batch.open_held],
             seen=seen,
+            inquiry=request.inquiry,
+            masker=self.offers.masker,
         )
 
     def _held_call(self, batch: Batch, request: ApprovalRequest, page: int) -> HeldCall:
@@ -153,7 +157,11 @@ class CardSession:
                 based_on = request.call.digest
                 await self.editor.edit(request.id, chosen.args, based_on, self.actor, channel, card)
                 return
-            choice = action.verb.choice or Choice.REJECT
+            if chosen.answer is not None:
+                await Answering(self.desk).answer(request.id, chosen.answer, self.actor, channel, card)
+                return
+            no = Choice.DECLINE if request.inquiry else Choice.REJECT
+            choice = action.verb.choice or no
             outcome = await self.desk.decide(
                 Click(
                     action.target,
@@ -185,7 +193,9 @@ def _possible(actions: Sequence[Action], requests: Sequence[ApprovalRequest]) ->
     """Return the actions that one person alone can complete."""
     if all(request.quorum <= 1 for request in requests):
         return list(actions)
-    return [action for action in actions if action.verb in (Verb.REJECT, Verb.REASON, Verb.SKIP, Verb.RAN)]
+    return [
+        action for action in actions if action.verb in (Verb.REJECT, Verb.REASON, Verb.SKIP, Verb.RAN, Verb.DECLINE)
+    ]
 
 
 def _file(batch: Batch, card: Card, request: ApprovalRequest) -> CardFile | None:

@@ -17,9 +17,10 @@ from contextlib import contextmanager, suppress
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from signoff.terminal.dialogue import Ask, Chosen, Dialogue, Rewrite, Show, Step, View
+from signoff.terminal.dialogue import Chosen, Dialogue
 from signoff.terminal.editing import Draft, editor_command, on_one_line
 from signoff.terminal.sanitize import Block, Inert
+from signoff.terminal.steps import Ask, Rewrite, Show, Step, View
 from signoff.text.visible import one_line
 
 NEW_ARGUMENTS = "These are the arguments. Type new ones as one JSON object, or an empty line to change nothing."

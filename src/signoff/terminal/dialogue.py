@@ -13,47 +13,21 @@ from dataclasses import dataclass, field
 from rich.console import RenderableType
 from rich.text import Text
 
+from signoff.approvals.inquiries import Inquiry
 from signoff.approvals.model import JsonObject
 from signoff.cards.forms import WHOLE, Field, Form, NotReadable
 from signoff.cards.model import Action, CardFile, Verb
 from signoff.terminal import keys
+from signoff.terminal.answer_form import fill_in
 from signoff.terminal.editing import written
 from signoff.terminal.keys import Option, line_of
+from signoff.terminal.steps import Ask, Rewrite, Show, Step, View
+from signoff.text.secrets.masker import Masker
 
-FIRST_SEE = "The card does not show the whole call. View it to the end before you can accept it."
+FIRST_SEE = "The card does not show the whole call. View it to the end before you can {} it."
 UNCHANGED = "Nothing was changed."
 REASON = "reason> "
 WHICH = "number of the call to look at, or Enter to go back> "
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """A prompt for a line. The result is the typed line."""
-
-    prompt: str = ""
-    """If empty, the code that performs the dialogue uses its own prompt."""
-
-
-@dataclass(frozen=True, slots=True)
-class Show:
-    what: RenderableType
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """Text to be paged. The result is a non-empty string if the reader reached the end."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Rewrite:
-    """Text to be edited. The result is the changed text; empty if nothing was changed."""
-
-    text: str
-
-
-Step = Ask | Show | View | Rewrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +36,8 @@ class Chosen:
     note: str = ""
     args: JsonObject | None = None
     """The new arguments, if the action is an edit."""
+    answer: JsonObject | None = None
+    """The answer to an inquiry: name of each field -> its value."""
 
 
 Dialogue = Generator[Step, str, Chosen]
@@ -96,6 +72,10 @@ class Subject:
     """The calls of the card that need no approval and are still open."""
     seen: set[str] = field(default_factory=set[str])
     """Hashes of the files that the person has seen to the end; shared between questions."""
+    inquiry: Inquiry | None = None
+    """What the call asks, if it needs an answer."""
+    masker: Masker | None = None
+    """Masks secrets in what the call asks, as on the card."""
 
     def options(self) -> list[Option]:
         own = keys.for_call(_reachable(self.actions, [self.file] if self.file else [], self.seen))
@@ -113,7 +93,7 @@ def choose(subject: Subject) -> Dialogue:
     while True:
         options = subject.options()
         if subject.unseen:
-            yield Show(Text(FIRST_SEE, "yellow"))
+            yield Show(Text(FIRST_SEE.format("answer" if subject.inquiry else "accept"), "yellow"))
         option = yield from _pick(options)
         if option.label == keys.OTHERS:
             if chosen := (yield from _look_at_held(subject.held)):
@@ -131,6 +111,13 @@ def choose(subject: Subject) -> Dialogue:
             case Verb.EDIT:
                 if args := (yield from _edit(subject.args)):
                     return Chosen(option.action, args=args)
+            case Verb.FILL:
+                assert subject.inquiry
+                answer = yield from fill_in(subject.inquiry, subject.masker)
+                if answer is not None:
+                    return Chosen(option.action, answer=answer)
+            case Verb.ANSWER:
+                return Chosen(option.action, answer={})
             case Verb.REMEMBER:
                 for part in subject.covered:
                     yield Show(part)
@@ -181,7 +168,7 @@ def _edit(args: JsonObject) -> Generator[Step, str, JsonObject | None]:
 
 
 def _reachable(actions: Sequence[Action], files: Sequence[CardFile], seen: set[str]) -> list[Action]:
-    """Leave out accepting and remembering until the person has seen every file to its end."""
+    """Leave out accepting, answering and remembering until the person has seen every file to its end."""
     whole = all(file.sha256 in seen for file in files)
-    runs = (Verb.ACCEPT, Verb.RERUN, Verb.REMEMBER)
+    runs = (Verb.ACCEPT, Verb.RERUN, Verb.REMEMBER, Verb.FILL, Verb.ANSWER)
     return [action for action in actions if whole or action.verb not in runs]

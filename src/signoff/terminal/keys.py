@@ -24,11 +24,15 @@ _OWN = {
     Verb.RAN: "it [r]an",
     Verb.RERUN: "run [a]gain",
     Verb.SKIP: "[s]kip",
+    Verb.FILL: "[a]nswer",
+    Verb.ANSWER: "[c]onfirm",
+    Verb.DECLINE: "[d]ecline",
     Verb.ACCEPT_HERE: "accept, remember [h]ere",
     Verb.ACCEPT_ALWAYS: "accept al[w]ays",
     Verb.REJECT_HERE: "reject, remember [H]ere",
     Verb.REJECT_ALWAYS: "reject al[W]ays",
 }
+_INQUIRY = {**_OWN, Verb.REASON: "[D]ecline with a reason"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,9 @@ class Option:
 
 
 def for_call(actions: Iterable[Action]) -> list[Option]:
-    return [Option(_OWN[action.verb], action) for action in actions if action.verb in _OWN]
+    actions = list(actions)
+    labels = _INQUIRY if any(action.verb is Verb.DECLINE for action in actions) else _OWN
+    return [Option(labels[action.verb], action) for action in actions if action.verb in labels]
 
 
 def for_all(actions: Iterable[Action]) -> list[Option]:

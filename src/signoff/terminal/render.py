@@ -102,7 +102,8 @@ def _quotes(quotes: Sequence[Quote]) -> Iterator[RenderableType]:
             for quote in group:
                 if not quote.continued:
                     yield _label(quote)
-                yield _text(quote)
+                if quote.text or shape is not Shape.REMARK:
+                    yield _text(quote)
                 if quote.after:
                     yield Text(quote.after, "dim")
 

@@ -29,14 +29,16 @@ from signoff.cards.actions import Offers, further_actions, remember_actions
 from signoff.cards.build import build_card
 from signoff.cards.model import Card, Verb
 from signoff.terminal.console import JSON, NEW_ARGUMENTS, Ended, Screen
-from signoff.terminal.dialogue import Ask, Chosen, Dialogue, Rewrite, Show, Step, Subject, View, choose
+from signoff.terminal.dialogue import Chosen, Dialogue, Subject, choose
 from signoff.terminal.editing import Draft, editor_command, on_one_line
 from signoff.terminal.front_end import CARD_SPACE, COLUMNS, person_at_terminal
 from signoff.terminal.render import covered_call, draw_card
 from signoff.terminal.sanitize import Block
+from signoff.terminal.steps import Ask, Rewrite, Show, Step, View
 from signoff.text.secrets.masker import Masker
 
 DECIDE = "decide> "
+ANSWER = "answer> "
 REMEMBERED = (
     "This remembers exactly this tool with exactly these arguments, if the program has a memory.",
     "Here: while the program keeps it. Always: in the memory's file, if it has one.",
@@ -78,7 +80,8 @@ class TerminalUI:
             now, offers = time.time(), self._offers
             card = replace(build_card(batch, now=now, budget=CARD_SPACE, offers=offers, columns=COLUMNS), about=())
             self._screen.show(draw_card(card, time.time()))
-            chosen = self._perform(choose(self._subject(batch, card, seen)))
+            prompt = ANSWER if request.inquiry else DECIDE
+            chosen = self._perform(choose(self._subject(batch, card, seen)), prompt)
             if chosen.args is None:
                 return _decision(chosen, override)
             override = chosen.args
@@ -97,23 +100,25 @@ class TerminalUI:
             remember=remember_actions(batch, request, self._offers, 0),
             covered=[*lines, *covered_call(request, self._offers)],
             seen=seen,
+            inquiry=request.inquiry,
+            masker=self._offers.masker,
         )
 
-    def _perform(self, dialogue: Dialogue) -> Chosen:
+    def _perform(self, dialogue: Dialogue, prompt: str) -> Chosen:
         try:
             step = next(dialogue)
             while True:
-                step = dialogue.send(self._do(step))
+                step = dialogue.send(self._do(step, prompt))
         except StopIteration as end:
             return end.value
 
-    def _do(self, step: Step) -> str:
+    def _do(self, step: Step, prompt: str) -> str:
         match step:
             case Show(what=what):
                 self._screen.show(what)
                 return ""
             case Ask(prompt=own):
-                return self._line(own or DECIDE)
+                return self._line(own or prompt)
             case View(text=text):
                 self._screen.show(Block(text))
                 return "seen"
@@ -147,6 +152,8 @@ def _batch(request: ApprovalRequest) -> Batch:
 
 def _decision(chosen: Chosen, override: JsonObject | None) -> ApprovalDecision:
     verb = chosen.action.verb
+    if chosen.answer is not None:
+        return ApprovalDecision(True, answer=chosen.answer)
     approved = verb in (Verb.ACCEPT, Verb.ACCEPT_HERE, Verb.ACCEPT_ALWAYS, Verb.RERUN)
     remember = _REMEMBER[verb.remember]
     return ApprovalDecision(approved, chosen.note, override if approved else None, remember)
