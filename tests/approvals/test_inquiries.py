@@ -240,6 +240,14 @@ def test_whatever_is_typed_fits_or_is_refused(typed: str) -> None:
         assert isinstance(field.written(value), str)
 
 
+def test_a_name_that_several_options_have_chooses_none_of_them() -> None:
+    twins = AnswerField("x", FieldKind.CHOICE, options=(Option("a", "Same"), Option("b", "Same"), Option("c", "same")))
+    with pytest.raises(BadAnswer, match="2 options have this name"):
+        twins.read(["Same"])
+    assert twins.read(["same"]) == "c"
+    assert twins.read(["#1"]) == "b"
+
+
 def test_values_are_written_with_the_labels_of_their_options() -> None:
     field = AnswerField("x", FieldKind.CHOICES, options=(Option("a", "First"), Option("b", "Second")))
     assert field.written(["b", "a"]) == "Second, First"

@@ -95,11 +95,12 @@ def settled_for_nobody(batch: Batch, now: float) -> list[ApprovalRequest]:
 def settled_with_questions(batch: Batch, now: float) -> list[ApprovalRequest]:
     """Return the open held calls of a batch, each with its settlement; none while a question is open.
 
-    They are approved if a question was approved, or if there was none. Otherwise they end as the questions ended.
+    They are approved if a question was approved, or if there was none. Otherwise they end as the questions ended. An
+    inquiry does not count here: to answer it approves nothing.
     """
     if batch.open_questions:
         return []
-    states = {question.state for question in batch.questions}
+    states = {question.state for question in batch.questions if question.inquiry is None}
     if not states or RequestState.APPROVED in states:
         return [released(request, now) for request in batch.pending]
     state = next(s for s in (RequestState.REJECTED, RequestState.EXPIRED, RequestState.CANCELLED) if s in states)

@@ -111,8 +111,12 @@ class AnswerField:
     def _option(self, text: str) -> Json:
         if re.fullmatch(r"#\d{1,3}", text) and int(text[1:]) < len(self.options):
             return self.options[int(text[1:])].value
-        named = [one.value for one in self.options if text.casefold() in (one.label.casefold(), text_of(one.value))]
+        named = [one.value for one in self.options if text == one.label]
+        named = named or [
+            one.value for one in self.options if text.casefold() in (one.label.casefold(), text_of(one.value))
+        ]
         self._must(bool(named), "must be one of the options")
+        self._must(len(named) == 1, f"{len(named)} options have this name; type # and the number of one, from 0")
         return named[0]
 
     def _yes_or_no(self, text: str) -> bool:

@@ -304,8 +304,10 @@ class RuleConfig(_Section):
 
     @model_validator(mode="after")
     def _only_asking_has_approvers(self) -> RuleConfig:
-        asking = (self.approvers, self.timeout, self.quorum > 1, self.four_eyes, self.reminder, self.ping, self.message)
-        if self.verdict is not Verdict.ASK and any((*asking, self.notify, self.escalate)):
+        asking = (self.approvers, self.quorum > 1, self.four_eyes, self.ping, self.notify, self.escalate)
+        # With answerers, people are asked for an answer even if the call needs no approval.
+        timed = () if self.answerers else (self.timeout, self.reminder, self.message)
+        if self.verdict is not Verdict.ASK and any((*asking, *timed)):
             raise ValueError(
                 "has approvers, a timeout, a quorum, four_eyes, a reminder, a message, notify or escalate, "
                 "but nobody is asked; "
