@@ -507,17 +507,20 @@ async def test_a_server_of_the_newer_protocol_that_is_gone_after_the_answer_may_
     assert await state_of(shop) is CallState.UNKNOWN
 
 
-async def test_a_call_that_has_asked_may_have_run_even_if_its_answer_was_not_sent() -> None:
+@pytest.mark.parametrize(("asked", "may_have_run"), [(1, True), (0, False)])
+async def test_a_call_that_has_asked_may_have_run_even_if_its_answer_was_not_sent(
+    asked: int, may_have_run: bool
+) -> None:
     server = ServerCalls("desk", 5)
-    with pytest.raises(ServerGone) as gone:
+
+    async def call() -> None:
         async with server.call(object()):
-            server.running[0].asked = 1
+            server.running[0].asked = asked
             raise ConnectError("refused")
-    assert is_lost(gone.value)
-    with pytest.raises(ConnectError) as never_sent:
-        async with server.call(object()):
-            raise ConnectError("refused")
-    assert not is_lost(never_sent.value)
+
+    with pytest.raises(ServerGone if may_have_run else ConnectError) as failure:
+        await call()
+    assert is_lost(failure.value) is may_have_run
 
 
 def test_a_server_asks_people_unless_the_file_says_otherwise(shop: Shop) -> None:
