@@ -1,0 +1,49 @@
+"""An MCP server that asks people while its tool runs, with a real bot and a real server process."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from tests.rigs import asking_tools
+from tests.rigs.live_bot import FreshRig, Rig, rig
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+CONFIG = f"""
+[[rules]]
+tool = "desk_*"
+verdict = "allow"
+
+[mcp.desk]
+command = {json.dumps([sys.executable, asking_tools.__file__, "desk.txt"])}
+"""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
+    async with rig(tmp_path_factory.mktemp("questions"), CONFIG, kind=FreshRig) as running:
+        yield running
+
+
+def runs(live: Rig) -> int:
+    return (live.folder / "desk.txt").read_text().count('"tool": "ask"')
+
+
+async def test_killed_while_the_server_waits_the_card_is_cancelled_and_the_call_may_have_run(live: Rig) -> None:
+    asked = await live.ask("call desk_ask {}")
+    card = await live.sees(asked.id, "desk_ask", "Request ")
+    assert runs(live) == 1
+    await live.kill()
+    await live.start()
+    again = await live.with_button(asked.id, "Skip")
+    assert "may have run" in again.text
+    await live.closed(card, "the bot was restarted")
+    await live.people["Ada"].click(again, "Skip")
+    await live.sees(asked.id, "it may have run", "not known")
+    await live.ended(asked)
+    assert runs(live) == 1, "it ran again, although nobody wanted that"
