@@ -11,6 +11,7 @@ import pytest_asyncio
 
 from tests.rigs import asking_tools
 from tests.rigs.live_bot import FreshRig, Rig, rig
+from tests.rigs.office import submit
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -47,3 +48,26 @@ async def test_killed_while_the_server_waits_the_card_is_cancelled_and_the_call_
     await live.sees(asked.id, "it may have run", "not known")
     await live.ended(asked)
     assert runs(live) == 1, "it ran again, although nobody wanted that"
+
+
+async def test_a_form_on_the_card_answers_the_server_and_the_call_ends_with_its_result(live: Rig) -> None:
+    pytest.importorskip("signoff.bot.answer_forms")
+    before = runs(live)
+    asked = await live.ask("call desk_ask {}")
+    card = await live.with_button(asked.id, "Answer…")
+    assert "Who are you?" in card.text
+    opened = await live.people["Ada"].click(card, "Answer…")
+    await submit(live, opened, "Ada", answer_0="Ada Lovelace")
+    await live.sees(asked.id, "accept", "Ada Lovelace")
+    await live.closed(card, f"ANSWERED by {live.people['Ada'].mention}")
+    await live.ended(asked)
+    assert runs(live) == before + 1
+
+
+async def test_the_server_is_told_that_somebody_declined(live: Rig) -> None:
+    pytest.importorskip("signoff.bot.answer_forms")
+    asked = await live.ask("call desk_ask {}")
+    card = await live.with_button(asked.id, "Decline")
+    await live.people["Ada"].click(card, "Decline")
+    await live.sees(asked.id, "decline")
+    await live.ended(asked)
