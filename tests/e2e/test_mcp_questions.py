@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -70,4 +72,17 @@ async def test_the_server_is_told_that_somebody_declined(live: Rig) -> None:
     card = await live.with_button(asked.id, "Decline")
     await live.people["Ada"].click(card, "Decline")
     await live.sees(asked.id, "decline")
+    await live.ended(asked)
+
+
+async def test_a_bot_that_is_stopped_while_a_server_waits_ends_and_leaves_no_process_behind(live: Rig) -> None:
+    asked = await live.ask("call desk_ask {}")
+    await live.sees(asked.id, "desk_ask", "Request ")
+    started = [json.loads(line) for line in (live.folder / "desk.txt").read_text().splitlines() if "started" in line]
+    assert await live.kill(signal.SIGTERM) == 0
+    await live.until(lambda: not Path(f"/proc/{started[-1]['started']}").exists(), "the end of the server")
+    assert "Traceback" not in live.output
+    await live.start()
+    again = await live.with_button(asked.id, "Skip")
+    await live.people["Ada"].click(again, "Skip")
     await live.ended(asked)
