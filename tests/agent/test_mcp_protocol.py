@@ -153,7 +153,7 @@ async def test_a_schema_that_changes_within_a_run_asks_again(shop: Shop) -> None
     ],
 )
 async def test_a_servers_own_requests_are_refused(shop: Shop, tool: str, refusal: str) -> None:
-    opened(shop)
+    opened(shop, "elicitation = false")
     assert isinstance(await shop.ask(calls((f"work_{tool}", {})), "done"), Finished)
     assert refusal in shop.script.results["call_0"]
     assert noted(shop, "capabilities")[0] == []
@@ -167,7 +167,7 @@ async def test_a_server_may_use_the_model_if_the_operator_allows_it_and_only_so_
     answers = shop.script.results["call_0"].splitlines()
     assert ["blue" in answer for answer in answers] == [True] * REQUESTS + [False] * 2
     assert f"at most {REQUESTS} requests in one run" in answers[-1]
-    assert noted(shop, "capabilities")[0] == ["sampling"]
+    assert noted(shop, "capabilities")[0] == ["elicitation", "sampling"]
     await shop.ask(calls(("work_ask_model", {})), "red")
     assert "red" in shop.script.results["call_0"]
 

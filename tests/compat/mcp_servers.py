@@ -27,6 +27,7 @@ from tests.rigs.mcp_shop import Shop, batch_of
 from tests.rigs.scripted import Answer, calls
 
 PACKAGES = ("@modelcontextprotocol/server-filesystem", "@modelcontextprotocol/server-everything")
+ELICITING = "npm_trigger-elicitation-request"
 PATIENCE = 60.0
 
 
@@ -144,6 +145,30 @@ class Tour:
                 await shop.accept(step)
             return shop.script.results["call_0"]
 
+    async def refuse_questions(self) -> str:
+        command = json.dumps(self.program(PACKAGES[1], "stdio"))
+        async with self.agent(f"command = {command}\nelicitation = false") as shop:
+            await shop.ask(calls((ELICITING, {})), "I cannot")
+            result = shop.script.results["call_0"]
+            expect("Unknown tool" in result, result)
+        return "the server does not offer it"
+
+    async def answer_a_question(self) -> str:
+        command = json.dumps(self.program(PACKAGES[1], "stdio"))
+        async with self.agent(f"command = {command}") as shop:
+            step = await shop.accept(await shop.ask(calls((ELICITING, {})), "thank you"))
+            inquiry = batch_of(step).requests[0].inquiry
+            expect(inquiry, "the server asks nothing")
+            assert inquiry
+            expect([field.name for field in inquiry.fields if field.required] == ["name"], str(inquiry.fields))
+            expect(isinstance(await shop.answer(step, {"name": "Ada"}), Finished), "the turn goes on")
+            result = shop.script.results["call_0"]
+            expect("Ada" in result, result)
+            step = await shop.accept(await shop.ask(calls((ELICITING, {})), "a pity"))
+            await shop.decline(step)
+            expect("declined" in shop.script.results["call_0"], shop.script.results["call_0"])
+        return f"a form with {len(inquiry.fields)} fields was answered, and another one declined"
+
     async def be_killed_in_a_call(self) -> str:
         command = json.dumps(self.program(PACKAGES[1], "stdio"))
         async with self.agent(f"command = {command}") as shop:
@@ -172,6 +197,8 @@ class Tour:
             self.get_an_image,
             self.refuse_sampling,
             self.allow_sampling,
+            self.refuse_questions,
+            self.answer_a_question,
             self.be_killed_in_a_call,
         ]
 

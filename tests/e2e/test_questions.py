@@ -1,4 +1,4 @@
-"""Questions to people with the real bot over sockets: a form on a card, kill -9 at every step, one answer that counts."""
+"""Questions to people with the real bot over sockets: a form on a card, and kill -9 at every step."""
 
 from __future__ import annotations
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from enum import StrEnum
 from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel
 from pydantic_ai import Agent, ModelRetry, RunContext, Tool
-from pydantic_ai.exceptions import CallDeferred
+from pydantic_ai.exceptions import CallDeferred, ToolFailed
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset
 from pydantic_ai_harness import AskUser
@@ -282,6 +283,7 @@ async def test_a_failure_after_the_answer_is_that_of_the_tool(bench: Bench, on_t
     step = await bench.start([calls(("wipe", {})), "done"], [asking(wipe)], **on_the_bots_loop)
     await answer(bench, step, {"sure": True})
     assert "try another way" in str(bench.script.asked[-1])
+    assert "cut off" not in str(bench.script.asked[-1])
 
 
 async def test_a_call_that_waited_when_the_process_died_may_have_run(
@@ -319,6 +321,60 @@ async def test_a_call_that_waits_ends_with_its_turn(bench: Bench, on_the_bots_lo
     bench.runner.turn_ended(bench.turn)
     await asyncio.sleep(0.01)
     assert ended == ["ended"]
+
+
+async def test_a_running_tool_that_takes_its_question_back_goes_on(
+    bench: Bench, on_the_bots_loop: dict[str, Any]
+) -> None:
+    async def wipe() -> str:
+        live = current_call()
+        assert live
+        asking = asyncio.ensure_future(live.ask(YES))
+        await asyncio.sleep(0.05)
+        asking.cancel()
+        await asyncio.sleep(0.3)
+        return "never mind"
+
+    step = await bench.start([calls(("wipe", {})), "done"], [asking(wipe)], **on_the_bots_loop)
+    await asyncio.sleep(0.1)
+    assert isinstance(await answer(bench, step, {"sure": True}), Finished)
+    assert bench.script.results == {"call_0": "never mind"}
+
+
+async def test_a_running_tool_may_ask_something_else_instead(bench: Bench, on_the_bots_loop: dict[str, Any]) -> None:
+    other = inquire("Or this?", {"type": "object", "properties": {"sure": {"type": "boolean"}}}, server="workshop")
+
+    async def wipe() -> str:
+        live = current_call()
+        assert live
+        first = asyncio.ensure_future(live.ask(YES))
+        await asyncio.sleep(0.05)
+        first.cancel()
+        return str((await live.ask(other)).inquiry == other)
+
+    step = await bench.start([calls(("wipe", {})), "done"], [asking(wipe)], **on_the_bots_loop)
+    await asyncio.sleep(0.1)
+    step = await answer(bench, step, {"sure": True})
+    assert batch_of(step).requests[0].inquiry == other, "the answer to the first question was taken for the second"
+    assert isinstance(await answer(bench, step, {"sure": True}), Finished)
+    assert bench.script.results == {"call_0": "True"}
+
+
+async def test_a_call_that_ended_while_people_were_asked_reports_its_end_when_they_have_answered(
+    bench: Bench, on_the_bots_loop: dict[str, Any]
+) -> None:
+    async def wipe() -> str:
+        live = current_call()
+        assert live
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await live.ask(YES)
+        raise ToolFailed("the server is gone")
+
+    step = await bench.start([calls(("wipe", {})), "done"], [asking(wipe)], **on_the_bots_loop)
+    await asyncio.sleep(0.2)
+    assert isinstance(await answer(bench, step, {"sure": True}), Finished)
+    assert bench.script.results == {"call_0": '{"error":"the server is gone"}'}
 
 
 async def stored(bench: Bench, step: Step) -> Any:

@@ -15,10 +15,11 @@ from pydantic_ai.toolsets import AbstractToolset
 from signoff.agent.mcp import build_servers
 from signoff.agent.runner import AgentRunner
 from signoff.agent.setup import build_policy
+from signoff.approvals.answering import Answering
 from signoff.approvals.clicks import Click
 from signoff.approvals.desk import Desk
 from signoff.approvals.grants import GrantTerms
-from signoff.approvals.model import Batch, Choice, Remember
+from signoff.approvals.model import Batch, Choice, JsonObject, Place, Remember
 from signoff.config.schema import Config, load_config
 from signoff.store import Store
 from signoff.turns.model import Step, TurnState, Waiting
@@ -36,6 +37,7 @@ class Shop:
     store: Store
     clock: HandClock
     turns: int = 0
+    place: Place = PLACE
     script: Script = field(default_factory=lambda: Script(["done"]))
     runner: AgentRunner | None = None
     desk: Desk = field(init=False)
@@ -73,7 +75,7 @@ class Shop:
     async def ask(self, *answers: Answer) -> Step:
         self.script.answers = list(answers)
         self.turns += 1
-        turn = make_turn(f"turn{self.turns}")
+        turn = make_turn(f"turn{self.turns}", self.place)
         await self.store.run(lambda tx: tx.insert_turn(turn))
         await self.store.run(lambda tx: tx.move(turn.id, TurnState.QUEUED, TurnState.RUNNING))
         return await self.advance(turn.id)
@@ -91,7 +93,18 @@ class Shop:
 
     async def accept(self, step: Step, remember: Remember = Remember.NONE) -> Step:
         batch = batch_of(step)
-        await self.desk.decide(Click(batch.id, Choice.ACCEPT, ADA, PLACE.channel, remember=remember))
+        await self.desk.decide(Click(batch.id, Choice.ACCEPT, ADA, self.place.channel, remember=remember))
+        return await self.advance(batch.turn)
+
+    async def answer(self, step: Step, answer: JsonObject) -> Step:
+        """Answer what the call asks people."""
+        batch = batch_of(step)
+        await Answering(self.desk).answer(batch.requests[0].id, answer, ADA, self.place.channel, None)
+        return await self.advance(batch.turn)
+
+    async def decline(self, step: Step) -> Step:
+        batch = batch_of(step)
+        await self.desk.decide(Click(batch.requests[0].id, Choice.DECLINE, ADA, self.place.channel))
         return await self.advance(batch.turn)
 
 

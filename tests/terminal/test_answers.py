@@ -205,7 +205,7 @@ timeout = "{timeout}"
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chat]:
     folder = tmp_path_factory.mktemp("terminal")
-    plugin = ROOT / "tests" / "rigs" / "asking_tools.py"
+    plugin = ROOT / "tests" / "rigs" / "asking_plugin.py"
     (folder / "signoff.toml").write_text(CONFIG.format(plugin=plugin, timeout="3s"), encoding="utf-8")
     async with on_terminal(folder, forked=False) as chat:
         yield chat

@@ -26,19 +26,22 @@ from signoff.approvals.digest import fingerprint
 from signoff.approvals.tool_description import Marks
 from signoff.config.schema import Config, McpConfig
 from signoff.errors import ConfigError
-from signoff.gate.declarations import MCP_ASKS, MCP_READS, TITLE, TRUSTED, WHY, hinted_marks, saying
+from signoff.gate.declarations import MAY_ASK, MCP_ASKS, MCP_READS, TITLE, TRUSTED, WHY, hinted_marks, saying
 from signoff.gate.lost_calls import is_lost
 
 if TYPE_CHECKING:
     from fastmcp import Client
     from pydantic_ai.mcp import MCPToolset
 
+    from signoff.agent.mcp_elicitation import ServerCalls
     from signoff.agent.mcp_sampling import Sampling
 
 log = logging.getLogger(__name__)
 
 READ_SHARE = 0.95
 """The part of a tool's time limit that a server has for its answer. The rest is for closing a silent connection."""
+READ_SECONDS = 366 * 86400.0
+"""The client's own time limit. It would also count the time in which people answer a server's question."""
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -46,9 +49,15 @@ def build_servers(config: Config, environment: Mapping[str, str] = os.environ) -
     """Build the servers of signoff.toml without starting them. Raises ConfigError if a variable is not set."""
     built: list[AbstractToolset[Any]] = []
     for name, server in config.mcp.items():
+        from signoff.agent.mcp_elicitation import ServerCalls  # it takes a second or two, as in `_connection`
+
         output = ServerOutput(name)
         toolset = _connection(name, server, config, environment, output)
-        connected = McpServer(toolset, name, server, toolset.client, output)
+        # End before the gate gives the call up: then the silent connection is closed, and the next call gets a new one.
+        calls = ServerCalls(name, config.limits.tool_seconds * READ_SHARE)
+        if server.elicitation:
+            calls.listen(toolset.client)
+        connected = McpServer(toolset, name, server, toolset.client, output, calls)
         if server.sampling:
             from signoff.agent.mcp_sampling import Sampling
 
@@ -84,8 +93,7 @@ def _connection(
         headers=headers,
         tool_error_behavior="failed",
         init_timeout=server.start,
-        # End before the gate gives the call up: then the silent connection is closed, and the next call gets a new one.
-        read_timeout=config.limits.tool_seconds * READ_SHARE,
+        read_timeout=READ_SECONDS,
     )
 
 
@@ -107,6 +115,8 @@ class McpServer(WrapperToolset[Any]):
     client: Client[Any]
     """The connection, which all runs share."""
     output: ServerOutput
+    calls: ServerCalls
+    """The calls that are running at the server. All runs share it."""
     connected: bool = False
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """All runs share it: one of them at a time closes or opens the connection."""
@@ -148,7 +158,11 @@ class McpServer(WrapperToolset[Any]):
 
     async def __aexit__(self, *args: Any) -> bool | None:
         self.begun = False
-        return await super().__aexit__(*args) if self.connected else None
+        if self.connected:
+            try:
+                await super().__aexit__(*args)
+            except Exception as error:  # the server is gone, which must not end the turn
+                log.debug("leaving the MCP server %s: %s", self.name, error)
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         if self.connected:
@@ -172,7 +186,8 @@ class McpServer(WrapperToolset[Any]):
         session = await self._session()
         try:
             with self.sampling.permitted(ctx) if self.sampling else nullcontext():
-                return await super().call_tool(name, tool_args, ctx, tool)
+                async with self.calls.call(session):
+                    return await super().call_tool(name, tool_args, ctx, tool)
         except Exception as error:
             if is_lost(error):
                 # In a task of its own, which goes on when the call is given up. The next call waits for it.
@@ -185,6 +200,9 @@ class McpServer(WrapperToolset[Any]):
     async def _session(self) -> object:
         """Return the session for a call. If the server died in an earlier call, start it again."""
         async with self.lock:
+            if self.client.is_connected() and self.calls.is_spoilt(self.client.session):
+                log.warning("the MCP server %s still asks in a call that was given up; it is started again", self.name)
+                await self.end()
             if not self.client.is_connected():
                 try:
                     async with asyncio.timeout(self.server.start):
@@ -227,7 +245,12 @@ class McpServer(WrapperToolset[Any]):
         hints = hinted_marks(tool.tool_def) if self.server.trusted else {}
         reads = Marks.read(hints).read_only
         words = ("never_require", MCP_READS) if reads else ("always_require", MCP_ASKS)
-        return saying(tool, *words, **hints, **{TRUSTED: self.server.trusted, TITLE: title})
+        return saying(
+            tool,
+            *words,
+            **hints,
+            **{TRUSTED: self.server.trusted, TITLE: title, MAY_ASK: self.server.elicitation},
+        )
 
     def _warn(self, error: Exception) -> None:
         said = f"; its last line was: {self.output.last_line}" if self.output.last_line else ""

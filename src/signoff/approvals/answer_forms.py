@@ -29,14 +29,24 @@ def inquire(words: str, schema: Mapping[str, Json], *, server: str = "", tells_a
     try:
         only = not _is_object(schema)
         fields = (_read(ONLY, {"title": "Answer", **schema}, schema, required=True),) if only else _fields(schema)
-    except (TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
+    except (TypeError, KeyError, AttributeError, IndexError, RecursionError, OverflowError) as error:
         raise Unaskable("its schema cannot be read") from error
     if len({field.name for field in fields}) != len(fields) or len(fields) > MOST_FIELDS:
         raise Unaskable(f"it has more than {MOST_FIELDS} fields")
     inquiry = Inquiry(words, fields, server, only, tells_all)
-    if len(json.dumps(inquiry.dump())) > LONGEST:
+    if _size(inquiry) > LONGEST:
         raise Unaskable(f"it has more than {LONGEST:,} characters")
     return inquiry
+
+
+def _size(inquiry: Inquiry) -> int:
+    """Return how many characters it takes to store the inquiry. Raises Unaskable if it could not be read again."""
+    try:
+        text = json.dumps(inquiry.dump(), allow_nan=False, ensure_ascii=False)
+        text.encode()
+    except (ValueError, RecursionError) as error:
+        raise Unaskable("its schema cannot be stored") from error
+    return len(text)
 
 
 def _is_object(schema: Mapping[str, Json]) -> bool:

@@ -446,6 +446,8 @@ class McpConfig(_Section):
     """The names of its tools begin with this and `_`. None: NAME."""
     sampling: bool = Field(default=False, description="true or false")
     """Whether the server may use the bot's model while one of its tools runs."""
+    elicitation: bool = Field(default=True, description="true or false")
+    """Whether the server may ask people something while one of its tools runs. They answer on a card."""
 
     @model_validator(mode="after")
     def _is_run_or_reached(self) -> McpConfig:

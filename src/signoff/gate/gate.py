@@ -238,6 +238,7 @@ class Gate(AbstractCapability[Any]):
             if attempt.inside and record.digest != attempt.call.digest:
                 raise ToolFailed(wording.OTHER_CALLS)
             return self._replay(attempt.call, Replay(record))
+        cut_off = record is not None and self.live.get(attempt.call.key) is None
         try:
             if request and request.edit and request.called == attempt.call.digest and may_still_run(request):
                 attempt = await self._edited(attempt, request)
@@ -245,10 +246,10 @@ class Gate(AbstractCapability[Any]):
                 await self._check_fixed(attempt, args, approved=said_yes(request))
             result = await self._admit(replace(attempt, decided=request is not None))
         except (ModelRetry, ToolFailed) as failure:
-            if record is None:
+            if not cut_off:
                 raise
             raise ToolFailed(f"{wording.CUT_OFF} {failure.message}") from failure
-        if record and isinstance(result, Refusal):
+        if cut_off and isinstance(result, Refusal):
             return ToolDenied(f"{wording.CUT_OFF} {result.message}")
         return result
 
@@ -319,7 +320,7 @@ class Gate(AbstractCapability[Any]):
         call = attempt.call
         _, request = await self.book.met(call.key)
         try:
-            if request is None or not live.takes(request):
+            if live.is_asking and (request is None or not live.takes(request)):
                 raise live.needed()
 
             async def go_on(ctx: RunContext[Any], args: dict[str, Any]) -> Any:

@@ -61,6 +61,12 @@ class LiveCall:
                 return await self._answer
             finally:
                 self.inquiry = None
+                self._asked.clear()  # the question may also have been withdrawn
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether the tool waits for an answer now. A tool that has ended waits for none."""
+        return self._asked.is_set() and not (self._task and self._task.done())
 
     def takes(self, request: ApprovalRequest) -> bool:
         """Whether this request is about what the tool asks now, and is settled."""
@@ -83,21 +89,24 @@ class LiveCall:
             return await tool
 
         self._task = asyncio.get_running_loop().create_task(run())
+        # It may end while nobody follows it. Its error is not lost: the next step, if there is one, reads it.
+        self._task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     async def follow(self) -> Any:
         """Return the tool's result. Raises AnswerNeeded if the tool asks; then the tool goes on by itself."""
         assert self._task is not None
-        asked = asyncio.get_running_loop().create_task(self._asked.wait())
-        try:
-            await asyncio.wait({self._task, asked}, return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:
-            await self.end()
-            raise
-        finally:
-            asked.cancel()
-        if self._task.done():
-            return self._task.result()
-        raise self.needed()
+        while not self._task.done():
+            asked = asyncio.get_running_loop().create_task(self._asked.wait())
+            try:
+                await asyncio.wait({self._task, asked}, return_when=asyncio.FIRST_COMPLETED)
+            except asyncio.CancelledError:
+                await self.end()
+                raise
+            finally:
+                asked.cancel()
+            if self.is_asking:
+                raise self.needed()
+        return self._task.result()
 
     async def end(self) -> None:
         """Give the call up."""
@@ -122,10 +131,11 @@ class LiveCalls(dict[CallKey, LiveCall]):
         call.start(tool)
         return await self._follow(key, call)
 
-    async def go_on(self, key: CallKey, request: ApprovalRequest) -> Any:
-        """Hand the settled request to the tool that asked, and run the tool further."""
+    async def go_on(self, key: CallKey, request: ApprovalRequest | None) -> Any:
+        """Hand the settled request to the tool that asked, if it still asks, and run the tool further."""
         call = self[key]
-        call.answer(request)
+        if request and call.is_asking and call.takes(request):
+            call.answer(request)
         return await self._follow(key, call)
 
     async def _follow(self, key: CallKey, call: LiveCall) -> Any:
