@@ -313,7 +313,7 @@ def test_the_answered_card_says_who_answered_what() -> None:
     size = AnswerField("size", FieldKind.INTEGER, "How large?")
     card = card_of(answered(make_batch(asking("Which?", COLOUR, size)), {"colour": 2, "size": 7}))
     assert (card.tone, as_text(card.status)) == (Tone.APPROVED, "ANSWERED by <Person 200>")
-    assert quotes_of(card)[-2:] == [("Answer to Colour", "blue", ""), ("Answer to How large?", "7", "")]
+    assert quotes_of(card)[-2:] == [("Answer to Colour", "blue", ""), ('Answer to "How large?"', "7", "")]
     assert not card.actions
 
 

@@ -10,10 +10,9 @@ from collections.abc import Iterator, Sequence
 
 from signoff.approvals.inquiries import AnswerField, FieldKind, Inquiry, Option
 from signoff.approvals.model import ApprovalRequest, JsonObject
-from signoff.cards.harmless import SENTENCE, reads_as_sentence
 from signoff.cards.layout import Value, beginning, strings_in
 from signoff.cards.model import Line, Quote, Shape
-from signoff.cards.warnings import CardWarning, warnings_in
+from signoff.cards.warnings import SENTENCE, CardWarning, reads_as_sentence, warnings_in
 from signoff.text.secrets.names import DEFAULT, asks_for_secret, words_of
 from signoff.text.visible import plain
 
@@ -183,4 +182,5 @@ def _given(inquiry: Inquiry, answer: JsonObject) -> Iterator[tuple[str, str]]:
         if answer.get(field.name) is None:
             continue
         name = field.shown if _is_label(field.shown) else field_title(inquiry, number).lower()
+        name = f'"{name}"' if " " in field.shown and name == field.shown else name
         yield ANSWER if len(inquiry.fields) == 1 else f"{ANSWER} to {name}", field.written(answer[field.name])
