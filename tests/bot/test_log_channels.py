@@ -26,6 +26,12 @@ def test_an_answer_is_logged_as_an_answer() -> None:
     assert "Answer:\n```" in line
 
 
+def test_a_question_that_was_declined_is_logged_as_declined() -> None:
+    end = Settlement(Choice.DECLINE, ADMIN, 5.0, "no time")
+    declined = replace(answered({}), state=Choice.DECLINE.state, settlement=end)
+    assert worded(tool_approval(PLACE, declined)).startswith("**DECLINED** `write_file` by <@200> (no time), request ")
+
+
 def test_a_long_answer_says_that_it_is_shortened() -> None:
     assert "(shortened; the record has all of it)" in worded(tool_approval(PLACE, answered({"a": "x" * 4000})))
 
