@@ -14,9 +14,10 @@ from discord_sandbox import Person
 from discord_sandbox.modals import inputs
 from discord_sandbox.seen import Outcome, SeenMessage
 from signoff.approvals.inquiries import AnswerField, FieldKind, Inquiry, Option
-from signoff.approvals.model import ApprovalRequest, Batch, Choice, RequestKind, RequestState
+from signoff.approvals.model import ApprovalRequest, Batch, CardCopy, Choice, RequestKind, RequestState
 from signoff.bot.answer_forms import answer_form, part_of
 from signoff.bot.buttons import FormKind, FormLocator, Locator, parse, parse_form
+from signoff.bot.notifier import DiscordNotifier
 from signoff.cards.actions import Offers
 from signoff.cards.model import Verb
 from tests.rigs import discord_schema
@@ -200,10 +201,37 @@ async def test_a_question_and_a_call_on_one_card_are_settled_apart(rig: Rig, ada
 
 
 async def test_a_question_is_answered_from_a_copy_in_another_channel(rig: Rig, ada: Person) -> None:
-    batch, card = await ask(rig)
-    opened = await ada.click(card, "Answer…")
-    drawn(await ada.submit(opened, {"answer-0": "#0"}))
+    posted, card = await ask(rig)
+    ops = str((await rig.sandbox.channel("ops")).id)
+    batch = replace(posted, notify=(f"channel:{ops}",))
+    message = await DiscordNotifier(rig.client, rig.front_end).post_copy(batch, ops)
+    rig.desk.open(replace(batch, copies=(CardCopy(ops, message),)))
+    copy = await ada.wait_for_message(ops, lambda m: str(m.id) == message)
+    assert [button.label for button in copy.buttons] == ["Answer…", "Decline", "More…"]
+    after = drawn(await ada.submit(await ada.click(copy, "Answer…"), {"answer-0": "#0"}))
+    assert "ANSWERED by" in after.text
+    await ada.wait_for_change(card, lambda m: "ANSWERED by" in m.text)
     await until(lambda: rig.desk.final == [batch.id])
+
+
+async def test_a_question_is_answered_from_the_inbox(rig: Rig, ada: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch, card = await ask(rig)
+
+    async def inbox(interaction: Any, visit: Any, panel: Any) -> None:
+        await rig.bot.clicks.inbox.show(interaction, visit.actor)
+
+    with monkeypatch.context() as patched:  # the rig has no commands, so "More…" leads to the inbox
+        patched.setattr(rig.bot.clicks.responses, "panel", inbox)
+        opened = await ada.click(card, "More…")
+    listed = opened.reply
+    assert listed is not None
+    assert "Answer Needed" in listed.text
+    assert [b.label for b in listed.buttons] == ["Answer…", "Decline", "Open…", "Refresh"]
+    after = drawn(await ada.submit(await ada.click(listed, "Answer…"), {"answer-0": "#0"}))
+    assert f"Done: ANSWERED by <@{ada.id}>" in after.text
+    assert "No open card waits" in after.text
+    await ada.wait_for_change(card, lambda m: "ANSWERED by" in m.text)
+    assert answer_of(rig, batch) == {"colour": "r"}
 
 
 async def test_a_slow_store_brings_no_form_too_late(rig: Rig, ada: Person) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from signoff.approvals.inquiries import AnswerField, FieldKind, Inquiry, Option
 from signoff.approvals.model import DIRECT, Actor, Batch, Place, RequestKind, Vote
 from signoff.bot import inbox_view
 from signoff.bot.card_view import Rendered, render
@@ -196,3 +197,37 @@ def test_a_large_card_is_listed_without_being_laid_out(monkeypatch: pytest.Monke
 def test_a_link_to_a_direct_conversation_names_no_server() -> None:
     batch = make_batch(Place(DIRECT, "123", "123"), MAX, card_message="456")
     assert "https://discord.com/channels/@me/123/456" in drawn(batch)[0]
+
+
+def asking(words: str, **changes: Any) -> Any:
+    field = AnswerField("colour", FieldKind.CHOICE, "Colour", options=(Option(1, "red"), Option(2, "blue")))
+    return make_request(kind=RequestKind.ANSWER, inquiry=Inquiry(words, (field,)), tool="ask_colour", **changes)
+
+
+def test_a_question_can_be_answered_or_declined_from_the_list() -> None:
+    text, labels = drawn(batch_of(asking("Which colour?")))
+    assert "**Answer Needed**" in text
+    assert "**Question** `Which colour?` · **Colour** `red · blue` (choose one of 2)" in text
+    assert "The agent asks this" in text
+    assert "Asked by <@30> · expires <t:" in text
+    assert labels == ["Answer…", "Decline", "Open…", "Refresh"]
+
+
+def test_a_question_that_is_not_shown_whole_is_not_answered_from_the_list() -> None:
+    text, labels = drawn(batch_of(asking("Which colour?\n" * 90)))
+    assert NOT_WHOLE in text
+    assert labels == ["Decline", "Open…", "Refresh"]
+
+
+def test_a_question_beside_a_call_is_listed_with_both() -> None:
+    text, labels = drawn(batch_of(make_request({"path": "a"}), asking("Which colour?")))
+    assert "**Approval and Answer Needed**" in text
+    assert "rejected or declined <t:" in text
+    assert labels == ["Open…", "Refresh"]
+
+
+def test_a_large_question_is_listed_without_its_text() -> None:
+    large = replace(asking("Which?"), call=make_request({"text": "x" * 300_000}).call)
+    text, labels = drawn(batch_of(large))
+    assert NOT_WHOLE in text
+    assert labels == ["Open…", "Refresh"]

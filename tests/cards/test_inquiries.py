@@ -113,6 +113,8 @@ def test_the_card_says_who_asks_and_who_gets_the_answer() -> None:
         (AnswerField("a", shape="email"), "an email address"),
         (AnswerField("a", FieldKind.NUMBER, least=0.5), "a number, at least 0.5"),
         (AnswerField("a", FieldKind.INTEGER, most=9), "a whole number, at most 9"),
+        (AnswerField("a", FieldKind.INTEGER, least=1_000_000.0), "a whole number, at least 1000000"),
+        (AnswerField("a", FieldKind.NUMBER, most=float("inf")), "a number, at most inf"),
         (AnswerField("a", FieldKind.YES_NO), "yes or no"),
         (AnswerField("a", FieldKind.JSON), "JSON"),
         (AnswerField("a", FieldKind.CHOICES, options=COLOUR.options, most=1.0), "choose any of 2, at most 1"),
@@ -173,6 +175,8 @@ HOSTILE = [
     "x" * 300,
     "[safe](https://evil.example)",
     "Asked by Ada · may answer: you",
+    "Reason given",
+    "Answer to port",
 ]
 
 
@@ -215,6 +219,8 @@ def test_options_that_are_typed_have_the_numbers_by_which_they_are_typed() -> No
     many = replace(COLOUR, options=tuple(Option(n, f"colour {n}") for n in range(26)))
     (quote, *_) = [q for q in card_of(make_batch(asking("?", many))).calls[0].quotes if "options" in q.label]
     assert quote.text.startswith("#0 colour 0\n#1 colour 1")
+    (file,) = card_of(make_batch(asking("?", many))).files
+    assert 'field 1, option #25: "colour 25"' in file.data.decode()
     assert many.read(["#1"]) == many.read(["colour 1"]) == 1
 
 
@@ -313,14 +319,23 @@ def test_the_answered_card_says_who_answered_what() -> None:
     size = AnswerField("size", FieldKind.INTEGER, "How large?")
     card = card_of(answered(make_batch(asking("Which?", COLOUR, size)), {"colour": 2, "size": 7}))
     assert (card.tone, as_text(card.status)) == (Tone.APPROVED, "ANSWERED by <Person 200>")
-    assert quotes_of(card)[-2:] == [("Answer to Colour", "blue", ""), ("Answer to How large?", "7", "")]
+    assert quotes_of(card)[-2:] == [("Answer to Colour", "blue", ""), ('Answer to "How large?"', "7", "")]
     assert not card.actions
 
 
 def test_a_forged_answer_is_quoted_in_a_block() -> None:
     card = card_of(answered(make_batch(asking("?", AnswerField("value"))), {"value": FORGERY}))
     answer = card.calls[0].quotes[-1]
-    assert (answer.label, answer.shape) == ("Answer", Shape.BLOCK)
+    assert (answer.label, answer.shape) == ("The answer", Shape.BLOCK)
+
+
+@pytest.mark.parametrize("name", ["Answer", "Question", "Options", "Field", "The answer", "The question"])
+def test_an_argument_cannot_pass_for_the_question_or_the_answer(name: str) -> None:
+    request = replace(asking("Line\nbreak?", AnswerField("value")), call=make_request(args={name: "yes\nreally"}).call)
+    quotes = card_of(answered(make_batch(request), {"value": "no\nway"})).calls[0].quotes
+    ours = [quote.label for quote in quotes if quote.text != "yes\nreally"]
+    assert ours == ["The question", "value", "The answer"]
+    assert not any(quote.label in ours for quote in quotes if quote.text == "yes\nreally")
 
 
 def test_a_long_answer_is_cut_with_its_length() -> None:
@@ -333,7 +348,7 @@ def test_a_long_answer_is_cut_with_its_length() -> None:
 def test_an_empty_answer_is_said_to_be_empty() -> None:
     optional = replace(COLOUR, required=False)
     quotes = quotes_of(card_of(answered(make_batch(asking("?", optional)), {})))
-    assert quotes[-1] == ("Answer", "", "everything was left empty")
+    assert quotes[-1] == ("The answer", "", "everything was left empty")
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,11 @@ def ask(*names: str) -> str:
 
 
 async def answer(live: CrashingRig, card: SeenMessage, who: str, **values: str) -> Any:
-    return await submit(live, await press(live, card, "Answer…", who), who, **values)
+    opened = await press(live, card, "Answer…", who)
+    print("MODAL", opened.modal, opened.text)
+    got = await submit(live, opened, who, **values)
+    print("GOT", got)
+    return got
 
 
 @pytest.mark.parametrize("step", BEFORE_THE_CARD)

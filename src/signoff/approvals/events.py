@@ -49,7 +49,7 @@ def tool_approval(
     """Return the event about one settled request, which is the same for bot, terminal and library.
 
     `arguments` are the model's; `override_args` are those that a person replaced them with, or None. `answer` is the
-    answer to an inquiry, or None. `how` is one word, see `_how`.
+    answer to an inquiry, or None. `choice` is what was chosen, if anything was. `how` is one word, see `_how`.
     """
     end, edit = request.settlement, request.edit
     note = note if note is not None else end.note if end else ""
@@ -60,6 +60,7 @@ def tool_approval(
         "override_args": dict(mask(request.call.args)) if edit else None,
         "approved": request.state is RequestState.APPROVED,
         "state": str(request.state),
+        "choice": str(end.choice) if end and end.choice else None,
         "by": end.by.id if end and end.by else None,
         "how": how or _how(request),
         "note": masked_note(note, mask),

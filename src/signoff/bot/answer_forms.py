@@ -89,7 +89,7 @@ def answer_form(request: ApprovalRequest, part: Part, draft: JsonObject, offers:
         # A default that people cannot see as it is would be sent without anybody having read it.
         default = field.default if same_value(as_shown.default, field.default) and not _hides(field.default) else None
         value = draft.get(field.name, default)
-        hint = as_shown.hint or describe(field)
+        hint = as_shown.hint or _obvious(field)
         modal.add_item(
             ui.Label[Any](
                 text=_cut(as_shown.shown, LABEL) or NO_NAME,
@@ -157,10 +157,15 @@ def _text(field: AnswerField, key: str, value: Json) -> ui.TextInput[Any]:
         custom_id=key,
         style=discord.TextStyle.short if one_line or most <= SHORT else discord.TextStyle.paragraph,
         default=text or None,
-        placeholder=_cut(words, HINT),
+        placeholder=_cut(words, HINT) if field.hint or is_typed(field) else None,
         required=not may_be_empty(field),
         max_length=most,
     )
+
+
+def _obvious(field: AnswerField) -> str:
+    """Return what stands below the label of a field without a hint; empty if its control says it all."""
+    return "" if field.kind in (FieldKind.YES_NO, FieldKind.CHOICE) and not is_typed(field) else describe(field)
 
 
 def _written(field: AnswerField, value: Json) -> str:

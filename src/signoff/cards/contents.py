@@ -19,12 +19,19 @@ from signoff.cards.budget import Sizes
 from signoff.cards.edited_values import ADDED, REMOVED, changed_values, note_on_edit, removed_lines
 from signoff.cards.files import request_file
 from signoff.cards.folding import fold
-from signoff.cards.harmless import inline, reads_as_sentence
 from signoff.cards.inquiry_contents import inquiry_values, inquiry_warnings
 from signoff.cards.layout import COLUMNS, SHORT, Value, argument, argument_label, strings_in
 from signoff.cards.masking import warnings_about_masks
 from signoff.cards.model import CardFile, Shape
-from signoff.cards.warnings import DESTRUCTIVE, CardWarning, argument_place, warnings_in
+from signoff.cards.warnings import (
+    DESTRUCTIVE,
+    CardWarning,
+    argument_place,
+    has_our_words,
+    is_odd,
+    reads_as_sentence,
+    warnings_in,
+)
 from signoff.errors import CardFailed
 from signoff.text.visible import plain
 
@@ -33,6 +40,10 @@ AS_DIFF = " (as a diff)"
 MOST = 500_000
 """The most characters in all calls of a card together. More than this is refused: nobody could review it."""
 
+INLINE = 80
+"""Most characters of a value on one line."""
+_WORD = re.compile(r"[\w.$-]+")
+_NOT_INLINE = re.compile(r"[`\n\t\r]|  |^ | $")
 _HEADER = re.compile(r"^--- [^\n]*\n\+\+\+ [^\n]*\n(?:@@ -0,0 [^\n]*\n|(?=@@ -))", re.MULTILINE)
 """The lines of a diff that name its file, which an argument and the line above them name already.
 
@@ -193,3 +204,16 @@ def _rank(value: Value) -> int:
 
 def _written(value: object) -> str:
     return json.dumps(value, sort_keys=True)
+
+
+def inline(value: Value, shape: Shape = Shape.INLINE) -> Value | None:
+    """Return an argument in this shape; None if it needs a block.
+
+    A value on one line is shown as code, so nothing in it takes effect, and it cannot end its own quotation. Its name
+    is bold, as an outcome is, so a name with the card's own words gets a block, where it is shown as code.
+    """
+    if not _WORD.fullmatch(value.label) or value.label_cut or len(value.text) > INLINE:
+        return None
+    if has_our_words(value.label) or _NOT_INLINE.search(value.text) or is_odd(value.label) or is_odd(value.text):
+        return None
+    return replace(value, shape=shape)

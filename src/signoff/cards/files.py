@@ -15,6 +15,7 @@ from typing import Any
 
 from signoff.approvals.inquiries import Inquiry
 from signoff.approvals.model import ApprovalRequest, Batch
+from signoff.cards.inquiry_contents import is_typed
 from signoff.cards.layout import SHORT, strings_in
 from signoff.cards.model import CardFile
 from signoff.cards.warnings import CardWarning
@@ -73,8 +74,12 @@ def request_file(
 def _inquiry(inquiry: Inquiry) -> list[str]:
     """Return the lines about the question and its form. Each field is one JSON object."""
     server = [f"asked by the MCP server: {_ascii(inquiry.server)}"] if inquiry.server else []
-    fields = [f"field {number}: {_ascii(asdict(field))}" for number, field in enumerate(inquiry.fields, start=1)]
-    return [*server, f"question: {_ascii(inquiry.words)}", *fields]
+    lines = [*server, f"question: {_ascii(inquiry.words)}"]
+    for number, field in enumerate(inquiry.fields, start=1):
+        lines.append(f"field {number}: {_ascii(asdict(field))}")
+        if is_typed(field):
+            lines += [f"field {number}, option #{n}: {_ascii(one.label)}" for n, one in enumerate(field.options)]
+    return lines
 
 
 def file_name(batch: Batch, request: ApprovalRequest) -> str:

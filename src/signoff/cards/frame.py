@@ -15,13 +15,12 @@ from signoff.cards.approver_names import may_decide_line, person
 from signoff.cards.budget import DIGEST_BUDGET, ID_BUDGET, OUTCOME_BUDGET
 from signoff.cards.contents import Page
 from signoff.cards.files import file_name
-from signoff.cards.harmless import reads_as_sentence
 from signoff.cards.inquiry_contents import answer_quotes
 from signoff.cards.layout import LINES, MOST, Value, beginning
 from signoff.cards.masking import note_on_masks
 from signoff.cards.model import CardCall, Line, Moment, Quote, Shape
 from signoff.cards.progress import held_progress
-from signoff.cards.warnings import warnings_in
+from signoff.cards.warnings import reads_as_sentence, warnings_in
 from signoff.cards.wording import held_lines, list_tools, outcome
 from signoff.text.visible import clip, plain
 
@@ -123,7 +122,7 @@ def add_endings(batch: Batch, page: Page, calls: Sequence[CardCall], *, apart: b
     """Add each call's outcome if outcomes may differ (`apart`), and the answers and reasons that people gave."""
     notes = {r.id: _given_reason(r) for r in batch.questions}
     sizes, here = page.sizes, batch.page(page.number)
-    answers = [answer_quotes(request, sizes.answer) for request in here]
+    answers = [answer_quotes(request, sizes.answer) if request.inquiry else () for request in here]
     calls = [replace(call, quotes=(*call.quotes, *own)) for call, own in zip(calls, answers, strict=True)]
     if not apart and len(set(notes.values())) == 1:
         label = "Reason given" if len(notes) == 1 else "Reason given for all calls"

@@ -10,16 +10,16 @@ from collections.abc import Iterator, Sequence
 
 from signoff.approvals.inquiries import AnswerField, FieldKind, Inquiry, Option
 from signoff.approvals.model import ApprovalRequest, JsonObject
-from signoff.cards.harmless import SENTENCE, reads_as_sentence
 from signoff.cards.layout import Value, beginning, strings_in
 from signoff.cards.model import Line, Quote, Shape
-from signoff.cards.warnings import CardWarning, warnings_in
+from signoff.cards.warnings import SENTENCE, CardWarning, reads_as_sentence, warnings_in
 from signoff.text.secrets.names import DEFAULT, asks_for_secret, words_of
 from signoff.text.visible import plain
 
-QUESTION = "Question"
-OPTIONS = "Options"
-ANSWER = "Answer"
+QUESTION, OPTIONS, ANSWER = "Question", "Options", "Answer"
+"""Labels on a line, which marks a quotation."""
+THE_QUESTION, THE_FIELD, THE_ANSWER = "The question", "The field", "The answer"
+"""Labels of a block. An argument's name is one word or in quotation marks, so no argument can pass for one of these."""
 MOST_OFFERED = 25
 """A form offers at most this many options. If a field has more, people type the one that they want."""
 _NAME_BUDGET = 32
@@ -28,6 +28,8 @@ _LABEL = 45
 _SERVER_BUDGET = 64
 _BETWEEN = " · "
 """Between options on one line. No harmless text contains it."""
+_EXACT = 1e15
+"""Whole numbers below this are written out."""
 _LEAST = 24
 """An answer is not begun with less space than this."""
 _SECRETS = frozenset(words_of(name) for name in DEFAULT)
@@ -55,11 +57,15 @@ def describe(field: AnswerField) -> str:
 def _bounds(field: AnswerField) -> str:
     if field.listed:
         return ""
-    least, most = ("" if bound is None else f"{bound:g}" for bound in (field.least, field.most))
+    least, most = ("" if bound is None else _number(bound) for bound in (field.least, field.most))
     unit = " characters" if field.kind is FieldKind.TEXT else ""
     if least and most:
         return f"from {least} to {most}{unit}"
     return f"at least {least}{unit}" if least else f"at most {most}{unit}" if most else ""
+
+
+def _number(bound: float) -> str:
+    return f"{bound:.0f}" if abs(bound) < _EXACT and float(bound).is_integer() else f"{bound:g}"
 
 
 def is_typed(field: AnswerField) -> bool:
@@ -79,8 +85,9 @@ def inquiry_values(inquiry: Inquiry) -> list[Value]:
     """Return the question and the fields in reading order."""
     values: list[Value] = []
     if inquiry.words:
-        shape = Shape.REMARK if reads_as_sentence(inquiry.words) else Shape.BLOCK
-        values.append(Value(QUESTION, inquiry.words, shape=shape))
+        harmless = reads_as_sentence(inquiry.words)
+        label, shape = (QUESTION, Shape.REMARK) if harmless else (THE_QUESTION, Shape.BLOCK)
+        values.append(Value(label, inquiry.words, shape=shape))
     for number, field in enumerate(inquiry.fields, start=1):
         values += _field(field, field_title(inquiry, number))
     return values
@@ -88,7 +95,7 @@ def inquiry_values(inquiry: Inquiry) -> list[Value]:
 
 def field_title(inquiry: Inquiry, number: int) -> str:
     """Return our own name for a field, from 1. It is used if the field's label is not harmless."""
-    return f"Field {number}" if len(inquiry.fields) > 1 else "Field"
+    return f"Field {number}" if len(inquiry.fields) > 1 else THE_FIELD
 
 
 def _field(field: AnswerField, title: str) -> Iterator[Value]:
@@ -167,14 +174,15 @@ def answer_quotes(request: ApprovalRequest, budget: int) -> tuple[Quote, ...]:
     for number, (label, text) in enumerate(given):
         if budget < _LEAST:
             more = len(given) - number
-            quotes.append(Quote(ANSWER, "", f"{more} more in the record", shape=Shape.INLINE))
+            quotes.append(Quote(THE_ANSWER, "", f"{more} more in the record", shape=Shape.INLINE))
             break
         shown, whole = beginning(Value(label, text, has_end=False), budget)
         budget -= len(shown) + len(label)
         note = "" if whole and text else "empty text" if not text else f"{len(text)} characters in all"
         shape = Shape.REMARK if whole and reads_as_sentence(text) else Shape.BLOCK
+        label = THE_ANSWER if label == ANSWER and shape is Shape.BLOCK else label
         quotes.append(Quote(label, shown, note, shape=shape))
-    return tuple(quotes) or (Quote(ANSWER, "", "everything was left empty", shape=Shape.INLINE),)
+    return tuple(quotes) or (Quote(THE_ANSWER, "", "everything was left empty", shape=Shape.INLINE),)
 
 
 def _given(inquiry: Inquiry, answer: JsonObject) -> Iterator[tuple[str, str]]:
@@ -183,4 +191,5 @@ def _given(inquiry: Inquiry, answer: JsonObject) -> Iterator[tuple[str, str]]:
         if answer.get(field.name) is None:
             continue
         name = field.shown if _is_label(field.shown) else field_title(inquiry, number).lower()
+        name = f'"{name}"' if " " in field.shown and name == field.shown else name
         yield ANSWER if len(inquiry.fields) == 1 else f"{ANSWER} to {name}", field.written(answer[field.name])

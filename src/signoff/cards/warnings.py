@@ -1,4 +1,4 @@
-"""Short warnings about one call, collected from every untrusted text in it.
+"""Short warnings about one call, collected from every untrusted text in it; and texts that are harmless on a line.
 
 The warnings are trusted text; they name the argument in plain ASCII. This module knows neither batches nor any medium.
 """
@@ -17,6 +17,16 @@ PADDING = 40
 SUMMARY_BUDGET = 72
 _RUN_OF_SPACES = re.compile(rf"[ \t]{{{PADDING},}}")
 _NAME_BUDGET = 32
+SENTENCE = 240
+"""Most characters of a text that is shown as a sentence."""
+_HARMLESS = r"[\w.,;:!?'\"()/+=%&$-]+"
+_OUR_WORDS = re.compile(
+    r"APPROVED|REJECTED|CONFIRMED|SKIPPED|CANCELLED|TIMEOUT|DECIDED|RUN AGAIN|ANSWERED|DECLINED"
+    r"|(?i:tool approval|answer needed|may decide|may answer|asked by|accepted by|edited by|asks this|answer goes to"
+    r"|reason given|answer to |warning:|why:|defaults:)"
+)
+"""The card's own words. A sentence or a name that has them could pass for a line of the card."""
+_SENTENCE = re.compile(rf"{_HARMLESS}(?: {_HARMLESS})*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +74,18 @@ def fit_warnings(warnings: Sequence[CardWarning], budget: int) -> tuple[tuple[st
     kinds = ", ".join(dict.fromkeys(f.kind for f in others))
     more = " more" if shown else ""
     return (*shown, f"{len(others)}{more} warnings about {kinds}"), True
+
+
+def reads_as_sentence(text: str) -> bool:
+    """Whether nobody could take the text for a line of ours: short, harmless, and with none of the card's own words."""
+    if len(text) > SENTENCE or "://" in text or not _SENTENCE.fullmatch(text):
+        return False
+    return not has_our_words(text) and not is_odd(text)
+
+
+def has_our_words(text: str) -> bool:
+    return bool(_OUR_WORDS.search(text))
+
+
+def is_odd(text: str) -> bool:
+    return bool(warnings_in("", [text]))

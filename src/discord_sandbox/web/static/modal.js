@@ -124,7 +124,9 @@ function input(body, id, readers) {
         "select",
         { id, required, multiple: many, class: "select" },
         !many && h("option", { value: "" }, body.placeholder || "Make a selection"),
-        choices(body).map((one) => h("option", { value: one.value, selected: Boolean(one.chosen) }, one.label)),
+        choices(body).map((one) =>
+          h("option", { value: one.value, selected: Boolean(one.chosen) }, one.note ? `${one.label} (${one.note})` : one.label),
+        ),
       );
       readers.set(name, () => [...box.selectedOptions].map((one) => one.value).filter(Boolean));
       return box;
