@@ -167,7 +167,7 @@ async def test_without_anybody_who_may_answer_it_is_declined(desk: Desk, store: 
 
 async def test_the_record_has_who_answered_what_with_secrets_masked(store: Store, clock: HandClock) -> None:
     def mask(args: JsonObject) -> JsonObject:
-        return {name: "***" if name == "why" else value for name, value in args.items()}
+        return {name: "***" if name in ("why", "Password") else value for name, value in args.items()}
 
     desk = Desk(store, clock, mask=mask)
     events: list[Mapping[str, Any]] = []
@@ -183,6 +183,22 @@ async def test_the_record_has_who_answered_what_with_secrets_masked(store: Store
     assert texts[rows.index(settled[0])] == '{"count":2,"why":"***"}'
     assert "hunter2" not in f"{rows} {texts}"
     assert [event["answer"] for event in events] == [{"count": 2, "why": "***"}, None]
+
+
+async def test_a_secret_is_masked_by_the_label_of_its_field_too(store: Store, clock: HandClock) -> None:
+    def mask(args: JsonObject) -> JsonObject:
+        return {name: "***" if name == "Password" else value for name, value in args.items()}
+
+    desk = Desk(store, clock, mask=mask)
+    events: list[Mapping[str, Any]] = []
+    desk.subscribers.append(events.append)
+    asked = inquiring(inquiry=inquire("?", {"properties": {"value": {"type": "string", "title": "Password"}}}))
+    await opened(desk, make_batch(asked))
+    await Answering(desk).answer(asked.id, {"value": "hunter2"}, ADA, PLACE.channel, None)
+    rows = await store.run(lambda tx: tx.audit_page(PLACE.server))
+    texts = [await store.run(lambda tx, row=row: tx.audit_text(row.text)) for row in rows]
+    assert "hunter2" not in f"{texts} {events}"
+    assert events[0]["answer"] == {"value": "***"}
 
 
 async def test_what_a_server_asked_is_cancelled_at_the_next_start_and_its_siblings_stay(

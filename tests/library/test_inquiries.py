@@ -30,7 +30,7 @@ from signoff.gate.declarations import MAY_ASK
 from signoff.gate.inline import Decided
 from signoff.gate.live_calls import current_call
 from signoff.library.stored_rows import requests_json
-from tests.library.test_run import protected
+from tests.rigs.gate_bench import protected
 from tests.rigs.scripted import Box, calls
 from tests.rigs.stored_runs import Desk
 from tests.rigs.talk import external, play
@@ -168,7 +168,7 @@ async def test_the_questions_of_the_harness_reach_the_ui() -> None:
 
 
 async def test_questions_that_are_too_long_to_show_fail_without_ending_the_run() -> None:
-    options = [{"label": name, "description": "ä" * 200} for name in ("red", "blue", "green")]
+    options = [{"label": name, "description": "ä" * 200} for name in ("red", "blue", "green", "pink", "grey", "lime")]
     questions = [{"header": f"Colour {n}", "question": "ä" * 500, "options": options} for n in range(10)]
     response, ui = calls(("ask_user_question", {"questions": questions})), ScriptedUI([True])
     agent, script = play(response, "done", tools=[], capabilities=[AskUser(answerer=None)])

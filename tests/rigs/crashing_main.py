@@ -32,6 +32,7 @@ PLACES = (
     "signoff.gate.gate:Gate.after_tool_validate",
     "signoff.gate.journal:Journal.enter",
     "signoff.gate.journal:Journal.done",
+    "signoff.gate.journal:Journal.withdraw",
     "signoff.bot.sending:open_thread",
     "signoff.bot.front_end:DiscordFrontEnd.post_card",
     "signoff.bot.front_end:DiscordFrontEnd.reply",

@@ -17,7 +17,7 @@ from signoff.terminal.console import Ended
 from signoff.text.secrets.masker import Masker
 from tests.conftest import make_call, make_request
 from tests.rigs.chat import ROOT, Chat, on_terminal
-from tests.terminal.test_hostile import ATTACKS, unknown
+from tests.rigs.terminal_attacks import ATTACKS, unknown
 
 COLOURS = {"type": "string", "enum": ["red", "blue", "green"]}
 FORM: dict[str, Any] = {

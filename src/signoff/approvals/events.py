@@ -64,7 +64,7 @@ def tool_approval(
         "by": end.by.id if end and end.by else None,
         "how": how or _how(request),
         "note": masked_note(note, mask),
-        "answer": None if end is None or end.answer is None else dict(mask(end.answer)),
+        "answer": masked_answer(request, mask),
         "request": request.id,
         "server": place.server,
         "conversation": place.conversation,
@@ -82,6 +82,14 @@ def _how(request: ApprovalRequest) -> str:
         return "held"
     beginnings = {"mode ": "mode", "remembered": "memory", "nobody": "no_approver"}
     return next((word for start, word in beginnings.items() if end.note.startswith(start)), str(request.state))
+
+
+def masked_answer(request: ApprovalRequest, mask: Mask) -> dict[str, Any] | None:
+    """Return the answer to an inquiry as people may see it; None if there is none."""
+    end = request.settlement
+    if request.inquiry is None or end is None or end.answer is None:
+        return None
+    return request.inquiry.masked(end.answer, mask)
 
 
 def masked_note(note: str, mask: Mask) -> str:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, cast
 
 Json = Any
+Mask = Callable[[Mapping[str, Json]], Mapping[str, Json]]
+"""Masks the secrets of arguments, or of values with names."""
 LONGEST_TEXT = 4000
 """Most characters of a typed value: as many as one field of a Discord form takes."""
 MOST_BRACKETS = 100
@@ -108,6 +110,14 @@ class AnswerField:
         labels = [next((one.label for one in self.options if same_value(one.value, each)), None) for each in values]
         return ", ".join(text_of(each) if label is None else label for each, label in zip(values, labels, strict=True))
 
+    def masked(self, value: Json, mask: Mask) -> Json:
+        """Return the value as people may see it, by its shape and by the name and the label of the field."""
+        for name in dict.fromkeys((self.name, self.label)):
+            (seen,) = mask({name: value}).values()
+            if seen != value:
+                return seen
+        return value
+
     def _option(self, text: str) -> Json:
         if re.fullmatch(r"#\d{1,3}", text) and int(text[1:]) < len(self.options):
             return self.options[int(text[1:])].value
@@ -141,10 +151,11 @@ class AnswerField:
         self._must(isinstance(value, str), "must be a text")
         self._must(len(value) <= LONGEST_TEXT, f"must have at most {LONGEST_TEXT} characters")
         self._must(
-            len(value) >= (self.least or 0), f"must have at least {self.least:g} characters" if self.least else ""
+            len(value) >= (self.least or 0),
+            f"must have at least {written_number(self.least)} characters" if self.least else "",
         )
         if self.most is not None:
-            self._must(len(value) <= self.most, f"must have at most {self.most:g} characters")
+            self._must(len(value) <= self.most, f"must have at most {written_number(self.most)} characters")
         if pattern := _SHAPES.get(self.shape):
             self._must(bool(pattern.fullmatch(value)), f"must be {_SHAPE_WORDS[self.shape]}")
 
@@ -154,9 +165,9 @@ class AnswerField:
         fits = is_whole if whole else is_whole or (isinstance(value, float) and math.isfinite(value))
         self._must(fits and not isinstance(value, bool), "must be a whole number" if whole else "must be a number")
         if self.least is not None:
-            self._must(value >= self.least, f"must be at least {self.least:g}")
+            self._must(value >= self.least, f"must be at least {written_number(self.least)}")
         if self.most is not None:
-            self._must(value <= self.most, f"must be at most {self.most:g}")
+            self._must(value <= self.most, f"must be at most {written_number(self.most)}")
 
     def _check_json(self, value: Json) -> None:
         try:
@@ -175,9 +186,9 @@ class AnswerField:
         known = all(any(same_value(one.value, each) for one in self.options) for each in chosen)
         self._must(known and len({text_of(each) for each in chosen}) == len(chosen), "must be among the options")
         if several and self.least is not None:
-            self._must(len(chosen) >= self.least, f"choose at least {self.least:g}")
+            self._must(len(chosen) >= self.least, f"choose at least {written_number(self.least)}")
         if several and self.most is not None:
-            self._must(len(chosen) <= self.most, f"choose at most {self.most:g}")
+            self._must(len(chosen) <= self.most, f"choose at most {written_number(self.most)}")
 
     def _must(self, fits: bool, words: str) -> None:
         if not fits:
@@ -211,6 +222,10 @@ class Inquiry:
                 raise BadAnswer(f"{field.shown}: must not be empty. Nothing was sent.")
         return {name: answer[name] for name in fields if answer.get(name) is not None}
 
+    def masked(self, answer: Mapping[str, Json], mask: Mask) -> dict[str, Json]:
+        """Return the answer as people may see it."""
+        return {field.name: field.masked(answer[field.name], mask) for field in self.fields if field.name in answer}
+
     def missing(self, answer: Mapping[str, Json]) -> list[AnswerField]:
         return [field for field in self.fields if field.required and answer.get(field.name) is None]
 
@@ -231,6 +246,11 @@ def _field(data: Mapping[str, Json]) -> AnswerField:
     options = tuple(Option(**option) for option in data["options"])
     own: dict[str, Json] = {**data, "kind": FieldKind(data["kind"]), "options": options}
     return AnswerField(**own)
+
+
+def written_number(number: float) -> str:
+    """Return a limit as people write it: 1,000,000 and 0.5."""
+    return f"{number:,.0f}" if abs(number) < 1e15 and float(number).is_integer() else f"{number:g}"
 
 
 def same_value(one: Json, other: Json) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from signoff.approvals.automatic import settled_with_questions
 from signoff.approvals.digest import canonical
-from signoff.approvals.events import masked_note
+from signoff.approvals.events import masked_answer, masked_note
 from signoff.approvals.grants import Grant, GrantTerms, grant, may_be_remembered, note_of
 from signoff.approvals.model import (
     Actor,
@@ -54,7 +54,7 @@ class Settler:
             who = end.by.name if end.by else ""
             note = masked_note(end.note, self.mask)
             data = {"choice": end.choice or "", "who": who, "note": note, "remember": end.remember}
-            self.record(tx, _kind(request), batch, request, end.by, data, end.at, end.answer)
+            self.record(tx, _kind(request), batch, request, end.by, data, end.at)
             if made:
                 tx.insert_grant(made)
                 self.record(tx, "granted", batch, request, end.by, _granted(made, end.remember), end.at)
@@ -83,11 +83,11 @@ class Settler:
         by: Actor | None,
         data: JsonObject,
         at: float,
-        answer: JsonObject | None = None,
     ) -> None:
         """Write a row about a request. Its text is the call's arguments or, if there is one, the answer."""
         details = {"batch": batch.id, "digest": request.call.digest, **data}
-        text = canonical(self.mask(request.call.args if answer is None else answer))
+        answer = masked_answer(request, self.mask)
+        text = canonical(self.mask(request.call.args) if answer is None else answer)
         actor = by.id if by else "signoff"
         tx.audit(kind, batch.place.server, request.id, actor, details, at, tool=request.call.tool, text=text)
 

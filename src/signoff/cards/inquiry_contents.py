@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from signoff.approvals.inquiries import AnswerField, FieldKind, Inquiry, Option
+from signoff.approvals.inquiries import AnswerField, FieldKind, Inquiry, Option, written_number
 from signoff.approvals.model import ApprovalRequest, JsonObject
 from signoff.cards.layout import Value, beginning, strings_in
 from signoff.cards.model import Line, Quote, Shape
@@ -28,8 +28,6 @@ _LABEL = 45
 _SERVER_BUDGET = 64
 _BETWEEN = " · "
 """Between options on one line. No harmless text contains it."""
-_EXACT = 1e15
-"""Whole numbers below this are written out."""
 _LEAST = 24
 """An answer is not begun with less space than this."""
 _SECRETS = frozenset(words_of(name) for name in DEFAULT)
@@ -57,15 +55,11 @@ def describe(field: AnswerField) -> str:
 def _bounds(field: AnswerField) -> str:
     if field.listed:
         return ""
-    least, most = ("" if bound is None else _number(bound) for bound in (field.least, field.most))
+    least, most = ("" if bound is None else written_number(bound) for bound in (field.least, field.most))
     unit = " characters" if field.kind is FieldKind.TEXT else ""
     if least and most:
         return f"from {least} to {most}{unit}"
     return f"at least {least}{unit}" if least else f"at most {most}{unit}" if most else ""
-
-
-def _number(bound: float) -> str:
-    return f"{bound:.0f}" if abs(bound) < _EXACT and float(bound).is_integer() else f"{bound:g}"
 
 
 def is_typed(field: AnswerField) -> bool:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from signoff.approvals.inquiries import AnswerField, Inquiry, Json, Option
+from signoff.approvals.inquiries import AnswerField, Inquiry, Option
 from signoff.approvals.model import ApprovalRequest, Batch, JsonObject, Settlement
 from signoff.cards.inquiry_contents import texts_in
 from signoff.cards.layout import strings_in
@@ -101,7 +101,9 @@ def mask_inquiry(inquiry: Inquiry, masker: Masker) -> Inquiry:
 
 def _mask_field(field: AnswerField, masker: Masker) -> AnswerField:
     options = (
-        Option(_mask_value(field, one.value, masker), masker.mask_untrusted(one.label), masker.mask_untrusted(one.hint))
+        Option(
+            field.masked(one.value, masker.mask_args), masker.mask_untrusted(one.label), masker.mask_untrusted(one.hint)
+        )
         for one in field.options
     )
     return replace(
@@ -110,7 +112,7 @@ def _mask_field(field: AnswerField, masker: Masker) -> AnswerField:
         label=masker.mask_untrusted(field.label),
         hint=masker.mask_untrusted(field.hint),
         options=tuple(options),
-        default=_mask_value(field, field.default, masker),
+        default=field.masked(field.default, masker.mask_args),
         shape=masker.mask_untrusted(field.shape),
     )
 
@@ -119,18 +121,9 @@ def _mask_settlement(end: Settlement, inquiry: Inquiry | None, masker: Masker) -
     """Mask what people wrote. A chosen option gets the same mask as the option itself, so that its label is found."""
     answer = end.answer
     if answer is not None and inquiry is not None:
-        given = (field for field in inquiry.fields if field.name in answer)
-        answer = {masker.mask_untrusted(f.name): _mask_value(f, answer[f.name], masker) for f in given}
+        seen = inquiry.masked(answer, masker.mask_args)
+        answer = {masker.mask_untrusted(name): value for name, value in seen.items()}
     return replace(end, note=masker.mask_text(end.note), answer=answer)
-
-
-def _mask_value(field: AnswerField, value: Json, masker: Masker) -> Json:
-    """Mask a value by its shape, and by the name and the label of its field."""
-    for name in dict.fromkeys((field.name, field.label)):
-        (masked,) = masker.mask_args({name: value}).values()
-        if masked != value:
-            return masked
-    return value
 
 
 def _mask_preview(request: ApprovalRequest, masker: Masker) -> str:
