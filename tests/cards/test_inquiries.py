@@ -113,7 +113,7 @@ def test_the_card_says_who_asks_and_who_gets_the_answer() -> None:
         (AnswerField("a", shape="email"), "an email address"),
         (AnswerField("a", FieldKind.NUMBER, least=0.5), "a number, at least 0.5"),
         (AnswerField("a", FieldKind.INTEGER, most=9), "a whole number, at most 9"),
-        (AnswerField("a", FieldKind.INTEGER, least=1_000_000.0), "a whole number, at least 1000000"),
+        (AnswerField("a", FieldKind.INTEGER, least=1_000_000.0), "a whole number, at least 1,000,000"),
         (AnswerField("a", FieldKind.NUMBER, most=float("inf")), "a number, at most inf"),
         (AnswerField("a", FieldKind.YES_NO), "yes or no"),
         (AnswerField("a", FieldKind.JSON), "JSON"),
