@@ -27,13 +27,17 @@ gc.disable()
 TESTS = Path(__file__).parent
 SLOW_FOLDERS = {"e2e", "page"}
 LONG_FILES = {
+    "agent/test_mcp_elicitation.py",
     "agent/test_registry_servers.py",
     "discord_sandbox/test_readme.py",
+    "e2e/test_answers.py",
     "e2e/test_budgets.py",
     "e2e/test_discord_tools.py",
     "e2e/test_imported_agent.py",
     "e2e/test_long_replies.py",
+    "e2e/test_mcp_questions.py",
     "e2e/test_operations_bot.py",
+    "e2e/test_questions.py",
     "e2e/test_schedules.py",
     "e2e/test_sub_agents.py",
     "gate/test_inner_crashes.py",

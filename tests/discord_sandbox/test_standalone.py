@@ -65,7 +65,17 @@ def test_signoffs_suggestions_can_be_read(tmp_path: Path) -> None:
     (tmp_path / "guide.json").write_text(json.dumps(guide(20)), encoding="utf-8")
     read = Guide.read(tmp_path / "guide.json")
     steps = {step["id"]: step for step in read.steps}
-    assert list(steps) == ["incident", "approve", "reject", "batch", "write", "elsewhere", "timeout", "direct"]
+    assert list(steps) == [
+        "incident",
+        "approve",
+        "reject",
+        "batch",
+        "write",
+        "question",
+        "elsewhere",
+        "timeout",
+        "direct",
+    ]
     assert "20 seconds" in steps["timeout"]["then"]
     assert set(read.people) == {"admin", "approver", "member", "outsider"}
 

@@ -11,19 +11,19 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.rigs import asking_tools
 from tests.rigs.live_bot import FreshRig, Rig, rig
 from tests.rigs.office import submit
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
+ASKING_TOOLS = Path(__file__).parents[1] / "rigs" / "asking_tools.py"
 CONFIG = f"""
 [[rules]]
 tool = "desk_*"
 verdict = "allow"
 
 [mcp.desk]
-command = {json.dumps([sys.executable, asking_tools.__file__, "desk.txt"])}
+command = {json.dumps([sys.executable, str(ASKING_TOOLS), "desk.txt"])}
 """
 
 

@@ -35,7 +35,7 @@ async def test_the_address_opens_the_page_and_leaves_the_token_behind(live: Laun
     (cookie,) = await page.context.cookies()
     assert (cookie.get("httpOnly"), cookie.get("sameSite")) == (True, "Strict")
     await expect(page.get_by_role("heading", name="Signoff Lab")).to_be_visible()
-    await expect(page.locator(".suggestion")).to_have_count(8)
+    await expect(page.locator(".suggestion")).to_have_count(9)
 
 
 async def test_the_first_suggestion_leads_to_a_decided_approval(page: Page) -> None:
