@@ -27,7 +27,7 @@ from signoff.gate.live_calls import current_call
 from signoff.gate.tool_slots import ToolSlots
 from signoff.turns.model import Finished, Step, Waiting
 from tests.conftest import ADA, OLGA, PLACE
-from tests.rigs.gate_bench import Bench, batch_of, protected
+from tests.rigs.gate_bench import Bench, batch_of, edit, protected
 from tests.rigs.scripted import Script, calls
 
 
@@ -157,6 +157,18 @@ async def test_a_call_may_need_an_approval_and_then_an_answer(bench: Bench) -> N
     assert approved
     assert approved.requests[0].run
     assert approved.requests[0].run.state is RunState.DONE
+
+
+async def test_a_call_that_was_edited_and_approved_may_still_need_an_answer(bench: Bench) -> None:
+    ask = Tool(ask_colour, requires_approval=True)
+    step = await bench.start([calls(("ask_colour", {"room": "hall"})), "done"], [ask])
+    await edit(bench, step, {"room": "attic"})
+    step = await bench.decide(step, Choice.ACCEPT)
+    (request,) = batch_of(step).requests
+    assert request.inquiry
+    assert request.inquiry.words == "Which colour for the attic?"
+    assert isinstance(await answer(bench, step, {"value": "red"}), Finished)
+    assert "red" in bench.script.results["call_0"]
 
 
 async def test_the_asker_may_answer_a_call_that_needs_no_approval(bench: Bench) -> None:

@@ -310,9 +310,9 @@ class Gate(AbstractCapability[Any]):
                     pending = await self._asked_by_tool(started, ruling, request, raised)
                 except CallDeferred as raised:
                     asked = inquiry_of(self.examiner.tools[call.tool], call, raised.metadata)
-                    pending = self._inquire(call, ruling, asked)
+                    pending = self._inquire(started, ruling, asked)
                 except AnswerNeeded as needed:
-                    pending = self._inquire(call, ruling, needed.inquiry)
+                    pending = self._inquire(started, ruling, needed.inquiry)
         return replace(await self._ask(attempt, pending), decided=True)
 
     async def _go_on(self, attempt: Attempt, ruling: Ruling, live: LiveCall) -> Any:
@@ -328,14 +328,14 @@ class Gate(AbstractCapability[Any]):
 
             return await self._reported(replace(attempt, run=go_on), live.approval)
         except AnswerNeeded as needed:
-            pending = self._inquire(call, ruling, needed.inquiry)
+            pending = self._inquire(attempt, ruling, needed.inquiry)
         return replace(await self._ask(attempt, pending), decided=True)
 
-    def _inquire(self, call: ToolCall, ruling: Ruling, inquiry: Inquiry) -> PendingCall:
+    def _inquire(self, attempt: Attempt, ruling: Ruling, inquiry: Inquiry) -> PendingCall:
         """Return the pending call for a tool that needs an answer."""
         reason = wording.SERVER_INQUIRES if inquiry.server else wording.INQUIRES
-        pending = self._pend(call, replace(ruling, reason=reason, held=False), Preview(""), RequestKind.ANSWER)
-        return replace(pending, inquiry=inquiry)
+        terms, kind = replace(ruling, reason=reason, held=False), RequestKind.ANSWER
+        return replace(self._pend(attempt.call, terms, Preview(""), kind, edit=attempt.edit), inquiry=inquiry)
 
     async def _ask(self, attempt: Attempt, pending: PendingCall) -> Attempt:
         """Ask people about the call: the run ends here until they decide. `inline` asks and returns the attempt."""
