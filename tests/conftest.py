@@ -34,17 +34,21 @@ LONG_FILES = {
     "e2e/test_budgets.py",
     "e2e/test_discord_tools.py",
     "e2e/test_imported_agent.py",
+    "e2e/test_large_calls.py",
     "e2e/test_long_replies.py",
     "e2e/test_mcp_questions.py",
+    "e2e/test_missed_mentions.py",
     "e2e/test_operations_bot.py",
     "e2e/test_questions.py",
     "e2e/test_schedules.py",
+    "e2e/test_shutdown.py",
     "e2e/test_sub_agents.py",
     "gate/test_inner_crashes.py",
     "library/test_web_approval.py",
     "packaging/test_typed_commands.py",
     "packaging/test_wheel.py",
     "page/test_load.py",
+    "page/test_restart.py",
 }
 """Whole stories that cost many seconds of a processor. `make long` runs them, and so does every landing."""
 
@@ -140,7 +144,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
         if path.as_posix() in LONG_FILES:
             item.add_marker(pytest.mark.long)
-    longest = ("test_shutdown", "test_record", "test_recovery", "test_bad_input", "test_flow")
+    longest = ("test_shutdown", "test_mcp_elicitation", "test_record", "test_recovery", "test_bad_input", "test_flow")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
 
     def rank(item: pytest.Item) -> int:
