@@ -268,7 +268,7 @@ TERMS = Terms(("role:1",), quorum=2, four_eyes=True, ping=True, notify=("ping",)
 def test_a_call_that_needs_no_approval_is_answered_by_the_answerers() -> None:
     ruling = TERMS.fill_answer(Ruling(Verdict.ALLOW, ""))
     assert (ruling.approvers, ruling.quorum, ruling.four_eyes) == (("asker",), 1, False)
-    assert (ruling.ping, ruling.notify) == (False, ())
+    assert (ruling.ping, ruling.notify) == (False, ("ping",))
 
 
 def test_a_call_that_needs_approval_is_answered_by_its_approvers_and_never_by_the_asker_under_four_eyes() -> None:

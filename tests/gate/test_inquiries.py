@@ -20,8 +20,9 @@ from signoff.approvals.answering import Answering
 from signoff.approvals.clicks import Click
 from signoff.approvals.errors import NotAllowed, Refused
 from signoff.approvals.inquiries import FieldKind
-from signoff.approvals.model import Choice, JsonObject, RequestKind, RequestState, RunState, Verdict
+from signoff.approvals.model import Choice, JsonObject, RequestKind, RequestState, RunState, Terms, Verdict
 from signoff.approvals.policy import Policy, Rule
+from signoff.cards.notices import names_no_role
 from signoff.gate.declarations import MAY_ASK
 from signoff.gate.live_calls import current_call
 from signoff.gate.tool_slots import ToolSlots
@@ -174,6 +175,22 @@ async def test_a_call_that_was_edited_and_approved_may_still_need_an_answer(benc
 async def test_the_asker_may_answer_a_call_that_needs_no_approval(bench: Bench) -> None:
     step = await bench.start([calls(("ask_colour", {"room": "hall"})), "done"], [ask_colour])
     assert batch_of(step).requests[0].approvers == ("asker", "manage_server")
+
+
+async def test_the_asker_is_told_as_approvers_are_but_not_in_an_approvals_channel(bench: Bench) -> None:
+    terms = Terms(notify=("ping", "channel:7"))
+    step = await bench.start([calls(("ask_colour", {"room": "hall"})), "done"], [ask_colour], terms=terms)
+    batch = batch_of(step)
+    assert (batch.notify, batch.untold) == (("ping",), True)
+    assert not names_no_role(batch)
+
+
+async def test_a_call_that_needs_approval_is_told_everywhere(bench: Bench) -> None:
+    terms, ask = Terms(notify=("ping", "channel:7")), Tool(ask_colour, requires_approval=True)
+    step = await bench.start([calls(("ask_colour", {"room": "hall"})), "done"], [ask], terms=terms)
+    step = await bench.decide(step, Choice.ACCEPT)
+    assert batch_of(step).notify == ("ping", "channel:7")
+    assert names_no_role(batch_of(step))
 
 
 async def test_a_rule_names_who_answers(bench: Bench) -> None:

@@ -37,7 +37,7 @@ class Bench:
 
     async def start(self, answers: list[Answer], tools: list[Any], **options: Any) -> Step:
         self.script = Script(answers)
-        names = ("policy", "hold", "limits", "slots", "activity", "mask")
+        names = ("policy", "terms", "hold", "limits", "slots", "activity", "mask")
         settings = {name: options.pop(name) for name in names if name in options}
         agent = Agent(self.script.model(), instructions="Be brief.", tools=tools, **options)
         self.runner = AgentRunner(agent, self.store, self.clock, **settings)

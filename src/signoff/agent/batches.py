@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pydantic_ai import DeferredToolRequests
 
 from signoff.approvals.approvers import effective
 from signoff.approvals.escalation import with_escalation
-from signoff.approvals.model import Batch, Terms
-from signoff.approvals.notify import ways_of_card
+from signoff.approvals.model import Batch, Ruling, Terms, Verdict
+from signoff.approvals.notify import ways_of_card, without_copies
 from signoff.errors import TurnFailed
 from signoff.gate.gate import Gate
 from signoff.gate.pending_call import PendingCall
@@ -53,11 +54,20 @@ def _each_limit_once(pending: Sequence[PendingCall]) -> list[PendingCall]:
     return kept
 
 
+def _on_terms(call: PendingCall, terms: Terms) -> Ruling:
+    """Return the terms on which people decide about the call, or answer it."""
+    if call.inquiry is None:
+        return terms.fill(call.ruling)
+    ruling = terms.fill_answer(call.ruling)
+    needs_approval = ruling.verdict is Verdict.ASK or call.ruling.notify is not None
+    return ruling if needs_approval else replace(ruling, notify=without_copies(ruling.notify))
+
+
 def batch_of_calls(
     pending: Sequence[PendingCall], turn: Turn, words: str, ran: tuple[str, ...], *, now: float, terms: Terms
 ) -> Batch:
     """Build a batch with a request for each of these calls. `ran`: tools of the same response that had run before."""
-    rulings = [terms.fill_answer(call.ruling) if call.inquiry else terms.fill(call.ruling) for call in pending]
+    rulings = [_on_terms(call, terms) for call in pending]
     asked = tuple(
         call.request(ruling, effective(ruling.approvers or (), turn.place))
         for call, ruling in zip(pending, rulings, strict=True)

@@ -223,7 +223,7 @@ class Terms:
         if ruling.verdict is Verdict.ASK and ruling.answerers is None:
             return replace(self.fill(ruling), quorum=1)
         answerers = self.answerers if ruling.answerers is None else ruling.answerers
-        ruling = replace(ruling, approvers=answerers, four_eyes=False, notify=ruling.notify or (), ping=False)
+        ruling = replace(ruling, approvers=answerers, four_eyes=False, ping=False)
         return replace(replace(self, four_eyes=False, ping=False, escalate=None).fill(ruling), quorum=1)
 
 

@@ -27,6 +27,11 @@ def ways_of_card(ways: Iterable[tuple[str, ...] | None]) -> tuple[str, ...]:
     return tuple(way for way in combined_notify(ways) or () if way != NONE)
 
 
+def without_copies(ways: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Leave out the approvals channels: a question to the asker does not belong there."""
+    return None if ways is None else tuple(way for way in ways if not way.startswith(CHANNEL))
+
+
 def copy_channels(batch: Batch) -> tuple[str, ...]:
     """Return the approvals channels that show a copy of this card."""
     channels = (way.removeprefix(CHANNEL) for way in batch.notify if way.startswith(CHANNEL))

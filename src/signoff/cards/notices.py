@@ -5,7 +5,7 @@ Every line is trusted text in which people, roles and times are data. This modul
 
 from __future__ import annotations
 
-from signoff.approvals.approvers import MANAGE_SERVER, parts, remaining_specs
+from signoff.approvals.approvers import ASKER, MANAGE_SERVER, parts, remaining_specs
 from signoff.approvals.model import Batch, RequestKind
 from signoff.cards.approver_names import CONDITIONS, NAME_BUDGET, decide_or_answer, name_approvers, person
 from signoff.cards.model import Line, Moment
@@ -23,8 +23,12 @@ def opened(batch: Batch) -> Line:
 
 
 def names_no_role(batch: Batch) -> bool:
-    """Whether Manage Server alone lets people decide one of the open requests."""
-    return any(parts(spec) == [MANAGE_SERVER] for r in batch.open_questions for spec in remaining_specs(r))
+    """Whether Manage Server alone lets people decide one of the open requests.
+
+    A question that the asker may answer is for the asker first, who can be pinged.
+    """
+    asked = (r for r in batch.open_questions if not (r.inquiry and ASKER in remaining_specs(r)))
+    return any(parts(spec) == [MANAGE_SERVER] for r in asked for spec in remaining_specs(r))
 
 
 def escalated(batch: Batch) -> Line:
