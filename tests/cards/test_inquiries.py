@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from signoff.approvals.answer_forms import inquire
+from signoff.approvals.automatic import settled_with_questions
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.inquiries import AnswerField, FieldKind, Inquiry, Option
 from signoff.approvals.model import (
@@ -32,6 +33,7 @@ from signoff.text.secrets.masker import Masker
 from tests.rigs.cards import (
     ADMIN,
     FORGERY,
+    NOW,
     as_text,
     card_of,
     make_batch,
@@ -148,6 +150,15 @@ def test_a_card_with_a_call_and_a_question_has_both_kinds_of_buttons() -> None:
     assert own[1] == [Verb.FILL, Verb.DECLINE]
     assert [a.label for a in card.actions] == ["Accept all", "Reject all", "More…"]
     assert " · rejected or declined " in as_text(card.about[-1])
+
+
+def test_an_answer_approves_nothing_so_a_held_call_did_not_run_for_want_of_approval() -> None:
+    rejected = settle(make_batch(make_request(1)), Choice.REJECT).requests
+    asked = answered(make_batch(asking(number=2)), {"colour": 2}).requests
+    batch = make_batch(*rejected, *asked, make_request(3, tool="roll_dice", held=True))
+    batch = replace(batch, requests=(*rejected, *asked, *settled_with_questions(batch, NOW)))
+    about = " ".join(as_text(line) for line in card_of(batch).about)
+    assert "Not run, because nothing was approved: roll_dice" in about
 
 
 def test_a_call_that_may_have_run_keeps_the_title() -> None:

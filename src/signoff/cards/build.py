@@ -33,7 +33,6 @@ from signoff.cards.progress import progress_lines, title_with_progress
 from signoff.cards.warnings import fit_warnings
 from signoff.cards.wording import (
     HELD_LEAD,
-    HELD_LEAD_BESIDE_QUESTION,
     HELD_TITLE,
     edit_lines,
     outcomes_differ,
@@ -135,9 +134,7 @@ def _alone(batch: Batch, request: ApprovalRequest) -> Batch:
 
 def _as_held(card: Card, batch: Batch, request: ApprovalRequest, page: int) -> Card:
     actions = tuple(held_actions(batch, request, page))
-    asks = any(r.kind is RequestKind.ANSWER for r in batch.questions)
-    lead = HELD_LEAD_BESIDE_QUESTION if asks else HELD_LEAD
-    return replace(card, title=HELD_TITLE, headline=True, about=(lead,), actions=actions)
+    return replace(card, title=HELD_TITLE, headline=True, about=(HELD_LEAD,), actions=actions)
 
 
 def _as_shown(batch: Batch, offers: Offers) -> Batch:
