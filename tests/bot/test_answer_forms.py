@@ -76,7 +76,7 @@ async def test_the_form_answers_the_question(rig: Rig, ada: Person) -> None:
     assert (opened.modal["title"], labels(opened)) == ("Answer ask_colour", ["Colour"])
     after = drawn(await ada.submit(opened, {"answer-0": "#1"}))
     assert f"ANSWERED by <@{ada.id}>" in after.text
-    assert "> **Answer**: blue" in after.text
+    assert "> **Answer given**: blue" in after.text
     assert not after.buttons
     assert answer_of(rig, batch) == {"colour": "b"}
     assert states(rig, batch.id) == [RequestState.APPROVED]
