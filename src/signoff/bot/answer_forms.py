@@ -36,7 +36,7 @@ from signoff.bot.responses import Responses, Visit, refusal, whisper
 from signoff.bot.split import size
 from signoff.cards import wording
 from signoff.cards.actions import Offers
-from signoff.cards.inquiry_contents import MOST_OFFERED, describe, is_typed
+from signoff.cards.inquiry_contents import MOST_OFFERED, TEXT, describe, is_typed
 from signoff.cards.masking import mask_inquiry
 from signoff.cards.model import Line
 from signoff.text.visible import clip, is_hidden, visible
@@ -149,7 +149,7 @@ def _text(field: AnswerField, key: str, value: Json) -> ui.TextInput[Any]:
     if field.kind is FieldKind.TEXT:
         most = max(_within(field.most, 1, LONGEST_TEXT, LONGEST_TEXT), len(text))
     one_line = field.kind in (FieldKind.NUMBER, FieldKind.INTEGER, FieldKind.CHOICE) or bool(field.shape)
-    words = describe(field)
+    words = _wanted(field)
     if is_typed(field):
         several = "Options by number or label, one per line" if field.kind is FieldKind.CHOICES else "Number or label"
         words = f"{several}, as on the card"
@@ -157,7 +157,7 @@ def _text(field: AnswerField, key: str, value: Json) -> ui.TextInput[Any]:
         custom_id=key,
         style=discord.TextStyle.short if one_line or most <= SHORT else discord.TextStyle.paragraph,
         default=text or None,
-        placeholder=_cut(words, HINT) if field.hint or is_typed(field) else None,
+        placeholder=_cut(words, HINT) or None if field.hint or is_typed(field) else None,
         required=not may_be_empty(field),
         max_length=most,
     )
@@ -165,7 +165,13 @@ def _text(field: AnswerField, key: str, value: Json) -> ui.TextInput[Any]:
 
 def _obvious(field: AnswerField) -> str:
     """Return what stands below the label of a field without a hint; empty if its control says it all."""
-    return "" if field.kind in (FieldKind.YES_NO, FieldKind.CHOICE) and not is_typed(field) else describe(field)
+    return "" if field.kind in (FieldKind.YES_NO, FieldKind.CHOICE) and not is_typed(field) else _wanted(field)
+
+
+def _wanted(field: AnswerField) -> str:
+    """Say what goes into a field. A box for text says by itself that it takes a text."""
+    words = describe(field)
+    return "" if words == TEXT else words.removeprefix(f"{TEXT}, ")
 
 
 def _written(field: AnswerField, value: Json) -> str:

@@ -31,8 +31,9 @@ _BETWEEN = " · "
 _LEAST = 24
 """An answer is not begun with less space than this."""
 _SECRETS = frozenset(words_of(name) for name in DEFAULT)
+TEXT = "a text"
 _KINDS = {
-    FieldKind.TEXT: "a text",
+    FieldKind.TEXT: TEXT,
     FieldKind.NUMBER: "a number",
     FieldKind.INTEGER: "a whole number",
     FieldKind.YES_NO: "yes or no",
