@@ -19,6 +19,7 @@ from signoff.approvals.answering import Answering, inquiry_of
 from signoff.approvals.inquiries import (
     LONGEST_TEXT,
     NO,
+    NOT_SENT,
     YES,
     AnswerField,
     BadAnswer,
@@ -293,7 +294,8 @@ class AnswerForms:
             if reading.values:
                 await self._answering.keep(form.target, reading.values, *who)
             kept = REST_KEPT if any(value is not None for value in reading.values.values()) else ()
-            return (visible(" ".join(reading.problems)).text, *kept)
+            problems = [problem.removesuffix(NOT_SENT).strip() for problem in reading.problems]
+            return (visible(" ".join([*problems, NOT_SENT])).text, *kept)
         answer = {**request.drafts.get(visit.actor.id, {}), **reading.values}
         if part.count == 1 or (part.is_last and not inquiry.missing(answer)):
             return (await self._answering.answer(form.target, answer, *who)).batch
