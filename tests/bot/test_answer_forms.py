@@ -15,7 +15,7 @@ from discord_sandbox.modals import inputs
 from discord_sandbox.seen import Outcome, SeenMessage
 from signoff.approvals.inquiries import AnswerField, FieldKind, Inquiry, Option
 from signoff.approvals.model import ApprovalRequest, Batch, CardCopy, Choice, RequestKind, RequestState
-from signoff.bot.answer_forms import answer_form, part_of
+from signoff.bot.answer_parts import answer_form, part_of
 from signoff.bot.buttons import FormKind, FormLocator, Locator, parse, parse_form
 from signoff.bot.notifier import DiscordNotifier
 from signoff.cards.actions import Offers
