@@ -15,7 +15,7 @@ from discord_sandbox.modals import inputs
 from discord_sandbox.seen import Outcome, SeenMessage
 from signoff.approvals.inquiries import AnswerField, FieldKind, Inquiry, Option
 from signoff.approvals.model import ApprovalRequest, Batch, CardCopy, Choice, RequestKind, RequestState
-from signoff.bot.answer_forms import answer_form, part_of
+from signoff.bot.answer_parts import answer_form, part_of
 from signoff.bot.buttons import FormKind, FormLocator, Locator, parse, parse_form
 from signoff.bot.notifier import DiscordNotifier
 from signoff.cards.actions import Offers
@@ -76,7 +76,7 @@ async def test_the_form_answers_the_question(rig: Rig, ada: Person) -> None:
     assert (opened.modal["title"], labels(opened)) == ("Answer ask_colour", ["Colour"])
     after = drawn(await ada.submit(opened, {"answer-0": "#1"}))
     assert f"ANSWERED by <@{ada.id}>" in after.text
-    assert "> **Answer**: blue" in after.text
+    assert "> **Answer given**: blue" in after.text
     assert not after.buttons
     assert answer_of(rig, batch) == {"colour": "b"}
     assert states(rig, batch.id) == [RequestState.APPROVED]
@@ -101,6 +101,14 @@ async def test_decline_with_a_reason_shows_the_reason(rig: Rig, ada: Person) -> 
     end = rig.desk.batches[batch.id].requests[0].settlement
     assert end
     assert end.choice is Choice.DECLINE
+
+
+async def test_the_form_says_that_a_server_does_not_get_the_reason(rig: Rig, ada: Person) -> None:
+    request = replace(asking(), inquiry=Inquiry("Which colour?", (COLOUR,), server="shop"))
+    _, card = await show(rig, make_batch(await rig.place(), await rig.asker(), request))
+    opened = await further(ada, card, "Decline with a reason…")
+    assert opened.modal is not None
+    assert opened.modal["components"][0]["description"] == "The card shows it, but the MCP server does not get it"
 
 
 async def test_a_question_without_fields_is_confirmed(rig: Rig, ada: Person) -> None:
@@ -178,6 +186,13 @@ async def test_a_wrong_value_is_given_back_and_the_others_are_kept(rig: Rig, ada
     assert [o.get("default") for o in controls(again)["answer-1"]["options"]] == [False, True]
     drawn(await ada.submit(again, {"answer-0": "7"}))
     assert answer_of(rig, batch) == {"count": 7, "colour": "b", "why": "it\nis"}
+
+
+async def test_several_wrong_values_are_told_in_one_message(rig: Rig, ada: Person) -> None:
+    _, card = await ask(rig, *(AnswerField(name, FieldKind.INTEGER) for name in ("rooms", "doors")))
+    said = private(await ada.submit(await ada.click(card, "Answer…"), {"answer-0": "many", "answer-1": "few"}))
+    assert "rooms: must be a whole number. doors: must be a whole number. Nothing was sent." in said
+    assert "are kept" not in said
 
 
 async def test_blanks_alone_do_not_fill_a_required_field(rig: Rig, ada: Person) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from signoff.approvals.answer_forms import inquire
+from signoff.approvals.automatic import settled_with_questions
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.inquiries import AnswerField, FieldKind, Inquiry, Option
 from signoff.approvals.model import (
@@ -32,6 +33,7 @@ from signoff.text.secrets.masker import Masker
 from tests.rigs.cards import (
     ADMIN,
     FORGERY,
+    NOW,
     as_text,
     card_of,
     make_batch,
@@ -104,6 +106,12 @@ def test_the_card_says_who_asks_and_who_gets_the_answer() -> None:
     assert ("The MCP server **shop** asks this while its call runs. Your answer goes to that server",) in call.facts
 
 
+def test_the_settled_card_still_names_the_server_that_asked() -> None:
+    assert card_of(answered(make_batch(asking()), {"colour": 2})).calls[0].facts == ()
+    (call,) = card_of(answered(make_batch(asking(server="shop")), {"colour": 2})).calls
+    assert call.facts == (("The MCP server **shop** asked this",),)
+
+
 @pytest.mark.parametrize(
     ("field", "words"),
     [
@@ -150,6 +158,21 @@ def test_a_card_with_a_call_and_a_question_has_both_kinds_of_buttons() -> None:
     assert " · rejected or declined " in as_text(card.about[-1])
 
 
+def test_if_it_differs_by_call_a_question_says_who_may_answer_until_it_is_settled() -> None:
+    batch = make_batch(make_request(1), asking(number=2, approvers=("asker",)))
+    assert [as_text(call.why).split(": ")[-2] for call in card_of(batch).calls][1] == "May answer"
+    assert card_of(answered(batch, {"colour": 2})).calls[1].why == ()
+
+
+def test_an_answer_approves_nothing_so_a_held_call_did_not_run_for_want_of_approval() -> None:
+    rejected = settle(make_batch(make_request(1)), Choice.REJECT).requests
+    asked = answered(make_batch(asking(number=2)), {"colour": 2}).requests
+    batch = make_batch(*rejected, *asked, make_request(3, tool="roll_dice", held=True))
+    batch = replace(batch, requests=(*rejected, *asked, *settled_with_questions(batch, NOW)))
+    about = " ".join(as_text(line) for line in card_of(batch).about)
+    assert "Not run, because nothing was approved: roll_dice" in about
+
+
 def test_a_call_that_may_have_run_keeps_the_title() -> None:
     assert card_of(make_batch(may_have_run(1), asking(number=2))).title == "1 of these 2 calls may have run"
 
@@ -157,9 +180,9 @@ def test_a_call_that_may_have_run_keeps_the_title() -> None:
 def test_a_question_is_neither_edited_nor_remembered_and_the_reason_is_true() -> None:
     offers = Offers(edit=True, grants=GrantTerms(Remember.ALWAYS))
     batch = make_batch(asking())
-    assert offers.obstacles(batch.requests[0]) == [
-        "This call can't be edited, and a decision can't be remembered: the call needs an answer, not an approval."
-    ]
+    assert offers.why_no_edit(batch.requests[0]) == "the call needs an answer, not an approval"
+    assert offers.why_no_remember(batch.requests[0]) == "the call needs an answer, not an approval"
+    assert offers.obstacles(batch.requests[0]) == []
     (reason,) = further_actions(batch, batch.requests[0], offers, 0)
     assert (reason.verb, reason.label) == (Verb.REASON, "Decline with a reason…")
 

@@ -21,6 +21,8 @@ LONGEST_TEXT = 4000
 MOST_BRACKETS = 100
 """Most opening brackets of a value that is typed as JSON, so that it is not nested too deep to be stored."""
 YES, NO = "yes", "no"
+NOT_SENT = "Nothing was sent."
+"""The end of every message about an answer that does not fit."""
 
 
 class BadAnswer(ValueError):
@@ -145,7 +147,7 @@ class AnswerField:
         try:
             return json.loads(text, parse_constant=float)
         except (ValueError, RecursionError) as error:
-            raise BadAnswer(f"{self.shown}: must be {wanted}. Nothing was sent.") from error
+            raise BadAnswer(f"{self.shown}: must be {wanted}. {NOT_SENT}") from error
 
     def _check_text(self, value: Json) -> None:
         self._must(isinstance(value, str), "must be a text")
@@ -173,7 +175,7 @@ class AnswerField:
         try:
             text = json.dumps(value, allow_nan=False)
         except (ValueError, TypeError, RecursionError) as error:
-            raise BadAnswer(f"{self.shown}: must be plain JSON. Nothing was sent.") from error
+            raise BadAnswer(f"{self.shown}: must be plain JSON. {NOT_SENT}") from error
         self._must(len(text) <= LONGEST_TEXT, f"must have at most {LONGEST_TEXT} characters")
         self._must(text.count("[") + text.count("{") <= MOST_BRACKETS, f"must have at most {MOST_BRACKETS} brackets")
 
@@ -192,7 +194,7 @@ class AnswerField:
 
     def _must(self, fits: bool, words: str) -> None:
         if not fits:
-            raise BadAnswer(f"{self.shown}: {words}. Nothing was sent.")
+            raise BadAnswer(f"{self.shown}: {words}. {NOT_SENT}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,13 +215,13 @@ class Inquiry:
         """Return the answer in the order of the fields, without fields that were left empty. Raises BadAnswer."""
         fields = {field.name: field for field in self.fields}
         if unknown := [name for name in answer if name not in fields]:
-            raise BadAnswer(f"There is no field named {unknown[0][:100]}. Nothing was sent.")
+            raise BadAnswer(f"There is no field named {unknown[0][:100]}. {NOT_SENT}")
         for field in self.fields:
             value = answer.get(field.name)
             if value is not None:
                 field.check(value)
             elif field.required:
-                raise BadAnswer(f"{field.shown}: must not be empty. Nothing was sent.")
+                raise BadAnswer(f"{field.shown}: must not be empty. {NOT_SENT}")
         return {name: answer[name] for name in fields if answer.get(name) is not None}
 
     def masked(self, answer: Mapping[str, Json], mask: Mask) -> dict[str, Json]:

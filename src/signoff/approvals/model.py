@@ -361,6 +361,12 @@ class ApprovalRequest:
     """Person id -> what they have filled in so far, for a form of several parts."""
 
     @property
+    def ended_as(self) -> str:
+        """The request's state or, if people answered or declined, that word."""
+        choice = self.settlement.choice if self.settlement else None
+        return {Choice.ANSWER: "answered", Choice.DECLINE: "declined"}.get(choice or Choice.REJECT, self.state.value)
+
+    @property
     def shown_tool(self) -> str:
         """The tool with the agents that lead to it, for people: `researcher › bash`."""
         path = self.path if len(self.path) <= 3 else (self.path[0], "…", self.path[-1])

@@ -13,7 +13,6 @@ from signoff.approvals.model import (
     Actor,
     ApprovalRequest,
     Batch,
-    Choice,
     JsonObject,
     Remember,
     RequestState,
@@ -54,7 +53,7 @@ class Settler:
             who = end.by.name if end.by else ""
             note = masked_note(end.note, self.mask)
             data = {"choice": end.choice or "", "who": who, "note": note, "remember": end.remember}
-            self.record(tx, _kind(request), batch, request, end.by, data, end.at)
+            self.record(tx, request.ended_as, batch, request, end.by, data, end.at)
             if made:
                 tx.insert_grant(made)
                 self.record(tx, "granted", batch, request, end.by, _granted(made, end.remember), end.at)
@@ -90,12 +89,6 @@ class Settler:
         text = canonical(self.mask(request.call.args) if answer is None else answer)
         actor = by.id if by else "signoff"
         tx.audit(kind, batch.place.server, request.id, actor, details, at, tool=request.call.tool, text=text)
-
-
-def _kind(request: ApprovalRequest) -> str:
-    """Return the kind of the row about a settled request: its state or, for an inquiry, what people did."""
-    choice = request.settlement.choice if request.settlement else None
-    return {Choice.ANSWER: "answered", Choice.DECLINE: "declined"}.get(choice or Choice.REJECT, request.state)
 
 
 def _granted(made: Grant, scope: Remember) -> JsonObject:

@@ -231,7 +231,7 @@ def _folded(card: Card) -> list[str]:
 def _remarks(card: Card, call: CardCall) -> list[str]:
     """Return what the card says about a call besides its values. A file that only the card has is not named."""
     lines = [quoting.line(fact) for fact in call.facts]
-    lines += [f"-# {quoting.line(call.why)}"] if card.headline else []
+    lines += [f"-# {quoting.line(call.why)}"] if card.headline and call.why else []
     return [*lines, *([f"**{quoting.line(call.outcome)}**"] if call.outcome else [])]
 
 

@@ -40,6 +40,7 @@ log = logging.getLogger(__name__)
 NOT_CHANGED = "Not changed: {why}"
 REASON = "reason"
 REASON_SPACE = 1000
+NOT_FOR_SERVER = "The card shows it, but the MCP server does not get it"
 MAX_OPTION = 100
 NO_REMEMBER = "A decision about this call can't be remembered. Nothing was decided."
 REMEMBER_INTRODUCTION = "Nothing is decided or saved yet: the next step shows what will be covered."
@@ -69,9 +70,9 @@ def reason_form(request: ApprovalRequest, page: int) -> ui.Modal:
     typed = ui.TextInput[Any](
         custom_id=REASON, style=discord.TextStyle.paragraph, max_length=REASON_SPACE, required=True
     )
-    modal.add_item(
-        ui.Label[Any](text="Reason", description="The model reads it, and the card shows it", component=typed)
-    )
+    asked_by_server = request.inquiry is not None and bool(request.inquiry.server)
+    read_by = NOT_FOR_SERVER if asked_by_server else "The model reads it, and the card shows it"
+    modal.add_item(ui.Label[Any](text="Reason", description=read_by, component=typed))
     return modal
 
 

@@ -103,8 +103,11 @@ class Offers:
     def obstacles(self, request: ApprovalRequest) -> list[str]:
         """Say what cannot be done with this call, with one reason for each, the one that helps most.
 
-        If there is a reason in the call itself, the operator's settings are not mentioned.
+        If there is a reason in the call itself, the operator's settings are not mentioned. Nobody expects to edit or to
+        remember a question, so nothing is said about it.
         """
+        if request.kind is RequestKind.ANSWER:
+            return []
         edit, remember = self.why_no_edit(request), self.why_no_remember(request)
         if edit and edit == remember:
             return [f"This call can't be edited, and a decision can't be remembered: {edit}."]

@@ -33,7 +33,6 @@ from signoff.cards.progress import progress_lines, title_with_progress
 from signoff.cards.warnings import fit_warnings
 from signoff.cards.wording import (
     HELD_LEAD,
-    HELD_LEAD_BESIDE_QUESTION,
     HELD_TITLE,
     edit_lines,
     outcomes_differ,
@@ -135,9 +134,7 @@ def _alone(batch: Batch, request: ApprovalRequest) -> Batch:
 
 def _as_held(card: Card, batch: Batch, request: ApprovalRequest, page: int) -> Card:
     actions = tuple(held_actions(batch, request, page))
-    asks = any(r.kind is RequestKind.ANSWER for r in batch.questions)
-    lead = HELD_LEAD_BESIDE_QUESTION if asks else HELD_LEAD
-    return replace(card, title=HELD_TITLE, headline=True, about=(lead,), actions=actions)
+    return replace(card, title=HELD_TITLE, headline=True, about=(HELD_LEAD,), actions=actions)
 
 
 def _as_shown(batch: Batch, offers: Offers) -> Batch:
@@ -211,25 +208,31 @@ def _call(
     """Build one call, and the file for it if the card does not show the whole call."""
     sizes = page.sizes
     tool, tool_cut = clip(request.shown_tool, sizes.tool)
-    # The reason is our own text, so nobody can forge the mark of a cut. It does not run, so a cut needs no file.
-    reason, _ = clip(f"Why: {request.why or 'it needs approval'}", sizes.why)
     warnings, more = fit_warnings(contents.warnings, sizes.warnings)
     file, left_out = None, ""
     if tool_cut or more or not whole or not parts.complete:
         file = contents.file
         left_out = _left_out(file if page.can_attach else None, parts, len(contents.values), sizes)
         warnings = warnings if page.can_attach else (left_out, *warnings)
-    why: Line = (reason,)
-    if differ_by_call(batch):
-        why = (reason, "; may decide: ", *may_decide(request, batch, named_at_most=sizes.approvers, brief=True))
     number = batch.questions.index(request) + 1 if len(batch.questions) > 1 else 0
     says, says_who = describing_sentence(request.description, sizes.says)
     attached: Line = (left_out,) if file and page.can_attach else ()
     facts = tuple(_facts(request, batch, sizes))
+    why = _why(request, batch, sizes)
     call = CardCall(
         tool, request.id, why, parts.quotes, number, says, says_who, warnings, attached=attached, facts=facts
     )
     return call, file
+
+
+def _why(request: ApprovalRequest, batch: Batch, sizes: Sizes) -> Line:
+    """Say why the call asks and, if that differs by call, who may decide. For an inquiry, `asks_line` says why."""
+    who = may_decide(request, batch, named_at_most=sizes.approvers, brief=True) if differ_by_call(batch) else ()
+    if request.inquiry:
+        return ("May answer: ", *who) if who and request.state is RequestState.PENDING else ()
+    # The reason is our own text, so nobody can forge the mark of a cut. It does not run, so a cut needs no file.
+    reason, _ = clip(f"Why: {request.why or 'it needs approval'}", sizes.why)
+    return (reason, "; may decide: ", *who) if who else (reason,)
 
 
 def _facts(request: ApprovalRequest, batch: Batch, sizes: Sizes) -> list[Line]:
@@ -241,7 +244,7 @@ def _facts(request: ApprovalRequest, batch: Batch, sizes: Sizes) -> list[Line]:
     about = (missing_line(request), escalation_line(request, batch), *edit_lines(request), *votes)
     end = request.settlement
     remembered = [grant_line(request, end, end.grant, sizes.covered)] if end and end.grant else []
-    asks = asks_line(request.inquiry) if request.inquiry and request.state is RequestState.PENDING else ()
+    asks = asks_line(request.inquiry, is_open=request.state is RequestState.PENDING) if request.inquiry else ()
     lines = (asks, hints_line(request.description), *about, *remembered, *progress_lines(request))
     return [*facts, *(line for line in lines if line)]
 

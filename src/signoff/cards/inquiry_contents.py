@@ -16,7 +16,7 @@ from signoff.cards.warnings import SENTENCE, CardWarning, reads_as_sentence, war
 from signoff.text.secrets.names import DEFAULT, asks_for_secret, words_of
 from signoff.text.visible import plain
 
-QUESTION, OPTIONS, ANSWER = "Question", "Options", "Answer"
+QUESTION, OPTIONS, ANSWER = "Question", "Options", "Answer given"
 """Labels on a line, which marks a quotation."""
 THE_QUESTION, THE_FIELD, THE_ANSWER = "The question", "The field", "The answer"
 """Labels of a block. An argument's name is one word or in quotation marks, so no argument can pass for one of these."""
@@ -31,8 +31,9 @@ _BETWEEN = " · "
 _LEAST = 24
 """An answer is not begun with less space than this."""
 _SECRETS = frozenset(words_of(name) for name in DEFAULT)
+TEXT = "a text"
 _KINDS = {
-    FieldKind.TEXT: "a text",
+    FieldKind.TEXT: TEXT,
     FieldKind.NUMBER: "a number",
     FieldKind.INTEGER: "a whole number",
     FieldKind.YES_NO: "yes or no",
@@ -67,12 +68,16 @@ def is_typed(field: AnswerField) -> bool:
     return len(field.options) > MOST_OFFERED
 
 
-def asks_line(inquiry: Inquiry) -> Line:
-    """Say who asks, and who gets the answer."""
+def asks_line(inquiry: Inquiry, *, is_open: bool) -> Line:
+    """Say who asks and, as long as the question is open, who gets the answer."""
     if inquiry.server:
-        name = plain(inquiry.server, _SERVER_BUDGET)
-        return (f"The MCP server **{name}** asks this while its call runs. Your answer goes to that server",)
-    return ("The agent asks this. The model reads your answer",)
+        server = f"The MCP server **{plain(inquiry.server, _SERVER_BUDGET)}**"
+        return (
+            f"{server} asks this while its call runs. Your answer goes to that server"
+            if is_open
+            else f"{server} asked this",
+        )
+    return ("The agent asks this. The model reads your answer",) if is_open else ()
 
 
 def inquiry_values(inquiry: Inquiry) -> list[Value]:
@@ -186,4 +191,4 @@ def _given(inquiry: Inquiry, answer: JsonObject) -> Iterator[tuple[str, str]]:
             continue
         name = field.shown if _is_label(field.shown) else field_title(inquiry, number).lower()
         name = f'"{name}"' if " " in field.shown and name == field.shown else name
-        yield ANSWER if len(inquiry.fields) == 1 else f"{ANSWER} to {name}", field.written(answer[field.name])
+        yield ANSWER if len(inquiry.fields) == 1 else f"Answer to {name}", field.written(answer[field.name])

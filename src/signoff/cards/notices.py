@@ -36,7 +36,8 @@ def escalated(batch: Batch) -> Line:
     to = tuple(dict.fromkeys(spec for r in batch.open_questions if r.escalated for spec in r.escalate_to))
     who = name_approvers(to, batch)
     decide = decide_or_answer(batch.open_questions)
-    why = f"Escalated, because nobody has {decide.removesuffix('e')}ed: {_calls(batch)}, until "
+    decided = {"decide": "decided", "answer": "answered"}[decide]
+    why = f"Escalated, because nobody has {decided}: {_calls(batch)}, until "
     return (why, Moment(batch.deadline), f". May {decide} now: ", *who)
 
 

@@ -22,8 +22,8 @@ SENTENCE = 240
 _HARMLESS = r"[\w.,;:!?'\"()/+=%&$-]+"
 _OUR_WORDS = re.compile(
     r"APPROVED|REJECTED|CONFIRMED|SKIPPED|CANCELLED|TIMEOUT|DECIDED|RUN AGAIN|ANSWERED|DECLINED"
-    r"|(?i:tool approval|answer needed|may decide|may answer|asked by|accepted by|edited by|asks this|answer goes to"
-    r"|reason given|answer to |warning:|why:|defaults:)"
+    r"|(?i:tool approval|answer needed|may decide|may answer|asked by|accepted by|edited by|asks this|asked this"
+    r"|answer goes to|answer given|reason given|answer to |warning:|why:|defaults:)"
 )
 """The card's own words. A sentence or a name that has them could pass for a line of the card."""
 _SENTENCE = re.compile(rf"{_HARMLESS}(?: {_HARMLESS})*")

@@ -65,9 +65,6 @@ _REMEMBERED = {
 
 HELD_TITLE = "This call needs no approval"
 HELD_LEAD: Line = ("It runs once everything on the card is decided and at least one call was accepted.",)
-HELD_LEAD_BESIDE_QUESTION: Line = (
-    "It runs once everything on the card is decided and at least one call was accepted or answered.",
-)
 UNKNOWN_REQUEST: Line = ("Unknown request: it belongs to another place or no longer exists. Nothing was decided.",)
 NOT_SAVED: Line = ("Nothing was decided: the decision could not be saved. The request is still open; try again.",)
 OUTDATED: Line = ("The call was edited after you opened this: look again. Nothing was decided.",)
@@ -264,9 +261,7 @@ def held_lines(batch: Batch, named_at_most: int) -> list[Line]:
     if waiting:
         lines.append((f"With these, needing no approval: {tools(waiting)}",))
     if not_run:
-        asks = any(r.kind is RequestKind.ANSWER for r in batch.questions)
-        nothing = "nothing was approved or answered" if asks else "nothing was approved"
-        lines.append((f"Not run, because {nothing}: {tools(not_run)}",))
+        lines.append((f"Not run, because nothing was approved: {tools(not_run)}",))
     if rejected:
         by = {r.settlement.by.id: r.settlement.by for r in rejected if r.settlement and r.settlement.by}
         lines.append(("Rejected by ", *people(by.values()), f", needing no approval: {tools(rejected)}"))

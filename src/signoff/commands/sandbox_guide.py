@@ -176,7 +176,7 @@ def _question() -> Step:
         "short": "Answer a question",
         "text": "ask me what you need to deploy the app",
         "acts": ["Ada"],
-        "then": "The agent needs to know something before it goes on. Press **Answer…**, fill in the form and send it.",
+        "then": "The agent needs to know something first. Press **Answer…**, fill in the form and submit it.",
         "advice": _otherwise(
             "DECLINED by", "It was declined, so the agent went on without an answer.", "Answer a question"
         ),

@@ -21,7 +21,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
 from signoff.approvals.approvers import ASKER
-from signoff.approvals.inquiries import BadAnswer
+from signoff.approvals.inquiries import NOT_SENT, BadAnswer
 from signoff.approvals.model import (
     Actor,
     ApprovalDecision,
@@ -97,7 +97,7 @@ class Decided:
         if request.inquiry is None or not self.approved:
             return replace(self, decision=replace(self.decision, answer=None))
         if self.decision.override_args is not None:
-            raise BadAnswer("An answer cannot change the arguments of the call. Nothing was sent.")
+            raise BadAnswer(f"An answer cannot change the arguments of the call. {NOT_SENT}")
         answer = request.inquiry.check(self.decision.answer or {})
         return replace(self, decision=replace(self.decision, answer=answer))
 

@@ -62,7 +62,7 @@ def unshowable(call: str, error: Exception) -> ToolFailed:
 
 
 def unaskable(error: Exception) -> str:
-    return f"Nobody was asked, because the questions do not fit into a form: {error}. Ask less."
+    return f"Nobody was asked, because the questions do not fit into a form: {error}. Ask fewer or shorter questions."
 
 
 def edited(request: ApprovalRequest) -> str:
@@ -101,7 +101,8 @@ def _unanswered(request: ApprovalRequest, who: str, note: str) -> str:
         return f"Cancelled: people could not be asked, so there is no answer.{note}"
     if by is None:
         return f"Declined automatically, not by a person: there is no answer.{note}"
-    return f"{who or 'The user'} declined to answer.{note} Go on without the answer, or ask for something else."
+    stop = "" if not note or note.endswith((".", "!", "?")) else "."
+    return f"{who or 'The user'} declined to answer.{note}{stop} Go on without the answer, or ask for something else."
 
 
 def failed(error: BaseException) -> str:

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 
 from signoff.approvals.digest import bind
-from signoff.approvals.model import ApprovalRequest, CallKey, Choice, Place, RequestState
+from signoff.approvals.model import ApprovalRequest, CallKey, Place, RequestState
 from signoff.errors import SignoffError
 from signoff.gate.inline import Round
 from signoff.turns.model import CallRecord, CallState
@@ -117,9 +117,7 @@ def how_it_ended(request: ApprovalRequest) -> str:
     if request.state is RequestState.EXPIRED:
         ending = "there is no answer" if request.inquiry else "the call was rejected"
         return f"The request about {request.call.tool} has expired, so {ending}."
-    choice = end.choice if end else None
-    done = {Choice.ANSWER: "answered", Choice.DECLINE: "declined"}.get(choice or Choice.REJECT, request.state.value)
-    return f"The request about {request.call.tool} was already {done}{who}."
+    return f"The request about {request.call.tool} was already {request.ended_as}{who}."
 
 
 def stored_of(row: sqlite3.Row) -> StoredRequest:

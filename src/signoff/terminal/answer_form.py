@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from rich.text import Text
 
-from signoff.approvals.inquiries import AnswerField, BadAnswer, FieldKind, Inquiry, Json
+from signoff.approvals.inquiries import NOT_SENT, AnswerField, BadAnswer, FieldKind, Inquiry, Json
 from signoff.approvals.model import JsonObject
 from signoff.cards.inquiry_contents import describe
 from signoff.cards.masking import mask_inquiry
@@ -20,7 +20,6 @@ from signoff.terminal.steps import Ask, Show, Step
 from signoff.text.secrets.masker import Masker
 from signoff.text.visible import one_line, visible
 
-NOT_SENT = "Nothing was sent."
 OPTIONS = "Options:"
 DEFAULT = "Default:"
 _PROMPTS = {FieldKind.CHOICE: "number or name", FieldKind.CHOICES: "numbers or names, separated by commas"}

@@ -87,7 +87,8 @@ def _call(call: CardCall, now: float) -> Iterator[RenderableType]:
     yield from (write(fact, now) for fact in call.facts)
     if call.attached:
         yield write(call.attached, now, "dim")
-    yield write(call.why, now, "dim")
+    if call.why:
+        yield write(call.why, now, "dim")
 
 
 def _quotes(quotes: Sequence[Quote]) -> Iterator[RenderableType]:

@@ -184,8 +184,8 @@ def _rounds(found: re.Match[str], text: str) -> Sequence[Round]:
 
 
 def _ask(found: re.Match[str], text: str) -> Sequence[Round]:
-    environment = {"name": "Environment", "question": "Where shall I deploy it?", "kind": "choice"}
-    copies = {"name": "Copies", "question": "How many copies shall run?", "kind": "number"}
+    environment = {"name": "Environment", "question": "Where should I deploy it?", "kind": "choice"}
+    copies = {"name": "Copies", "question": "How many copies should run?", "kind": "number"}
     note = {"name": "Note", "question": "Is there anything else I should know?", "optional": True}
     return _one("ask_user", questions=[{**environment, "options": ["staging", "production"]}, copies, note])
 

@@ -60,9 +60,10 @@ def _differ(questions: list[Question]) -> list[Question]:
 def ask_user(
     questions: Annotated[list[Question], Field(min_length=1, max_length=10), AfterValidator(_differ)],
 ) -> dict[str, Any]:
-    """Ask people for something that you need to know and cannot find out, and wait for their answer.
+    """Ask people something, and wait for their answer.
 
-    Ask everything at once. The result has each answer under the name of its question, or says that nobody answered.
+    Use it for what you need to know and cannot find out. Ask everything at once. The result has each answer under the
+    name of its question, or says that nobody answered.
 
     Args:
         questions: One to ten questions.
