@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pydantic_ai
 import pytest
 
 from signoff.agent.setup import Brain
@@ -35,6 +36,10 @@ def test_each_tool_has_a_verdict_before_the_first_run(tmp_path: Path) -> None:
     assert lines["shut"] == "deny (rule)"
     assert lines["odd"] == lines["roll_dice"] == "depends on its arguments"
     assert lines["current_time"].startswith("allow")
+
+
+def test_the_framework_prints_no_banner_between_the_lines_of_a_chat() -> None:
+    assert pydantic_ai.BANNER_ENABLED is False
 
 
 def test_undeclared_tools_ask_if_the_operator_says_so(tmp_path: Path) -> None:

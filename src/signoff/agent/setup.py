@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
+import pydantic_ai
 from pydantic_ai import Agent, Tool, ToolDefinition
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.messages import ModelMessagesTypeAdapter
@@ -32,6 +33,8 @@ from signoff.gate.tool_slots import ToolShares, ToolSlots
 from signoff.servers.ports import Servers
 from signoff.turns.administration import ToolFacts
 from signoff.turns.ports import TurnStore
+
+pydantic_ai.BANNER_ENABLED = False  # its first run would print advertising between the lines of a chat
 
 Mask = Callable[[JsonObject], JsonObject]
 T = TypeVar("T")
