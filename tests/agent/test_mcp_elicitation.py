@@ -28,7 +28,7 @@ from signoff.gate.live_calls import AnswerNeeded, LiveCall
 from signoff.gate.lost_calls import is_lost
 from signoff.gate.tool_slots import ToolSlots
 from signoff.turns.model import CallState, Finished, Step, Waiting
-from tests.conftest import PLACE
+from tests.conftest import PLACE, make_call
 from tests.rigs.mcp_shop import Shop, batch_of, shop  # noqa: F401 - a fixture
 from tests.rigs.scripted import calls
 
@@ -335,7 +335,7 @@ async def test_a_question_is_not_one_of_a_call_on_another_connection() -> None:
         async with server.call(other):
             await asked.wait()
 
-    live = LiveCall(None)
+    live = LiveCall(make_call(), None)
     live.start(tool())
     params = ElicitRequestFormParams(message="there?", requested_schema={"type": "object", "properties": {}})
     async with server.call(mine):  # whoever opens a connection here hands on this call's variables

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from signoff.approvals.inquiries import Inquiry
-from signoff.approvals.model import ApprovalRequest, CallKey, RequestState
+from signoff.approvals.model import ApprovalRequest, CallKey, RequestState, ToolCall
 
 END_SECONDS = 1.0
 """How long a cancelled call may take to end."""
@@ -39,6 +39,8 @@ class NobodyAnswers(Exception):
 class LiveCall:
     """One running call. Its tool asks one thing at a time."""
 
+    call: ToolCall
+    """The call as it was started, with the arguments that a person may have edited."""
     approval: ApprovalRequest | None
     """The approved request that let the call start, if there is one."""
     inquiry: Inquiry | None = None
@@ -62,6 +64,10 @@ class LiveCall:
             finally:
                 self.inquiry = None
                 self._asked.clear()  # the question may also have been withdrawn
+
+    def is_of(self, call: ToolCall) -> bool:
+        """Whether this is the call that the model, or the code of a tool, makes now."""
+        return call.digest in (self.call.digest, self.approval and self.approval.called)
 
     @property
     def is_asking(self) -> bool:
@@ -125,11 +131,11 @@ class LiveCalls(dict[CallKey, LiveCall]):
         self._ending: set[asyncio.Task[None]] = set()
         """The tasks that give calls up."""
 
-    async def run(self, key: CallKey, approval: ApprovalRequest | None, tool: Awaitable[Any]) -> Any:
+    async def run(self, call: ToolCall, approval: ApprovalRequest | None, tool: Awaitable[Any]) -> Any:
         """Run a tool that may ask people while it runs."""
-        call = LiveCall(approval)
-        call.start(tool)
-        return await self._follow(key, call)
+        live = LiveCall(call, approval)
+        live.start(tool)
+        return await self._follow(call.key, live)
 
     async def go_on(self, key: CallKey, request: ApprovalRequest | None) -> Any:
         """Hand the settled request to the tool that asked, if it still asks, and run the tool further."""
@@ -149,6 +155,10 @@ class LiveCalls(dict[CallKey, LiveCall]):
         finally:
             if not waits:
                 self.pop(key, None)
+
+    async def give_up(self, key: CallKey) -> None:
+        if call := self.pop(key, None):
+            await call.end()
 
     def end_turn(self, conversation: str) -> None:
         """Give up the calls of a conversation whose turn has ended, and those of agents inside its tools."""
