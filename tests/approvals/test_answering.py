@@ -73,6 +73,24 @@ async def test_parts_are_kept_for_each_person_until_they_send_them(
     assert outcome.settled[0].settlement.answer == {"count": 2, "why": "Ada"}
 
 
+@pytest.mark.parametrize("choice", [Choice.ANSWER, Choice.DECLINE, None])
+async def test_what_was_filled_in_and_not_sent_is_forgotten_when_the_request_is_settled(
+    desk: Desk, store: Store, clock: HandClock, answering: Answering, choice: Choice | None
+) -> None:
+    batch = make_batch(inquiring(approvers=("asker", "manage_server")), asker=MAX)
+    await opened(desk, batch)
+    target = batch.requests[0].id
+    await answering.keep(target, {"why": "nobody shall know"}, MAX, PLACE.channel, None)
+    if choice:
+        answer = {"count": 2, "why": "x"}
+        outcome = await desk.decide(Click(target, choice, ADA, PLACE.channel, answer=answer))
+        assert outcome.batch.requests[0].drafts == {}
+    else:
+        clock.at = batch.deadline
+        await desk.expire_due()
+    assert (await stored(store, batch)).requests[0].drafts == {}
+
+
 async def test_an_incomplete_draft_is_not_sent(desk: Desk, answering: Answering) -> None:
     batch = make_batch(inquiring())
     await opened(desk, batch)

@@ -43,7 +43,8 @@ class Settler:
     def _write(self, tx: DeskTx, batch: Batch, settled: Sequence[ApprovalRequest]) -> Ended:
         """Settle each request that is still open, record it, and store its grant. Returns the batch and these."""
         won: dict[str, ApprovalRequest] = {}
-        for request in settled:
+        # What people filled in without sending it is nobody's business any more.
+        for request in (replace(request, drafts={}) for request in settled):
             end = request.settlement
             made = self._grant(request, batch)
             if end and made:
