@@ -486,6 +486,25 @@ async def test_code_that_makes_another_call_the_second_time_does_not_get_the_res
     assert "it made another call here than before" in bench.script.results["call_0"]
 
 
+async def test_a_call_on_an_event_loop_that_is_gone_may_have_run(bench: Bench) -> None:
+    async def wipe() -> str:
+        live = current_call()
+        assert live
+        return str((await live.ask(YES)).state)
+
+    inner = Script([calls(("wipe", {})), "wiped"])
+    cleaner = Agent(inner.model(), name="cleaner", tools=[asking(wipe)])
+
+    def clean() -> str:
+        return cleaner.run_sync("clean").output  # each time in another thread, with a loop of its own
+
+    step = await bench.start([calls(("clean", {})), "done"], [clean])
+    async with asyncio.timeout(10):
+        step = await answer(bench, step, {"sure": True})
+    (request,) = batch_of(step).requests
+    assert request.kind is RequestKind.MAY_HAVE_RUN
+
+
 async def stored(bench: Bench, step: Step) -> Any:
     batch = await bench.store.run(lambda tx: tx.batch(batch_of(step).id))
     assert batch
