@@ -172,6 +172,37 @@ async def test_a_call_whose_tool_asked_for_approval_is_answered_by_its_approvers
     assert (request.kind, request.approvers) == (RequestKind.ANSWER, ("manage_server",))
 
 
+@pytest.mark.parametrize(
+    ("schema", "values", "line"),
+    [
+        ({"type": "string", "title": "Colour"}, {"value": "blue"}, "blue"),
+        ({"type": "string", "title": "Password"}, {"value": "rosebud"}, "***"),
+        (
+            {"properties": {"pin": {"title": "Password"}, "n": {"type": "integer"}}},
+            {"pin": "7", "n": 2},
+            '"pin": "***"',
+        ),
+    ],
+)
+async def test_the_line_for_people_has_the_answer_with_secrets_masked_by_their_labels(
+    bench: Bench, schema: JsonObject, values: JsonObject, line: str
+) -> None:
+    def mask(named: JsonObject) -> JsonObject:
+        return {name: "***" if name == "Password" else value for name, value in named.items()}
+
+    def ask() -> str:
+        raise CallDeferred(metadata={"schema": schema})
+
+    step = await bench.start([calls(("ask", {})), "done"], [Tool(ask, requires_approval=True)], mask=mask)
+    first = batch_of(step)
+    await answer(bench, await bench.decide(step, Choice.ACCEPT), values)
+    approved = await bench.store.run(lambda tx: tx.batch(first.id))
+    assert approved
+    assert approved.requests[0].run
+    assert line in approved.requests[0].run.line
+    assert "return_value" not in approved.requests[0].run.line
+
+
 async def test_an_edited_call_keeps_its_answer(bench: Bench) -> None:
     ask = Tool(ask_colour, requires_approval=True)
     step = await bench.start([calls(("ask_colour", {"room": "hall"})), "done"], [ask])
