@@ -203,14 +203,19 @@ async def test_the_record_has_who_answered_what_with_secrets_masked(store: Store
     assert [event["answer"] for event in events] == [{"count": 2, "why": "***"}, None]
 
 
-async def test_a_secret_is_masked_by_the_label_of_its_field_too(store: Store, clock: HandClock) -> None:
+@pytest.mark.parametrize(
+    ("words", "field"), [("?", {"title": "Password"}), ("?", {"description": "Password"}), ("Password", {})]
+)
+async def test_a_secret_is_masked_by_the_label_the_hint_and_the_only_question_too(
+    store: Store, clock: HandClock, words: str, field: JsonObject
+) -> None:
     def mask(args: JsonObject) -> JsonObject:
         return {name: "***" if name == "Password" else value for name, value in args.items()}
 
     desk = Desk(store, clock, mask=mask)
     events: list[Mapping[str, Any]] = []
     desk.subscribers.append(events.append)
-    asked = inquiring(inquiry=inquire("?", {"properties": {"value": {"type": "string", "title": "Password"}}}))
+    asked = inquiring(inquiry=inquire(words, {"properties": {"value": {"type": "string", **field}}}))
     await opened(desk, make_batch(asked))
     await Answering(desk).answer(asked.id, {"value": "hunter2"}, ADA, PLACE.channel, None)
     rows = await store.run(lambda tx: tx.audit_page(PLACE.server))
