@@ -198,6 +198,8 @@ async def test_the_record_has_who_answered_what_with_secrets_masked(store: Store
     settled = [row for row in rows if row.kind in ("answered", "declined")]
     assert [(row.kind, row.actor) for row in settled] == [("answered", ADA.id), ("declined", ADA.id)]
     texts = [await store.run(lambda tx, row=row: tx.audit_text(row.text)) for row in rows]
+    asked = '{"arguments":{"path":"a.txt"},"fields":["count","why","note"],"question":"How many?"}'
+    assert texts[0] == asked
     assert texts[rows.index(settled[0])] == '{"count":2,"why":"***"}'
     assert "hunter2" not in f"{rows} {texts}"
     assert [event["answer"] for event in events] == [{"count": 2, "why": "***"}, None]
