@@ -73,6 +73,24 @@ async def test_parts_are_kept_for_each_person_until_they_send_them(
     assert outcome.settled[0].settlement.answer == {"count": 2, "why": "Ada"}
 
 
+@pytest.mark.parametrize("choice", [Choice.ANSWER, Choice.DECLINE, None])
+async def test_what_was_filled_in_and_not_sent_is_forgotten_when_the_request_is_settled(
+    desk: Desk, store: Store, clock: HandClock, answering: Answering, choice: Choice | None
+) -> None:
+    batch = make_batch(inquiring(approvers=("asker", "manage_server")), asker=MAX)
+    await opened(desk, batch)
+    target = batch.requests[0].id
+    await answering.keep(target, {"why": "nobody shall know"}, MAX, PLACE.channel, None)
+    if choice:
+        answer = {"count": 2, "why": "x"}
+        outcome = await desk.decide(Click(target, choice, ADA, PLACE.channel, answer=answer))
+        assert outcome.batch.requests[0].drafts == {}
+    else:
+        clock.at = batch.deadline
+        await desk.expire_due()
+    assert (await stored(store, batch)).requests[0].drafts == {}
+
+
 async def test_an_incomplete_draft_is_not_sent(desk: Desk, answering: Answering) -> None:
     batch = make_batch(inquiring())
     await opened(desk, batch)
@@ -180,19 +198,26 @@ async def test_the_record_has_who_answered_what_with_secrets_masked(store: Store
     settled = [row for row in rows if row.kind in ("answered", "declined")]
     assert [(row.kind, row.actor) for row in settled] == [("answered", ADA.id), ("declined", ADA.id)]
     texts = [await store.run(lambda tx, row=row: tx.audit_text(row.text)) for row in rows]
+    asked = '{"arguments":{"path":"a.txt"},"fields":["count","why","note"],"question":"How many?"}'
+    assert texts[0] == asked
     assert texts[rows.index(settled[0])] == '{"count":2,"why":"***"}'
     assert "hunter2" not in f"{rows} {texts}"
     assert [event["answer"] for event in events] == [{"count": 2, "why": "***"}, None]
 
 
-async def test_a_secret_is_masked_by_the_label_of_its_field_too(store: Store, clock: HandClock) -> None:
+@pytest.mark.parametrize(
+    ("words", "field"), [("?", {"title": "Password"}), ("?", {"description": "Password"}), ("Password", {})]
+)
+async def test_a_secret_is_masked_by_the_label_the_hint_and_the_only_question_too(
+    store: Store, clock: HandClock, words: str, field: JsonObject
+) -> None:
     def mask(args: JsonObject) -> JsonObject:
         return {name: "***" if name == "Password" else value for name, value in args.items()}
 
     desk = Desk(store, clock, mask=mask)
     events: list[Mapping[str, Any]] = []
     desk.subscribers.append(events.append)
-    asked = inquiring(inquiry=inquire("?", {"properties": {"value": {"type": "string", "title": "Password"}}}))
+    asked = inquiring(inquiry=inquire(words, {"properties": {"value": {"type": "string", **field}}}))
     await opened(desk, make_batch(asked))
     await Answering(desk).answer(asked.id, {"value": "hunter2"}, ADA, PLACE.channel, None)
     rows = await store.run(lambda tx: tx.audit_page(PLACE.server))

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from signoff.approvals.answer_forms import inquire
+from signoff.approvals.answering import Answering
 from signoff.approvals.clicks import Click
 from signoff.approvals.desk import Desk
 from signoff.approvals.errors import NotAllowed, Refused
@@ -21,6 +23,7 @@ from signoff.approvals.model import (
     JsonObject,
     Place,
     Remember,
+    RequestKind,
     RequestState,
     Ruling,
     Terms,
@@ -84,6 +87,22 @@ async def test_a_person_that_only_todays_rules_name_cannot_decide_an_older_card(
         await restarted.decide(click(batch, ADA))
     both = replace(OLGA, manages_server=True)
     assert (await restarted.decide(click(batch, both))).batch.requests[0].state is RequestState.APPROVED
+
+
+async def test_a_person_who_is_no_longer_named_to_answer_cannot_answer_an_older_card(
+    store: Store, clock: HandClock, rules: Judging, directory: HandDirectory
+) -> None:
+    rules.ruling = Ruling(Verdict.ALLOW, "it needs no approval")
+    terms = Terms(answerers=("manage_server",))
+    desk = Desk(store, clock, directory=directory, todays=TodaysRules(rules, terms, clock.now() + 1))
+    inquiry = inquire("Which one?", {"type": "string"})
+    batch = make_batch(make_request(kind=RequestKind.ANSWER, inquiry=inquiry, approvers=("asker", "manage_server")))
+    await opened(desk, batch)
+    answering, target = Answering(desk), batch.requests[0].id
+    with pytest.raises(NotAllowed):
+        await answering.answer(target, {"value": "this"}, MAX, batch.place.channel, None)
+    outcome = await answering.answer(target, {"value": "that"}, ADA, batch.place.channel, None)
+    assert outcome.batch.requests[0].state is RequestState.APPROVED
 
 
 async def test_todays_quorum_and_four_eyes_hold_for_an_older_card(restarted: Desk, rules: Judging) -> None:

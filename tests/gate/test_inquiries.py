@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel
 from pydantic_ai import Agent, ModelRetry, RunContext, Tool
-from pydantic_ai.exceptions import CallDeferred, ToolFailed
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset
 from pydantic_ai_harness import AskUser
+from pydantic_ai_harness.code_mode import CodeMode
 
 from signoff.approvals.answer_forms import inquire
 from signoff.approvals.answering import Answering
@@ -26,7 +28,7 @@ from signoff.cards.notices import names_no_role
 from signoff.gate.declarations import MAY_ASK
 from signoff.gate.live_calls import current_call
 from signoff.gate.tool_slots import ToolSlots
-from signoff.turns.model import Finished, Step, Waiting
+from signoff.turns.model import CallState, Finished, Step, Waiting
 from tests.conftest import ADA, OLGA, PLACE
 from tests.rigs.gate_bench import Bench, batch_of, edit, protected
 from tests.rigs.scripted import Script, calls
@@ -160,16 +162,58 @@ async def test_a_call_may_need_an_approval_and_then_an_answer(bench: Bench) -> N
     assert approved.requests[0].run.state is RunState.DONE
 
 
-async def test_a_call_that_was_edited_and_approved_may_still_need_an_answer(bench: Bench) -> None:
+async def test_a_call_whose_tool_asked_for_approval_is_answered_by_its_approvers(bench: Bench) -> None:
+    def ask(ctx: RunContext[Any]) -> str:
+        if not ctx.tool_call_approved:
+            raise ApprovalRequired(metadata={"reason": "it pays money"})
+        raise CallDeferred(metadata={"question": "To whom?"})
+
+    step = await bench.start([calls(("ask", {})), "done"], [ask])
+    (request,) = batch_of(await bench.decide(step, Choice.ACCEPT)).requests
+    assert (request.kind, request.approvers) == (RequestKind.ANSWER, ("manage_server",))
+
+
+@pytest.mark.parametrize(
+    ("schema", "values", "line"),
+    [
+        ({"type": "string", "title": "Colour"}, {"value": "blue"}, "blue"),
+        ({"type": "string", "title": "Password"}, {"value": "rosebud"}, "***"),
+        (
+            {"properties": {"pin": {"title": "Password"}, "n": {"type": "integer"}}},
+            {"pin": "7", "n": 2},
+            '"pin": "***"',
+        ),
+    ],
+)
+async def test_the_line_for_people_has_the_answer_with_secrets_masked_by_their_labels(
+    bench: Bench, schema: JsonObject, values: JsonObject, line: str
+) -> None:
+    def mask(named: JsonObject) -> JsonObject:
+        return {name: "***" if name == "Password" else value for name, value in named.items()}
+
+    def ask() -> str:
+        raise CallDeferred(metadata={"schema": schema})
+
+    step = await bench.start([calls(("ask", {})), "done"], [Tool(ask, requires_approval=True)], mask=mask)
+    first = batch_of(step)
+    await answer(bench, await bench.decide(step, Choice.ACCEPT), values)
+    approved = await bench.store.run(lambda tx: tx.batch(first.id))
+    assert approved
+    assert approved.requests[0].run
+    assert line in approved.requests[0].run.line
+    assert "return_value" not in approved.requests[0].run.line
+
+
+async def test_an_edited_call_keeps_its_answer(bench: Bench) -> None:
     ask = Tool(ask_colour, requires_approval=True)
     step = await bench.start([calls(("ask_colour", {"room": "hall"})), "done"], [ask])
-    await edit(bench, step, {"room": "attic"})
+    await edit(bench, step, {"room": "kitchen"})
     step = await bench.decide(step, Choice.ACCEPT)
     (request,) = batch_of(step).requests
     assert request.inquiry
-    assert request.inquiry.words == "Which colour for the attic?"
-    assert isinstance(await answer(bench, step, {"value": "red"}), Finished)
-    assert "red" in bench.script.results["call_0"]
+    assert (request.inquiry.words, request.call.args) == ("Which colour for the kitchen?", {"room": "kitchen"})
+    await answer(bench, step, {"value": "red"})
+    assert bench.script.results == {"call_0": "red"}
 
 
 async def test_the_asker_may_answer_a_call_that_needs_no_approval(bench: Bench) -> None:
@@ -404,6 +448,109 @@ async def test_a_call_that_ended_while_people_were_asked_reports_its_end_when_th
     await asyncio.sleep(0.2)
     assert isinstance(await answer(bench, step, {"sure": True}), Finished)
     assert bench.script.results == {"call_0": '{"error":"the server is gone"}'}
+
+
+def wiping(seen: list[str]) -> Tool[Any]:
+    async def wipe(what: str) -> str:
+        live = current_call()
+        assert live
+        seen.append(what)
+        seen.append((await live.ask(YES)).state)
+        return f"wiped {what}"
+
+    return Tool(wipe, requires_approval=True, metadata={MAY_ASK: True})
+
+
+@pytest.mark.parametrize("choice", [Choice.ANSWER, Choice.DECLINE])
+async def test_the_record_of_a_running_call_has_the_edited_arguments(
+    bench: Bench, on_the_bots_loop: dict[str, Any], choice: Choice
+) -> None:
+    tool = wiping([])
+    step = await bench.start([calls(("wipe", {"what": "everything"})), "done"], [tool], **on_the_bots_loop)
+    await edit(bench, step, {"what": "tmp"})
+    step = await bench.decide(await bench.decide(step, Choice.ACCEPT), choice)
+    assert isinstance(step, Finished)
+    assert "wiped tmp" in bench.script.results["call_0"]
+    for kind in ("started", "ran"):
+        (row,) = await bench.store.run(lambda tx, kind=kind: tx.audit_page(PLACE.server, kind=kind))
+        assert await bench.store.run(lambda tx, row=row: tx.audit_text(row.text)) == '{"what":"tmp"}'
+
+
+async def test_an_edited_call_that_was_lost_while_its_server_asked_is_shown_as_it_was_edited(
+    bench: Bench, on_the_bots_loop: dict[str, Any]
+) -> None:
+    tool = wiping([])
+    step = await bench.start([calls(("wipe", {"what": "everything"})), "done"], [tool], **on_the_bots_loop)
+    await edit(bench, step, {"what": "tmp"})
+    await bench.decide(step, Choice.ACCEPT)
+    assert bench.runner
+    bench.runner.live.clear()  # another process
+    await bench.desk.cancel_lost_inquiries()
+    (request,) = batch_of(await bench.advance()).requests
+    assert (request.kind, request.call.args) == (RequestKind.MAY_HAVE_RUN, {"what": "tmp"})
+
+
+async def test_a_call_that_is_denied_while_its_server_asks_is_ended_and_may_have_run(
+    bench: Bench, on_the_bots_loop: dict[str, Any]
+) -> None:
+    seen: list[str] = []
+    step = await bench.start([calls(("wipe", {"what": "tmp"})), "done"], [wiping(seen)], **on_the_bots_loop)
+    step = await bench.decide(step, Choice.ACCEPT)
+    assert bench.runner
+    bench.runner = replace(bench.runner, policy=Policy((Rule("wipe", Verdict.DENY, reason="not today"),)))
+    assert isinstance(await answer(bench, step, {"sure": True}), Finished)
+    assert "Not allowed any more: not today" in bench.script.results["call_0"]
+    assert seen == ["tmp"], "the answer reached the tool"
+    assert not bench.runner.live
+    record = await bench.store.run(lambda tx: tx.call(batch_of(step).requests[0].call.key))
+    assert record
+    assert record.state is CallState.UNKNOWN
+
+
+async def test_code_that_makes_another_call_the_second_time_does_not_get_the_result_of_a_running_one(
+    bench: Bench,
+) -> None:
+    things = ["a", "b"]
+    seen: list[str] = []
+
+    def thing() -> str:
+        return things.pop(0)
+
+    async def wipe(what: str) -> str:
+        live = current_call()
+        assert live
+        seen.append(what)
+        await live.ask(YES)
+        return f"wiped {what}"
+
+    code = "said = ''\ntry:\n    said = await wipe(what=await thing())\nexcept Exception as e:\n    said = str(e)\nsaid"
+    tools = [asking(wipe), thing]
+    step = await bench.start([calls(("run_code", {"code": code})), "done"], tools, capabilities=[CodeMode()])
+    asked = batch_of(step).requests[0].call.key
+    # The record of `thing` is thrown away between the two runs: its result changes, as that of a clock would.
+    await bench.store.run(lambda tx: tx.drop_call(replace(asked, call_id="call_0__1")))
+    await answer(bench, step, {"sure": True})
+    assert seen == ["a"]
+    assert "it made another call here than before" in bench.script.results["call_0"]
+
+
+async def test_a_call_on_an_event_loop_that_is_gone_may_have_run(bench: Bench) -> None:
+    async def wipe() -> str:
+        live = current_call()
+        assert live
+        return str((await live.ask(YES)).state)
+
+    inner = Script([calls(("wipe", {})), "wiped"])
+    cleaner = Agent(inner.model(), name="cleaner", tools=[asking(wipe)])
+
+    def clean() -> str:
+        return cleaner.run_sync("clean").output  # each time in another thread, with a loop of its own
+
+    step = await bench.start([calls(("clean", {})), "done"], [clean])
+    async with asyncio.timeout(10):
+        step = await answer(bench, step, {"sure": True})
+    (request,) = batch_of(step).requests
+    assert request.kind is RequestKind.MAY_HAVE_RUN
 
 
 async def stored(bench: Bench, step: Step) -> Any:

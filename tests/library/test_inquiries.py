@@ -418,3 +418,14 @@ async def test_a_request_of_the_version_before_inquiries_can_be_read_and_decided
     settled = json.loads(desk.sql("SELECT body FROM requests")[0][0])
     assert settled["settlement"].pop("answer") is None
     assert requests_json.validate_json(json.dumps(settled)).state is RequestState.APPROVED
+
+
+async def test_an_edited_call_keeps_its_answer() -> None:
+    tools = [Tool(ask_colour, requires_approval=True)]
+    edited = ApprovalDecision(True, override_args={"room": "kitchen"})
+    ui = ScriptedUI([edited, BLUE])
+    agent, script = play(ASK, "done", tools=tools)
+    await run_with_approval(agent, "go", ui=ui)
+    assert ui.asked[1].inquiry
+    assert ui.asked[1].inquiry.words == "Which colour for the kitchen?"
+    assert script.results == {"call_0": "blue"}

@@ -11,11 +11,15 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from signoff.approvals.inquiries import AnswerField, FieldKind, Inquiry, Json, Option, text_of
+from signoff.approvals.large_values import is_large
 
 MOST_FIELDS = 25
 MOST_OPTIONS = 100
 LONGEST = 20_000
 """Most characters of a question with its form. Nobody would read more."""
+TOO_LONG = f"it has more than {LONGEST:,} characters"
+MOST_READ = 5 * LONGEST
+"""Most characters of a question and a schema that are read at all. Reading megabytes would stop everybody."""
 ONLY = "value"
 """The name of the one field of an answer that is no object."""
 
@@ -26,6 +30,8 @@ class Unaskable(ValueError):
 
 def inquire(words: str, schema: Mapping[str, Json], *, server: str = "", tells_all: bool = False) -> Inquiry:
     """Return the inquiry with a form for this JSON schema. Raises Unaskable."""
+    if is_large([words, schema], MOST_READ):
+        raise Unaskable(TOO_LONG)
     try:
         only = not _is_object(schema)
         fields = (_read(ONLY, {"title": "Answer", **schema}, schema, required=True),) if only else _fields(schema)
@@ -35,7 +41,7 @@ def inquire(words: str, schema: Mapping[str, Json], *, server: str = "", tells_a
         raise Unaskable(f"it has more than {MOST_FIELDS} fields")
     inquiry = Inquiry(words, fields, server, only, tells_all)
     if _size(inquiry) > LONGEST:
-        raise Unaskable(f"it has more than {LONGEST:,} characters")
+        raise Unaskable(TOO_LONG)
     return inquiry
 
 

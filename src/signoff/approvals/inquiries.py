@@ -112,9 +112,13 @@ class AnswerField:
         labels = [next((one.label for one in self.options if same_value(one.value, each)), None) for each in values]
         return ", ".join(text_of(each) if label is None else label for each, label in zip(values, labels, strict=True))
 
-    def masked(self, value: Json, mask: Mask) -> Json:
-        """Return the value as people may see it, by its shape and by the name and the label of the field."""
-        for name in dict.fromkeys((self.name, self.label)):
+    def masked(self, value: Json, mask: Mask, question: str = "") -> Json:
+        """Return the value as people may see it, by its shape and by what the field is called.
+
+        What people type is masked by the hint and the `question`, too: they may be all that says "password".
+        """
+        asked = () if self.options else (self.hint, question)
+        for name in dict.fromkeys((self.name, self.label, *asked)):
             (seen,) = mask({name: value}).values()
             if seen != value:
                 return seen
@@ -226,7 +230,13 @@ class Inquiry:
 
     def masked(self, answer: Mapping[str, Json], mask: Mask) -> dict[str, Json]:
         """Return the answer as people may see it."""
-        return {field.name: field.masked(answer[field.name], mask) for field in self.fields if field.name in answer}
+        given = (field for field in self.fields if field.name in answer)
+        return {field.name: field.masked(answer[field.name], mask, self.only_question) for field in given}
+
+    @property
+    def only_question(self) -> str:
+        """The question, if the whole of it is about one field."""
+        return self.words if len(self.fields) == 1 else ""
 
     def missing(self, answer: Mapping[str, Json]) -> list[AnswerField]:
         return [field for field in self.fields if field.required and answer.get(field.name) is None]

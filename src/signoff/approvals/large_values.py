@@ -29,9 +29,9 @@ async def off_loop_if_large(value: Any, work: Callable[[], T]) -> T:
     return cast("T", result)
 
 
-def is_large(value: Any) -> bool:
+def is_large(value: Any, limit: int = LARGE) -> bool:
     """Whether the value, or a batch's arguments, previews and texts, are large. Stops counting when it knows."""
-    left, waiting = LARGE, [_texts_of(value) if isinstance(value, Batch) else value]
+    left, waiting = limit, [_texts_of(value) if isinstance(value, Batch) else value]
     while waiting:
         one = waiting.pop()
         left -= len(one) if isinstance(one, str | bytes) else EACH

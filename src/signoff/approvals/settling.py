@@ -42,7 +42,8 @@ class Settler:
     def _write(self, tx: DeskTx, batch: Batch, settled: Sequence[ApprovalRequest]) -> Ended:
         """Settle each request that is still open, record it, and store its grant. Returns the batch and these."""
         won: dict[str, ApprovalRequest] = {}
-        for request in settled:
+        # What people filled in without sending it is nobody's business any more.
+        for request in (replace(request, drafts={}) for request in settled):
             end = request.settlement
             made = self._grant(request, batch)
             if end and made:
@@ -83,12 +84,20 @@ class Settler:
         data: JsonObject,
         at: float,
     ) -> None:
-        """Write a row about a request. Its text is the call's arguments or, if there is one, the answer."""
+        """Write a row about a request. Its text is what the call asks, or the answer if there is one."""
         details = {"batch": batch.id, "digest": request.call.digest, **data}
         answer = masked_answer(request, self.mask)
-        text = canonical(self.mask(request.call.args) if answer is None else answer)
+        text = canonical(self.mask(_asked(request)) if answer is None else answer)
         actor = by.id if by else "signoff"
         tx.audit(kind, batch.place.server, request.id, actor, details, at, tool=request.call.tool, text=text)
+
+
+def _asked(request: ApprovalRequest) -> JsonObject:
+    """Return the call's arguments, with the question of an inquiry if they do not tell it."""
+    args, inquiry = request.call.args, request.inquiry
+    if inquiry is None or inquiry.tells_all:
+        return args
+    return {"arguments": args, "question": inquiry.words, "fields": [field.shown for field in inquiry.fields]}
 
 
 def _granted(made: Grant, scope: Remember) -> JsonObject:

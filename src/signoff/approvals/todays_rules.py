@@ -69,7 +69,9 @@ class TodaysRules:
             if not accepts:
                 return request
             raise Refused(f"Today's configuration does not allow this call ({ruling.reason}). Nothing was decided.")
-        return request if ruling.verdict is Verdict.ALLOW else _tightened(request, ruling, batch, now)
+        # People answer an inquiry even if its call needs no approval.
+        is_free = ruling.verdict is Verdict.ALLOW and request.inquiry is None
+        return request if is_free else _tightened(request, ruling, batch, now)
 
 
 def _tightened(request: ApprovalRequest, ruling: Ruling, batch: Batch, now: float) -> ApprovalRequest:

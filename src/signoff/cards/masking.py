@@ -95,11 +95,11 @@ def mask_inquiry(inquiry: Inquiry, masker: Masker) -> Inquiry:
     return replace(
         inquiry,
         words=masker.mask_untrusted(inquiry.words),
-        fields=tuple(_mask_field(field, masker) for field in inquiry.fields),
+        fields=tuple(_mask_field(field, inquiry.only_question, masker) for field in inquiry.fields),
     )
 
 
-def _mask_field(field: AnswerField, masker: Masker) -> AnswerField:
+def _mask_field(field: AnswerField, question: str, masker: Masker) -> AnswerField:
     options = (
         Option(
             field.masked(one.value, masker.mask_args), masker.mask_untrusted(one.label), masker.mask_untrusted(one.hint)
@@ -112,7 +112,7 @@ def _mask_field(field: AnswerField, masker: Masker) -> AnswerField:
         label=masker.mask_untrusted(field.label),
         hint=masker.mask_untrusted(field.hint),
         options=tuple(options),
-        default=field.masked(field.default, masker.mask_args),
+        default=field.masked(field.default, masker.mask_args, question),
         shape=masker.mask_untrusted(field.shape),
     )
 

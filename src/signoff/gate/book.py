@@ -15,6 +15,7 @@ from pydantic_ai import ToolReturn
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest, ToolReturnPart
 
 from signoff.approvals.containment import answered, described
+from signoff.approvals.inquiries import Mask
 from signoff.approvals.model import ApprovalRequest, CallKey, RequestKind, RequestState, ToolCall
 from signoff.turns.model import CallRecord, CallState
 
@@ -78,6 +79,13 @@ class Answered:
         assert inquiry
         result = packed(inquiry.result(end.answer or {}))[1]
         return CallRecord(call.key, call.tool, call.digest, CallState.DONE, result, self.request.id, at)
+
+    def shown(self, mask: Mask) -> Any:
+        """Return the result as people may see it: the name and the label of a field say what is a secret."""
+        end, inquiry = self.request.settlement, self.request.inquiry
+        assert end
+        assert inquiry
+        return inquiry.result(inquiry.masked(end.answer or {}, mask))
 
 
 Entry = Go | Replay | Ask | Settled

@@ -75,6 +75,7 @@ from signoff.gate.pending_call import (
     Preview,
     approved_by,
     is_answered,
+    keeps_edit,
     may_still_run,
     said_yes,
 )
@@ -169,13 +170,14 @@ class Gate(AbstractCapability[Any]):
 
     async def check(self, ctx: RunContext[Any], validate: Callable[..., Any], args: dict[str, Any]) -> None:
         """Run the tool's own validator on the arguments, unless nothing is left to check."""
-        record, request = await self.book.met(self._key(ctx.tool_call_id))
-        if (record and record.ended) or (request and not may_still_run(request)):
+        key = self._key(ctx.tool_call_id)
+        record, request = await self.book.met(key)
+        if (record and record.ended) or key in self.live or (request and not may_still_run(request)):
             return  # it will not run again, and it may itself have caused the state that the validator would see
         if request and request.edit:
             return  # `_edited` checks the person's arguments instead
         try:
-            await self.examiner.check(ctx, self._key(ctx.tool_call_id), validate, args, approved=said_yes(request))
+            await self.examiner.check(ctx, key, validate, args, approved=said_yes(request))
         except (ModelRetry, ToolFailed) as failure:
             if record is None:
                 raise
@@ -238,9 +240,12 @@ class Gate(AbstractCapability[Any]):
             if attempt.inside and record.digest != attempt.call.digest:
                 raise ToolFailed(wording.OTHER_CALLS)
             return self._replay(attempt.call, Replay(record))
-        cut_off = record is not None and self.live.get(attempt.call.key) is None
+        is_live = await self.live.found(attempt.call.key) is not None
+        cut_off = record is not None and not is_live
         try:
-            if request and request.edit and request.called == attempt.call.digest and may_still_run(request):
+            if is_live:
+                pass  # it has its arguments
+            elif request and request.edit and request.called == attempt.call.digest and keeps_edit(request):
                 attempt = await self._edited(attempt, request)
             else:
                 await self._check_fixed(attempt, args, approved=said_yes(request))
@@ -264,11 +269,10 @@ class Gate(AbstractCapability[Any]):
     async def _enter(self, attempt: Attempt) -> Any:
         """Judge the call, and run it if it may run now. Returns an attempt if the call must be judged again."""
         call, tool_def = attempt.call, attempt.tool_def
-        live = self.live.get(call.key)
         # Wait first: a ruling or a preview from before a pause is out of date after it.
         await self.slots.wait_open(self.place.server, (self._holder, call.key))
         ruling = await self.examiner.rule(call, attempt.ctx)
-        if live:
+        if live := await self.live.found(call.key):
             return await self._go_on(attempt, ruling, live)
         if ruling.verdict is Verdict.DENY:
             return self._denied(call, ruling)
@@ -310,14 +314,20 @@ class Gate(AbstractCapability[Any]):
                     pending = await self._asked_by_tool(started, ruling, request, raised)
                 except CallDeferred as raised:
                     asked = inquiry_of(self.examiner.tools[call.tool], call, raised.metadata)
-                    pending = self._inquire(started, ruling, asked)
+                    pending = self._inquire(call, ruling, request, asked)
                 except AnswerNeeded as needed:
-                    pending = self._inquire(started, ruling, needed.inquiry)
+                    pending = self._inquire(call, ruling, request, needed.inquiry)
         return replace(await self._ask(attempt, pending), decided=True)
 
     async def _go_on(self, attempt: Attempt, ruling: Ruling, live: LiveCall) -> Any:
         """Hand people's answer to a call that is running, and ask further if that call does."""
-        call = attempt.call
+        if not live.is_of(attempt.call):
+            raise ToolFailed(wording.OTHER_CALLS)
+        call = live.call
+        if ruling.verdict is Verdict.DENY:
+            await self.live.give_up(call.key)
+            await self.book.failed(call, wording.denied_midway(ruling), unknown=True)
+            raise ToolFailed(wording.denied_midway(ruling))
         _, request = await self.book.met(call.key)
         try:
             if live.is_asking and (request is None or not live.takes(request)):
@@ -326,16 +336,21 @@ class Gate(AbstractCapability[Any]):
             async def go_on(ctx: RunContext[Any], args: dict[str, Any]) -> Any:
                 return await self.live.go_on(call.key, request)
 
-            return await self._reported(replace(attempt, run=go_on), live.approval)
+            return await self._reported(replace(attempt, call=call, run=go_on), live.approval)
         except AnswerNeeded as needed:
-            pending = self._inquire(attempt, ruling, needed.inquiry)
+            pending = self._inquire(call, ruling, live.approval, needed.inquiry)
         return replace(await self._ask(attempt, pending), decided=True)
 
-    def _inquire(self, attempt: Attempt, ruling: Ruling, inquiry: Inquiry) -> PendingCall:
-        """Return the pending call for a tool that needs an answer."""
+    def _inquire(
+        self, call: ToolCall, ruling: Ruling, approval: ApprovalRequest | None, inquiry: Inquiry
+    ) -> PendingCall:
+        """Return the pending call for a tool that needs an answer. `approval`: the request that let the call start."""
         reason = wording.SERVER_INQUIRES if inquiry.server else wording.INQUIRES
-        terms, kind = replace(ruling, reason=reason, held=False), RequestKind.ANSWER
-        return replace(self._pend(attempt.call, terms, Preview(""), kind, edit=attempt.edit), inquiry=inquiry)
+        # A tool may have asked for the approval by itself, without any rule. Then it is answered as it was approved.
+        verdict = Verdict.ASK if said_yes(approval) else ruling.verdict
+        ruling = replace(ruling, verdict=verdict, reason=reason, held=False)
+        edit = approval.edit if approval else None
+        return replace(self._pend(call, ruling, Preview(""), RequestKind.ANSWER, edit=edit), inquiry=inquiry)
 
     async def _ask(self, attempt: Attempt, pending: PendingCall) -> Attempt:
         """Ask people about the call: the run ends here until they decide. `inline` asks and returns the attempt."""
@@ -393,7 +408,7 @@ class Gate(AbstractCapability[Any]):
                     self._order.passed(call.key)
                     tool = attempt.run(ctx, args)
                     if may_ask_people(attempt.tool_def) and self.live.get(call.key) is None:
-                        tool = self.live.run(call.key, request, tool)
+                        tool = self.live.run(call, request, tool)
                     result = await Delegation(self, call).run(limit, tool)
                     result = await passable(result) if self.contains_failures else result
         except (AgentsAsk, AnswerNeeded):

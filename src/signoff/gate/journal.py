@@ -56,8 +56,8 @@ class Journal(CallBook):
                     if not goes_on:
                         self._record(tx, "started", call, now, id)
                 case Answered():
-                    ended = entry.record(call, now)
-                    ended = replace(ended, line=result_line(ended.words, ended.result or b"", self.mask))
+                    line = result_line(*packed(entry.shown(self.mask)), lambda masked: masked)
+                    ended = replace(entry.record(call, now), line=line)
                     tx.put_call(ended, self.turn.id, now)
                     return Replay(ended)
                 case _:

@@ -8,13 +8,17 @@ it may have run. This module does not know how people are asked.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
 from signoff.approvals.inquiries import Inquiry
-from signoff.approvals.model import ApprovalRequest, CallKey, RequestState
+from signoff.approvals.model import ApprovalRequest, CallKey, RequestState, ToolCall
+
+log = logging.getLogger(__name__)
 
 END_SECONDS = 1.0
 """How long a cancelled call may take to end."""
@@ -39,10 +43,14 @@ class NobodyAnswers(Exception):
 class LiveCall:
     """One running call. Its tool asks one thing at a time."""
 
+    call: ToolCall
+    """The call as it was started, with the arguments that a person may have edited."""
     approval: ApprovalRequest | None
     """The approved request that let the call start, if there is one."""
     inquiry: Inquiry | None = None
     """What the tool asks now."""
+    _loop: asyncio.AbstractEventLoop | None = None
+    """The loop of the task. An agent inside a tool may run on another one than the bot's."""
     _task: asyncio.Task[Any] | None = None
     _asked: asyncio.Event = field(default_factory=asyncio.Event)
     _answer: asyncio.Future[ApprovalRequest] | None = None
@@ -62,6 +70,10 @@ class LiveCall:
             finally:
                 self.inquiry = None
                 self._asked.clear()  # the question may also have been withdrawn
+
+    def is_of(self, call: ToolCall) -> bool:
+        """Whether this is the call that the model, or the code of a tool, makes now."""
+        return call.digest in (self.call.digest, self.approval and self.approval.called)
 
     @property
     def is_asking(self) -> bool:
@@ -88,7 +100,8 @@ class LiveCall:
             _current.set(self)
             return await tool
 
-        self._task = asyncio.get_running_loop().create_task(run())
+        self._loop = asyncio.get_running_loop()
+        self._task = self._loop.create_task(run())
         # It may end while nobody follows it. Its error is not lost: the next step, if there is one, reads it.
         self._task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
@@ -108,9 +121,17 @@ class LiveCall:
                 raise self.needed()
         return self._task.result()
 
+    @property
+    def is_here(self) -> bool:
+        """Whether the call's task is one of the running loop, so that it can be waited for."""
+        return self._loop is asyncio.get_running_loop()
+
     async def end(self) -> None:
         """Give the call up."""
-        if self._task and not self._task.done():
+        if self._task and self._loop and not self.is_here:
+            with suppress(RuntimeError):  # that loop is closed
+                self._loop.call_soon_threadsafe(self._task.cancel)
+        elif self._task and not self._task.done():
             self._task.cancel()
             if self._answer and not self._answer.done():
                 self._answer.set_exception(NobodyAnswers())
@@ -125,11 +146,21 @@ class LiveCalls(dict[CallKey, LiveCall]):
         self._ending: set[asyncio.Task[None]] = set()
         """The tasks that give calls up."""
 
-    async def run(self, key: CallKey, approval: ApprovalRequest | None, tool: Awaitable[Any]) -> Any:
+    async def found(self, key: CallKey) -> LiveCall | None:
+        """Return the call if it still goes on, or has ended since it asked.
+
+        One that an agent inside a tool left behind on a loop that is gone is lost.
+        """
+        if (call := self.get(key)) and not call.is_here:
+            log.warning("%s asked people on an event loop that is gone, so it is given up", call.call.tool)
+            await self.give_up(key)
+        return self.get(key)
+
+    async def run(self, call: ToolCall, approval: ApprovalRequest | None, tool: Awaitable[Any]) -> Any:
         """Run a tool that may ask people while it runs."""
-        call = LiveCall(approval)
-        call.start(tool)
-        return await self._follow(key, call)
+        live = LiveCall(call, approval)
+        live.start(tool)
+        return await self._follow(call.key, live)
 
     async def go_on(self, key: CallKey, request: ApprovalRequest | None) -> Any:
         """Hand the settled request to the tool that asked, if it still asks, and run the tool further."""
@@ -149,6 +180,10 @@ class LiveCalls(dict[CallKey, LiveCall]):
         finally:
             if not waits:
                 self.pop(key, None)
+
+    async def give_up(self, key: CallKey) -> None:
+        if call := self.pop(key, None):
+            await call.end()
 
     def end_turn(self, conversation: str) -> None:
         """Give up the calls of a conversation whose turn has ended, and those of agents inside its tools."""

@@ -159,6 +159,11 @@ def may_still_run(request: ApprovalRequest) -> bool:
     return request.state in (RequestState.PENDING, RequestState.APPROVED)
 
 
+def keeps_edit(request: ApprovalRequest) -> bool:
+    """Whether the call has the edited arguments. A call whose server asked had them, whatever people answered."""
+    return may_still_run(request) or bool(request.inquiry and request.inquiry.server)
+
+
 def said_yes(request: ApprovalRequest | None) -> bool:
     """Whether the tool may treat the call as approved. Never for a held call: nobody was asked about it."""
     return bool(request and request.state is RequestState.APPROVED and not request.held)

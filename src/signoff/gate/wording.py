@@ -57,6 +57,10 @@ def denied(ruling: Ruling) -> str:
     return f"Not allowed: {ruling.reason}. The call was not run."
 
 
+def denied_midway(ruling: Ruling) -> str:
+    return f"Not allowed any more: {ruling.reason}. The call was ended while it was running, so it may have run."
+
+
 def unshowable(call: str, error: Exception) -> ToolFailed:
     return ToolFailed(f"Nothing was run: the arguments of {call} cannot be shown to a person ({error}).")
 

@@ -94,7 +94,7 @@ INSERT_BATCH = f"""INSERT INTO batches ({_BATCH}, settled)
 INSERT_REQUEST = f"""INSERT INTO requests (seq, batch, {_REQUEST})
     VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM requests), {", ".join("?" * 36)})"""
 SETTLE = """UPDATE requests SET votes = ?, state = ?, choice = ?, settled_by = ?, settled_at = ?, note = ?,
-    remember = ?, grant_note = ?, answer = ? WHERE id = ? AND state = 'pending'"""
+    remember = ?, grant_note = ?, answer = ?, drafts = '' WHERE id = ? AND state = 'pending'"""
 REWRITE = """UPDATE requests SET args = ?, digest = ?, why = ?, approvers = ?, quorum = ?, four_eyes = ?, message = ?,
     preview = ?, held = ?, missing = ?, operands = ?, votes = ?, edit = ?, metadata = ?,
     escalate_to = ?, escalate_at = ?, described = ?, drafts = ? WHERE id = ? AND state = 'pending'"""
