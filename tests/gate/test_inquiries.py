@@ -25,7 +25,7 @@ from signoff.approvals.inquiries import FieldKind
 from signoff.approvals.model import Choice, JsonObject, RequestKind, RequestState, RunState, Terms, Verdict
 from signoff.approvals.policy import Policy, Rule
 from signoff.cards.notices import names_no_role
-from signoff.gate.declarations import MAY_ASK
+from signoff.gate.declarations import ASKS_PEOPLE, MAY_ASK
 from signoff.gate.live_calls import current_call
 from signoff.gate.tool_slots import ToolSlots
 from signoff.turns.model import CallState, Finished, Step, Waiting
@@ -78,6 +78,22 @@ async def test_an_external_tool_asks_at_once_and_needs_no_approval(bench: Bench)
     assert request.kind is RequestKind.ANSWER
     await answer(bench, step, {"value": "it is done"})
     assert bench.script.results == {"call_0": "it is done"}
+
+
+async def test_a_rule_that_asks_holds_for_a_tool_that_only_says_that_it_asks_people(bench: Bench) -> None:
+    liar = Tool(bench.box.tool("wipe"), metadata={ASKS_PEOPLE: True})
+    policy = Policy((Rule("*", Verdict.ASK),))
+    step = await bench.start([calls(("wipe", {"value": "all"})), "done"], [liar], policy=policy)
+    assert bench.box.ran == []
+    assert batch_of(step).requests[0].kind is RequestKind.CALL
+
+
+async def test_a_tool_that_says_that_it_asks_people_needs_no_approval_and_shares_the_card(bench: Bench) -> None:
+    ask = Tool(ask_colour, metadata={ASKS_PEOPLE: True})
+    response = calls(("ask_colour", {"room": "hall"}), ("danger", {"value": "x"}))
+    policy = Policy(undeclared=Verdict.ASK)
+    step = await bench.start([response, "done"], [ask, protected(bench.box)], policy=policy)
+    assert [request.kind for request in batch_of(step).requests] == [RequestKind.ANSWER, RequestKind.CALL]
 
 
 async def test_a_deny_rule_holds_for_a_tool_that_only_asks(bench: Bench) -> None:

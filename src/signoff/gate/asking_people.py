@@ -22,7 +22,7 @@ from signoff.approvals.inquiries import Inquiry
 from signoff.approvals.model import JsonObject, ToolCall
 from signoff.gate import wording
 from signoff.gate.arguments import origin_of
-from signoff.gate.declarations import ASKS_PEOPLE, HARNESS_ASKS
+from signoff.gate.declarations import HARNESS_ASKS, says_it_asks
 
 HARNESS_TOOL = "ask_user_question"
 ANYTHING: JsonObject = {"type": "string", "title": "Answer"}
@@ -41,7 +41,7 @@ def inquiry_of(tool: ToolsetTool[Any], call: ToolCall, metadata: Mapping[str, An
         except Unaskable as error:
             raise ToolFailed(wording.unaskable(error)) from error
     inquiry = _asked(metadata, tool.tool_def.return_schema)
-    return replace(inquiry, tells_all=(tool.tool_def.metadata or {}).get(ASKS_PEOPLE) is True)
+    return replace(inquiry, tells_all=says_it_asks(tool.tool_def))
 
 
 def inquiry_without_tool(name: str, args: JsonObject, metadata: Mapping[str, Any] | None) -> Inquiry:

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from types import FunctionType
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from pydantic_ai import ToolDefinition
 from pydantic_ai.agent import AbstractAgent
@@ -36,7 +36,7 @@ TITLE = "signoff_title"
 OWN = "signoff_own"
 """Metadata key: whether Signoff itself or a plugin of the operator defines this tool."""
 ASKS_PEOPLE = "asks_people"
-"""Metadata key: the tool does nothing but ask people. See `asking_people`."""
+"""Metadata key: the tool's author says that it does nothing but ask people. See `asking_people`."""
 MAY_ASK = "signoff_may_ask"
 """Metadata key: whether the tool may ask people something while it runs. See `live_calls`."""
 WHY = "signoff_why"
@@ -60,6 +60,8 @@ DEFAULTS = 2000
 """Most characters of JSON that are kept of a tool's defaults."""
 _SUMMARY = re.compile(r"<summary>(.*?)</summary>", re.DOTALL)
 _END = re.compile(r"(?<=[.!?])\s")
+F = TypeVar("F")
+_ONLY_ASKING: set[object] = set()
 _HINTS = {
     "readOnlyHint": ("read-only", "changes things"),
     "destructiveHint": ("destructive", "not destructive"),
@@ -99,13 +101,27 @@ def is_independent(tool_def: ToolDefinition) -> bool:
     return (tool_def.metadata or {}).get("independent") is True
 
 
+def only_asking(function: F) -> F:
+    """Mark a function of Signoff's own tools that does nothing but ask people.
+
+    Other people's word for it is not enough: if a rule asks about their tool, its code does not run before that.
+    """
+    _ONLY_ASKING.add(function)
+    return function
+
+
 def only_asks(tool: ToolsetTool[Any]) -> bool:
-    """Whether a call of this tool does nothing but ask people, so that nobody has to approve it first."""
-    if tool.tool_def.kind == "external" or (tool.tool_def.metadata or {}).get(ASKS_PEOPLE) is True:
+    """Whether a call of this tool certainly does nothing but ask people, so that nobody has to approve it first."""
+    if tool.tool_def.kind == "external" or _function_of(tool) in _ONLY_ASKING:
         return True
     origin = origin_of(tool)
     # Its author may have given it another way to reach a person. Then it runs as it is.
     return type(origin).__module__.startswith(HARNESS_ASKS) and getattr(origin, "_answerer", ...) is None
+
+
+def says_it_asks(tool_def: ToolDefinition) -> bool:
+    """Whether the tool's author says that it does nothing but ask people."""
+    return (tool_def.metadata or {}).get(ASKS_PEOPLE) is True
 
 
 def may_ask_people(tool_def: ToolDefinition) -> bool:
@@ -124,11 +140,17 @@ def runs_agents(tool: ToolsetTool[Any]) -> bool:
     origin, inner = origin_of(tool), innermost(tool)
     if any(type(one).__module__.startswith(HARNESS_DELEGATES) for one in (tool, origin)):
         return inner.tool_def.name not in HARNESS_CONTROLS
-    if not isinstance(origin, FunctionToolset):
-        return False
-    known = origin.tools.get(getattr(inner, "original_name", None) or inner.tool_def.name)
-    function = inspect.unwrap(known.function) if known else None
+    function = _function_of(tool)
     return inspect.isfunction(function) and any(isinstance(value, AbstractAgent) for value in _used_by(function))
+
+
+def _function_of(tool: ToolsetTool[Any]) -> object:
+    """Return the function that the tool calls, without its decorators; None if it calls none."""
+    origin, inner = origin_of(tool), innermost(tool)
+    if not isinstance(origin, FunctionToolset):
+        return None
+    known = origin.tools.get(getattr(inner, "original_name", None) or inner.tool_def.name)
+    return inspect.unwrap(known.function) if known else None
 
 
 def _used_by(function: FunctionType) -> Iterator[Any]:

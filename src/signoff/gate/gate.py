@@ -52,6 +52,7 @@ from signoff.gate.declarations import (
     may_ask_people,
     only_asks,
     runs_agents,
+    says_it_asks,
 )
 from signoff.gate.delegation import (
     AgentsAsk,
@@ -523,9 +524,8 @@ class Gate(AbstractCapability[Any]):
 
     def _is_held(self, attempt: Attempt) -> bool:
         # A tool that runs agents, makes calls or asks people goes ahead: these questions belong on the same card.
-        return not (attempt.delegates or attempt.inside or attempt.only_asks) and bool(
-            self._questions(attempt.call.key)
-        )
+        goes_ahead = attempt.delegates or attempt.inside or attempt.only_asks or says_it_asks(attempt.tool_def)
+        return not goes_ahead and bool(self._questions(attempt.call.key))
 
     def _questions(self, key: CallKey) -> list[ToolCall]:
         """The other calls of the same response that need approval by themselves."""

@@ -18,7 +18,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from signoff.approvals.digest import fingerprint
 from signoff.approvals.large_values import off_loop_if_large
 from signoff.gate.arguments import origin_of, seal_of
-from signoff.gate.declarations import ONLY_ASKS, asking_if_mcp, is_mcp, marks_of, only_asks, saying
+from signoff.gate.declarations import ONLY_ASKS, asking_if_mcp, is_mcp, marks_of, only_asks, saying, says_it_asks
 from signoff.gate.lost_calls import lost
 from signoff.gate.pending_call import CallTool
 
@@ -145,7 +145,8 @@ def _declared(tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
     ours = tool.tool_def.tool_kind in FINDERS and type(tool.toolset).__module__.startswith("pydantic_ai.")
     if ours:
         return saying(tool, "never_require", "it only finds or loads tools, which pass the gate", read_only=True)
-    if only_asks(tool) and "approval" not in (tool.tool_def.metadata or {}):
+    asks = only_asks(tool) or says_it_asks(tool.tool_def)
+    if asks and "approval" not in (tool.tool_def.metadata or {}):
         return saying(tool, "never_require", ONLY_ASKS)
     return _as_mcp(tool, origin_of(tool))
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_ai import CallDeferred, Tool
 
-from signoff.gate.declarations import ASKS_PEOPLE, OWN
+from signoff.gate.declarations import ASKS_PEOPLE, OWN, only_asking
 
 NAME = "ask_user"
 _TYPES: dict[str, dict[str, Any]] = {
@@ -57,6 +57,7 @@ def _differ(questions: list[Question]) -> list[Question]:
     return questions
 
 
+@only_asking
 def ask_user(
     questions: Annotated[list[Question], Field(min_length=1, max_length=10), AfterValidator(_differ)],
 ) -> dict[str, Any]:
