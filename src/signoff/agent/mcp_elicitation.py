@@ -2,8 +2,8 @@
 
 Each question becomes a card of the call that caused it. In the protocol of 2026 the question is part of the call's own
 result, so its call is known. In the older protocol the server sends a request that does not name a call, and all runs
-share the connection. Then the question belongs to the only running call that has no open question. While there are
-several, it waits, and then it is refused: it must not reach the wrong conversation. Knows nothing of cards.
+share the connection. Then the question belongs to the only running call. While there are several, it waits, and then it
+is refused: it must not reach the wrong conversation. Knows nothing of cards.
 """
 
 from __future__ import annotations
@@ -190,13 +190,12 @@ class ServerCalls:
             async with asyncio.timeout(self.seconds * WAIT_SHARE):
                 while True:
                     calls = [call for call in self.running if call.session is session]
-                    free = calls if len(calls) == 1 else [call for call in calls if not call.open]
                     if not calls:
                         raise Refused(NO_CALL)
-                    if len(free) == 1:
-                        return free[0]
-                    # If each of these calls waits for a question, none will end: refuse the newest question.
-                    if self._waiting[-1] is mine and len(self._waiting) >= len(free):
+                    if len(calls) == 1:
+                        return calls[0]
+                    # If each of these calls waits for people or for a question, none will end: refuse the newest one.
+                    if self._waiting[-1] is mine and len(self._waiting) >= sum(not call.open for call in calls):
                         raise Refused(UNCLEAR)
                     await self._changed.wait()
         except TimeoutError as error:
