@@ -241,7 +241,7 @@ class Gate(AbstractCapability[Any]):
             if attempt.inside and record.digest != attempt.call.digest:
                 raise ToolFailed(wording.OTHER_CALLS)
             return self._replay(attempt.call, Replay(record))
-        is_live = await self.live.found(attempt.call.key) is not None
+        is_live = bool(self.live) and await self.live.found(attempt.call.key) is not None
         cut_off = record is not None and not is_live
         try:
             if is_live:
@@ -273,7 +273,7 @@ class Gate(AbstractCapability[Any]):
         # Wait first: a ruling or a preview from before a pause is out of date after it.
         await self.slots.wait_open(self.place.server, (self._holder, call.key))
         ruling = await self.examiner.rule(call, attempt.ctx)
-        if live := await self.live.found(call.key):
+        if self.live and (live := await self.live.found(call.key)):
             return await self._go_on(attempt, ruling, live)
         if ruling.verdict is Verdict.DENY:
             return self._denied(call, ruling)
