@@ -184,7 +184,8 @@ async def test_a_server_that_falls_silent_after_the_answer_may_have_run_the_call
     async with asyncio.timeout(20):
         assert isinstance(await shop.answer(step, ADA_IS_HERE), Finished)
     assert await state_of(shop) is CallState.UNKNOWN
-    assert "may have run" in shop.script.results["call_0"]
+    # On a busy machine the gate's own limit may be first.
+    assert any(words in shop.script.results["call_0"] for words in ("may have run", "may still have an effect"))
     shop.runner = replace(shop.runner, slots=ToolSlots(30)) if shop.runner else None
     assert isinstance(await shop.ask(calls(("desk_work", {"seconds": 0})), "done"), Finished)
     assert shop.script.results["call_0"] == "worked"
