@@ -101,7 +101,7 @@ def test_opening_and_sending_a_form_are_no_choices_by_themselves(verb: Verb) -> 
 
 def test_the_card_says_who_asks_and_who_gets_the_answer() -> None:
     (call,) = card_of(make_batch(asking())).calls
-    assert ("The agent asks this. The model reads your answer",) in call.facts
+    assert ("The agent asks this and reads your answer",) in call.facts
     (call,) = card_of(make_batch(asking(server="shop"))).calls
     assert ("The MCP server **shop** asks this while its call runs. Your answer goes to that server",) in call.facts
 

@@ -74,7 +74,7 @@ async def fill_in(page: Page) -> Locator:
 async def test_a_form_of_two_parts_answers_the_agent(live: Launched, page: Page) -> None:
     card = await ask(page)
     await expect(card).to_contain_text("How does the Aurora sail?")
-    await expect(card).to_contain_text("The agent asks this. The model reads your answer")
+    await expect(card).to_contain_text("The agent asks this and reads your answer")
     await card.get_by_role("button", name="Answer…").click()
     panel = await fill_in(page)
     await expect(panel).to_contain_text("5 of 6 fields are filled in.")

@@ -77,7 +77,7 @@ def asks_line(inquiry: Inquiry, *, is_open: bool) -> Line:
             if is_open
             else f"{server} asked this",
         )
-    return ("The agent asks this. The model reads your answer",) if is_open else ()
+    return ("The agent asks this and reads your answer",) if is_open else ()
 
 
 def inquiry_values(inquiry: Inquiry) -> list[Value]:
