@@ -49,6 +49,7 @@ LONG_FILES = {
     "packaging/test_wheel.py",
     "page/test_load.py",
     "page/test_restart.py",
+    "page/test_tour.py",
 }
 """Whole stories that cost many seconds of a processor. `make long` runs them, and so does every landing."""
 
