@@ -25,7 +25,7 @@ from signoff.agent.tools.handles import NotTaken
 from signoff.agent.tools.isolation import Isolation
 from signoff.agent.tools.paths import BadPath, split_path
 from signoff.agent.tools.processes import Ended, Output, Watch, run_process
-from signoff.agent.tools.walking import usage
+from signoff.agent.tools.walking import Usage, usage
 from signoff.agent.tools.workspace import ABSENT, KB, MB, MOST_ENTRIES, QUOTA, Workspace
 from signoff.approvals.shell_words import read_line
 from signoff.gate.pending_call import Preview
@@ -40,6 +40,7 @@ MARGIN = 5.0
 """Seconds between the longest time of a command and the time at which its call is given up."""
 LOGS = "bash-output"
 _SHELL = "/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh"
+_NOTHING = Usage(0, 0)
 _BETWEEN = re.compile(r"[\s<>|;&()'\"=]+")
 _LIMITED = 'ulimit -c 0; ulimit -f "$1"; shift; exec "$@"'
 
@@ -80,16 +81,18 @@ class CommandTools:
         _check(command)
         workspace = FileTools(self.root).workspace(ctx)
         home = await asyncio.to_thread(_folder_of, workspace)
+        # In a workspace that is too full already, a command may go on as long as it adds nothing: it may be deleting.
+        before = await asyncio.to_thread(_used, workspace)
 
         async def watch() -> str:
-            return await asyncio.to_thread(_too_full, workspace)
+            return await asyncio.to_thread(_too_full, workspace, before)
 
         output = Output(SHOWN, LOGGED)
         words = ["/bin/sh", "-c", _LIMITED, "sh", str(QUOTA // 512), _SHELL, "-c", command]
         limit = min(float(seconds), max(1.0, self.longest - MARGIN))
         ended = await self._run(words, home, output, limit, watch)
         await asyncio.to_thread(_open_again, home)
-        full = await asyncio.to_thread(_too_full, workspace)
+        full = await asyncio.to_thread(_too_full, workspace, _NOTHING)
         notes = [f"Whole output: {log}." for log in await asyncio.to_thread(_keep_log, workspace, output)]
         notes += [f"The workspace is too full: {full}. Writing is refused until something is deleted."] if full else []
         text = "\n".join([f"{_outcome(ended)}, {self.isolation.words}.", *notes, output.text()]).rstrip()
@@ -195,14 +198,22 @@ def _named_files(workspace: Workspace, command: str) -> dict[str, str]:
     return operands
 
 
-def _too_full(workspace: Workspace) -> str:
+def _used(workspace: Workspace) -> Usage:
+    try:
+        return usage(workspace)
+    except OSError:
+        return _NOTHING
+
+
+def _too_full(workspace: Workspace, before: Usage) -> str:
+    """Return why the workspace is too full, empty if it is not, or if it was as full before."""
     try:
         used = usage(workspace)
     except OSError as error:
         return f"its size cannot be measured ({error.strerror})"
-    if used.bytes > QUOTA:
+    if used.bytes > max(QUOTA, before.bytes):
         return f"it holds {used.bytes // MB} MB, and {QUOTA // MB} are allowed"
-    if used.entries > MOST_ENTRIES:
+    if used.entries > max(MOST_ENTRIES, before.entries):
         return f"it holds {used.entries} files and folders, and {MOST_ENTRIES} are allowed"
     return ""
 
