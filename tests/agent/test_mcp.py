@@ -6,12 +6,8 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,35 +28,9 @@ pytestmark = pytest.mark.slow
 
 # ruff: noqa: F811 - a fixture is asked for by its name
 
-HTTP = Path(__file__).parents[1] / "rigs" / "shop_server.py"
-
-
-@asynccontextmanager
-async def served(shop: Shop) -> AsyncGenerator[str]:
-    """Run the same server over HTTP, as a provider would."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, str(HTTP), str(shop.folder / "ledger"), str(port), stderr=asyncio.subprocess.DEVNULL
-    )
-    try:
-        async with asyncio.timeout(60):
-            while True:
-                try:
-                    _, writer = await asyncio.open_connection("127.0.0.1", port)
-                    break
-                except OSError:
-                    await asyncio.sleep(0.05)
-        writer.close()
-        yield f"http://127.0.0.1:{port}/mcp"
-    finally:
-        process.kill()
-        await process.wait()
-
 
 async def test_a_call_of_a_server_that_a_provider_would_run_waits_for_a_person(shop: Shop) -> None:
-    async with served(shop) as url:
+    async with shop.served("shop_server.py") as url:
         shop.open(f'[mcp.shop]\nurl = "{url}"\n')
         step = await shop.ask(calls(("shop_refund", {"order": "A-1", "amount": 7})), "paid")
         request = batch_of(step).requests[0]
@@ -178,7 +148,7 @@ async def test_a_server_that_never_answers_is_not_waited_for(shop: Shop) -> None
 
 
 async def test_a_server_that_is_gone_when_its_call_was_accepted_runs_nothing_and_says_so(shop: Shop) -> None:
-    async with served(shop) as url:
+    async with shop.served("shop_server.py") as url:
         shop.open(f'[mcp.shop]\nurl = "{url}"\nstart = "3s"\n')
         step = await shop.ask(calls(("shop_refund", {"order": "A-1"})), "it did not work")
     assert isinstance(await shop.accept(step), Finished)

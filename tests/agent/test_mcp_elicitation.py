@@ -6,8 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import socket
-import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -20,7 +18,7 @@ from httpx2 import ConnectError
 from mcp_types import ElicitRequestFormParams
 
 from signoff.agent.mcp import build_servers, server_in
-from signoff.agent.mcp_elicitation import QUESTIONS, ServerCalls, ServerGone, inquiry_of
+from signoff.agent.mcp_elicitation import QUESTIONS, ServerCalls, ServerGone, inquiry_of_server
 from signoff.approvals.answer_forms import Unaskable
 from signoff.approvals.inquiries import FieldKind
 from signoff.approvals.model import CallKey, RequestKind
@@ -36,7 +34,6 @@ pytestmark = pytest.mark.slow
 
 # ruff: noqa: F811 - a fixture is asked for by its name
 
-RIGS = Path(__file__).parents[1] / "rigs"
 ALLOW = '[[rules]]\ntool = "*"\nverdict = "allow"\n'
 ELSEWHERE = replace(PLACE, channel="700000000000000002", conversation="700000000000000002")
 ADA_IS_HERE = {"name": "Ada"}
@@ -44,9 +41,8 @@ ADA_IS_HERE = {"name": "Ada"}
 
 def open_server(shop: Shop, table: str = "", *, rig: str = "asking_tools.py", seconds: float | None = None) -> None:
     """Give the shop's agent the server. `seconds`: the time limit of a tool."""
-    command = json.dumps([sys.executable, str(RIGS / rig), str(shop.folder / "ledger")])
     limits = f'[limits]\ntool_seconds = "{seconds:g}s"\n' if seconds else ""
-    shop.open(f"{ALLOW}{limits}[mcp.desk]\ncommand = {command}\n{table}")
+    shop.open(f"{ALLOW}{limits}[mcp.desk]\ncommand = {shop.command_of(rig)}\n{table}")
     assert shop.runner
     if seconds:
         shop.runner = replace(shop.runner, slots=ToolSlots(seconds))
@@ -412,7 +408,7 @@ async def test_a_schema_that_cannot_be_asked_is_refused_with_the_reason(shop: Sh
 )
 def test_schemas_that_the_protocol_does_not_check_are_refused_too(schema: dict[str, Any], reason: str) -> None:
     with pytest.raises(Unaskable, match=reason):
-        inquiry_of(ElicitRequestFormParams(message="Who?", requested_schema=schema), "desk")
+        inquiry_of_server(ElicitRequestFormParams(message="Who?", requested_schema=schema), "desk")
 
 
 async def test_a_question_that_nobody_can_read_costs_only_its_call(shop: Shop) -> None:
@@ -437,30 +433,6 @@ async def test_a_server_that_asks_too_often_is_refused(shop: Shop) -> None:
 # The protocol of 2026, in which the question is part of the call's result
 
 
-@asynccontextmanager
-async def served(shop: Shop) -> AsyncGenerator[str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, str(RIGS / "asking_server.py"), str(shop.folder / "ledger"), str(port), stderr=-3
-    )
-    try:
-        async with asyncio.timeout(60):
-            while True:
-                try:
-                    _, writer = await asyncio.open_connection("127.0.0.1", port)
-                    break
-                except OSError:
-                    await asyncio.sleep(0.05)
-        writer.close()
-        yield f"http://127.0.0.1:{port}/mcp"
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
-
-
 async def order_something(shop: Shop) -> None:
     step = await shop.ask(calls(("desk_order", {})), "ordered")
     step = await shop.answer(step, ADA_IS_HERE)
@@ -483,13 +455,13 @@ async def test_the_newer_protocol_over_stdio(shop: Shop) -> None:
 
 
 async def test_the_newer_protocol_over_http(shop: Shop) -> None:
-    async with served(shop) as url:
+    async with shop.served("asking_server.py") as url:
         shop.open(f'{ALLOW}[mcp.desk]\nurl = "{url}"\nstart = "30s"\n')
         await order_something(shop)
 
 
 async def test_in_the_newer_protocol_two_calls_may_ask_at_once(shop: Shop) -> None:
-    async with served(shop) as url:
+    async with shop.served("asking_server.py") as url:
         shop.open(f'{ALLOW}[mcp.desk]\nurl = "{url}"\nstart = "30s"\n')
         async with elsewhere(shop) as other:
             one, two = await asyncio.gather(*(each.ask(calls(("desk_greet", {})), "hi") for each in (shop, other)))
@@ -500,7 +472,7 @@ async def test_in_the_newer_protocol_two_calls_may_ask_at_once(shop: Shop) -> No
 
 
 async def test_a_server_of_the_newer_protocol_that_is_gone_after_the_answer_may_have_run_the_call(shop: Shop) -> None:
-    async with served(shop) as url:
+    async with shop.served("asking_server.py") as url:
         shop.open(f'{ALLOW}[mcp.desk]\nurl = "{url}"\nstart = "3s"\n')
         step = await shop.ask(calls(("desk_greet", {})), "it may have run")
         assert isinstance(step, Waiting)

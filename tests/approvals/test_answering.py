@@ -14,7 +14,7 @@ from signoff.approvals.automatic import Modes
 from signoff.approvals.clicks import Click
 from signoff.approvals.desk import LOST_INQUIRY, Desk
 from signoff.approvals.edits import Editor
-from signoff.approvals.errors import AlreadySettled, NotAllowed, Refused, UnknownRequest
+from signoff.approvals.errors import AlreadySettled, NotAllowed, Outdated, Refused, UnknownRequest
 from signoff.approvals.model import ApprovalRequest, Batch, Choice, JsonObject, Remember, RequestKind, RequestState
 from signoff.store import Store
 from tests.conftest import ADA, MAX, PLACE, HandClock, make_batch, make_request
@@ -55,6 +55,16 @@ async def test_an_answer_settles_the_request_and_wakes_the_run(desk: Desk, store
     assert request.settlement
     assert (request.settlement.choice, request.settlement.by) == (Choice.ANSWER, ADA)
     assert request.settlement.answer == {"count": 2, "why": "x"}
+
+
+async def test_an_edit_of_another_call_leaves_the_question_as_it_was(desk: Desk, store: Store) -> None:
+    batch = make_batch(make_request(), inquiring())
+    await opened(desk, batch)
+    await store.run(lambda tx: tx.set_revision(batch.id, 1))
+    answer = Click(batch.requests[1].id, Choice.ANSWER, ADA, PLACE.channel, answer={"count": 2, "why": "x"})
+    assert (await desk.decide(answer)).settled
+    with pytest.raises(Outdated):
+        await desk.decide(Click(batch.requests[0].id, Choice.ACCEPT, ADA, PLACE.channel))
 
 
 async def test_parts_are_kept_for_each_person_until_they_send_them(

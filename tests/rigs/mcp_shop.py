@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
 import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +30,7 @@ from signoff.turns.model import Step, TurnState, Waiting
 from tests.conftest import ADA, PLACE, HandClock, make_turn
 from tests.rigs.scripted import Answer, Script
 
-STDIO = Path(__file__).with_name("shop_tools.py")
+RIGS = Path(__file__).parent
 
 
 @dataclass
@@ -56,7 +60,36 @@ class Shop:
 
     @property
     def command(self) -> str:
-        return json.dumps([sys.executable, str(STDIO), str(self.folder / "ledger")])
+        return self.command_of("shop_tools.py")
+
+    def command_of(self, script: str) -> str:
+        """Return the command of a server over stdio, as a configuration writes it."""
+        return json.dumps([sys.executable, str(RIGS / script), str(self.folder / "ledger")])
+
+    @asynccontextmanager
+    async def served(self, script: str) -> AsyncGenerator[str]:
+        """Run a server over HTTP, as a provider would. Yields its address."""
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, str(RIGS / script), str(self.folder / "ledger"), str(port)),
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        try:
+            async with asyncio.timeout(60):
+                while True:
+                    try:
+                        _, writer = await asyncio.open_connection("127.0.0.1", port)
+                        break
+                    except OSError:
+                        await asyncio.sleep(0.05)
+            writer.close()
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
 
     def config(self, text: str) -> Config:
         (self.folder / "signoff.toml").write_text(text, encoding="utf-8")

@@ -211,14 +211,6 @@ async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chat]:
         yield chat
 
 
-@pytest_asyncio.fixture(loop_scope="module")
-async def chat(live: Chat) -> AsyncIterator[Chat]:
-    await live.idle()
-    yield live
-    if not live.text.endswith("you> "):
-        await live.kill()
-
-
 def asking(question: str, schema: dict[str, Any]) -> str:
     return f"call ask {json.dumps({'question': question, 'schema': json.dumps(schema)})}"
 

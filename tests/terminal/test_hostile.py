@@ -27,14 +27,6 @@ async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chat]:
         yield chat
 
 
-@pytest_asyncio.fixture(loop_scope="module")
-async def chat(live: Chat) -> AsyncIterator[Chat]:
-    await live.idle()
-    yield live
-    if not live.text.endswith("you> "):
-        await live.kill()
-
-
 @pytest.mark.parametrize("attack", ATTACKS)
 async def test_no_argument_reaches_the_terminal_raw(chat: Chat, attack: str) -> None:
     await chat.say(f"call record {json.dumps({'value': ATTACKS[attack]})}")

@@ -49,15 +49,6 @@ async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chat]:
         yield chat
 
 
-@pytest_asyncio.fixture(loop_scope="module")
-async def chat(live: Chat) -> AsyncIterator[Chat]:
-    await live.idle()
-    yield live
-    if not live.text.endswith("you> "):
-        # A failed test has left a card open: the others must not wait for it.
-        await live.kill()
-
-
 async def test_an_answer_is_rendered(chat: Chat) -> None:
     await chat.say('call free {"value": "one"}')
     await chat.answers("free: done", "free one")

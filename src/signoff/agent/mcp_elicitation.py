@@ -161,7 +161,7 @@ class ServerCalls:
     async def _answer(self, session: object, params: ElicitRequestParams) -> ElicitResult:
         if not isinstance(params, ElicitRequestFormParams):
             raise Refused(URL_REFUSED)
-        inquiry = inquiry_of(params, self.server)
+        inquiry = inquiry_of_server(params, self.server)
         call = await self._call_of(session)
         if call.live is None or call.is_over or call.limit.expired():
             raise Refused(NO_CALL)
@@ -211,7 +211,7 @@ class ServerCalls:
         self._changed = asyncio.Event()
 
 
-def inquiry_of(params: ElicitRequestFormParams, server: str) -> Inquiry:
+def inquiry_of_server(params: ElicitRequestFormParams, server: str) -> Inquiry:
     """Return what the server asks. Raises Unaskable."""
     inquiry = inquire(params.message, params.requested_schema, server=server)
     if inquiry.only:

@@ -54,9 +54,7 @@ class Answering:
         self, request_id: str, answer: JsonObject, actor: Actor, channel: str, card: str | None
     ) -> Outcome:
         """Settle the request with this answer. Raises Refused if the answer does not fit the form."""
-        batch = await self.desk.look(request_id, actor, channel, card)
-        click = Click(request_id, Choice.ANSWER, actor, channel, card, answer=answer, revision=batch.revision)
-        return await self.desk.decide(click)
+        return await self.desk.decide(Click(request_id, Choice.ANSWER, actor, channel, card, answer=answer))
 
     def _request(self, tx: DeskTx, request_id: str, actor: Actor, channel: str, card: str | None) -> ApprovalRequest:
         _, request = open_request(tx, request_id, actor, channel, card, self.desk.clock.now())

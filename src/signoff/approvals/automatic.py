@@ -26,12 +26,6 @@ Standing = Callable[[Grant, ApprovalRequest, Batch], bool]
 
 log = logging.getLogger(__name__)
 
-NO = {
-    RequestKind.CALL: Choice.REJECT,
-    RequestKind.MAY_HAVE_RUN: Choice.SKIP,
-    RequestKind.ANSWER: Choice.DECLINE,
-}
-"""Kind of a request -> the choice that runs nothing."""
 NO_APPROVAL_NEEDED = "it needs no approval by itself"
 NOTHING_APPROVED = "nothing of its batch was approved"
 
@@ -118,7 +112,7 @@ def released(request: ApprovalRequest, now: float) -> ApprovalRequest:
 def _one(
     tx: DeskTx, request: ApprovalRequest, batch: Batch, modes: Modes, widest: Remember, standing: Standing
 ) -> ApprovalRequest | None:
-    fits_call, no = request.kind is RequestKind.CALL, NO[request.kind]
+    fits_call, no = request.kind is RequestKind.CALL, request.kind.no
     if modes.mode == "auto_deny":
         choice, note = no, f"mode auto_deny{modes.source}"
     elif granted := _granted(tx, request, batch, widest, standing):
@@ -133,7 +127,7 @@ def _one(
 
 
 def _by_nobody(request: ApprovalRequest, modes: Modes, now: float) -> ApprovalRequest:
-    choice = NO[request.kind]
+    choice = request.kind.no
     # A server rule that nobody can meet must not make a call looser than the operator rules do. A budget that no person
     # may raise stays as it is.
     may_approve = request.kind is RequestKind.CALL and not request.by_server and not request.call.is_overage

@@ -127,8 +127,9 @@ class ClickTaker:
         chosen = self._allowed(click.actor, batch, chosen, approves)
         batch, chosen = self._by_todays_rules(tx, batch, chosen, approves, now)
         allowed = self._allowed(click.actor, batch, chosen, approves)
-        # A remembered decision, accept or reject, must be about the call as the card showed it.
-        binding = approves or click.remember is not Remember.NONE
+        # A remembered decision, accept or reject, must be about the call as the card showed it. No edit changes a
+        # question.
+        binding = (approves and click.choice is not Choice.ANSWER) or click.remember is not Remember.NONE
         if binding and click.revision != batch.revision:
             raise Outdated(batch)
         self._check_remembering(click, batch, allowed)

@@ -209,7 +209,6 @@ class Desk:
     async def cancel_lost_inquiries(self) -> Sequence[Batch]:
         """Cancel what MCP servers asked in an earlier process: the calls that waited for the answers are lost."""
         now = self.clock.now()
-
         end = Settlement(None, None, now, LOST_INQUIRY)
 
         def cancelled(batch: Batch) -> list[ApprovalRequest]:

@@ -162,8 +162,9 @@ class AnswerField:
         )
         if self.most is not None:
             self._must(len(value) <= self.most, f"must have at most {written_number(self.most)} characters")
-        if pattern := _SHAPES.get(self.shape):
-            self._must(bool(pattern.fullmatch(value)), f"must be {_SHAPE_WORDS[self.shape]}")
+        if shape := SHAPES.get(self.shape):
+            like = f" such as {shape.example}" if shape.example else ""
+            self._must(bool(shape.pattern.fullmatch(value)), f"must be {shape.words}{like}")
 
     def _check_number(self, value: Json) -> None:
         whole = self.kind is FieldKind.INTEGER
@@ -275,15 +276,21 @@ def text_of(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-_SHAPES = {
-    "email": re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+"),
-    "uri": re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+"),
-    "date": re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"),
-    "date-time": re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?"),
+@dataclass(frozen=True, slots=True)
+class TextShape:
+    words: str
+    pattern: re.Pattern[str]
+    example: str = ""
+
+
+SHAPES = {
+    "email": TextShape("an email address", re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+")),
+    "uri": TextShape("a web address", re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+"), "https://example.com"),
+    "date": TextShape("a date", re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"), "2026-01-31"),
+    "date-time": TextShape(
+        "a date and time",
+        re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?"),
+        "2026-01-31T18:30:00Z",
+    ),
 }
-_SHAPE_WORDS = {
-    "email": "an email address",
-    "uri": "an address such as https://example.com",
-    "date": "a date such as 2026-01-31",
-    "date-time": "a date and time such as 2026-01-31T18:30:00Z",
-}
+"""Format of a text, in the words of a schema -> what it is."""

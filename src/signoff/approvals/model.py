@@ -49,6 +49,11 @@ class RequestKind(StrEnum):
     ANSWER = "answer"
     """The call needs an answer, not an approval: ask for it with a form."""
 
+    @property
+    def no(self) -> Choice:
+        """The choice that runs nothing."""
+        return CHOICES[self][-1]
+
 
 class Choice(StrEnum):
     """The possible decisions about a request."""
@@ -76,7 +81,9 @@ CHOICES = {
     RequestKind.MAY_HAVE_RUN: (Choice.RAN, Choice.RERUN, Choice.SKIP),
     RequestKind.ANSWER: (Choice.ANSWER, Choice.DECLINE),
 }
-"""Kind of a request -> the choices about it."""
+"""Kind of a request -> the choices about it, the one that runs nothing last."""
+ENDED_AS = {Choice.ANSWER: "answered", Choice.DECLINE: "declined"}
+"""Choice -> how the request ended, where its state does not tell."""
 
 
 class Remember(StrEnum):
@@ -364,7 +371,7 @@ class ApprovalRequest:
     def ended_as(self) -> str:
         """The request's state or, if people answered or declined, that word."""
         choice = self.settlement.choice if self.settlement else None
-        return {Choice.ANSWER: "answered", Choice.DECLINE: "declined"}.get(choice or Choice.REJECT, self.state.value)
+        return ENDED_AS.get(choice, self.state.value) if choice else self.state.value
 
     @property
     def shown_tool(self) -> str:

@@ -9,15 +9,7 @@ from signoff.approvals.automatic import settled_with_questions
 from signoff.approvals.digest import canonical
 from signoff.approvals.events import masked_answer, masked_note
 from signoff.approvals.grants import Grant, GrantTerms, grant, may_be_remembered, note_of
-from signoff.approvals.model import (
-    Actor,
-    ApprovalRequest,
-    Batch,
-    JsonObject,
-    Remember,
-    RequestState,
-    Settlement,
-)
+from signoff.approvals.model import Actor, ApprovalRequest, Batch, JsonObject, Remember, RequestState, Settlement
 from signoff.approvals.ports import DeskTx
 
 Ended = tuple[Batch, Sequence[ApprovalRequest]]

@@ -45,7 +45,7 @@ CUSTOM_ID = re.compile(
 FORM_ID = re.compile(
     # The form for an answer has a part in place of a digest.
     r"signoff-form:(?=answer:\w*:\w*:[0-9]\Z|(?!answer:))"
-    rf"(?P<kind>edit|reason|remember|answer):{_TARGET}:(?P<page>0|[1-9][0-9]?):(?P<rest>[0-9a-f]{{0,{DIGEST}}})\Z"
+    rf"(?P<kind>edit|reason|decline|remember|answer):{_TARGET}:(?P<page>0|[1-9][0-9]?):(?P<rest>[0-9a-f]{{0,{DIGEST}}})\Z"
 )
 
 
@@ -66,6 +66,9 @@ class Locator:
 class FormKind(StrEnum):
     EDIT = "edit"
     REASON = "reason"
+    """Rejects the call with a reason."""
+    DECLINE = "decline"
+    """Declines to answer, with a reason."""
     REMEMBER = "remember"
     ANSWER = "answer"
 

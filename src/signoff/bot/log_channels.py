@@ -14,7 +14,7 @@ from typing import Any
 
 import discord
 
-from signoff.approvals.model import Choice
+from signoff.approvals.model import ENDED_AS
 from signoff.bot import quoting, sending
 from signoff.bot.sending import Failure, nonce
 from signoff.text.visible import clip
@@ -22,8 +22,6 @@ from signoff.text.visible import clip
 log = logging.getLogger(__name__)
 
 ARGUMENTS = 600
-_STATES = {str(Choice.ANSWER): "answered", str(Choice.DECLINE): "declined"}
-"""What people chose -> what the line says in place of the request's state."""
 
 
 class LogChannels:
@@ -52,7 +50,7 @@ def worded(event: dict[str, Any]) -> str:
     how = f" ({quoting.escape(clip(str(event['note']), 200)[0])})" if event["note"] else ""
     arguments, cut = clip(json.dumps(event["arguments"], ensure_ascii=False), ARGUMENTS)
     tail = "" if not cut else " (shortened; the record has the full arguments)"
-    state = _STATES.get(str(event.get("choice")), str(event["state"]))
+    state = next((word for choice, word in ENDED_AS.items() if choice == event.get("choice")), str(event["state"]))
     head = f"**{state.upper()}** {quoting.code(str(event['tool']))} by {by}{how}, request {event['request']}"
     if event.get("answer") is not None:
         answer, cut = clip(json.dumps(event["answer"], ensure_ascii=False), ARGUMENTS)

@@ -65,8 +65,8 @@ def edit_form(request: ApprovalRequest, form: Form, page: int) -> ui.Modal:
 
 
 def reason_form(request: ApprovalRequest, page: int) -> ui.Modal:
-    does = "Decline " if request.inquiry else "Reject "
-    modal = form_about(does, request, FormLocator(FormKind.REASON, request.id, page))
+    does, kind = ("Decline ", FormKind.DECLINE) if request.inquiry else ("Reject ", FormKind.REASON)
+    modal = form_about(does, request, FormLocator(kind, request.id, page))
     typed = ui.TextInput[Any](
         custom_id=REASON, style=discord.TextStyle.paragraph, max_length=REASON_SPACE, required=True
     )
@@ -219,9 +219,7 @@ class Forms:
 
     async def _reject(self, visit: Visit, form: FormLocator, typed: dict[str, str]) -> Batch | Line:
         note = typed.get(REASON, "").strip()[:REASON_SPACE]
-        batch = await self._desk.look(form.target, visit.actor, visit.channel, visit.card)
-        asks = any(r.id == form.target and r.inquiry for r in batch.requests)
-        choice = Choice.DECLINE if asks else Choice.REJECT
+        choice = Choice.DECLINE if form.kind is FormKind.DECLINE else Choice.REJECT
         click = Click(form.target, choice, visit.actor, visit.channel, visit.card, note=note)
         return (await self._desk.decide(click)).batch
 

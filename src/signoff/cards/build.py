@@ -31,15 +31,7 @@ from signoff.cards.masking import mask_batch
 from signoff.cards.model import Card, CardCall, CardFile, Line
 from signoff.cards.progress import progress_lines, title_with_progress
 from signoff.cards.warnings import fit_warnings
-from signoff.cards.wording import (
-    HELD_LEAD,
-    HELD_TITLE,
-    edit_lines,
-    outcomes_differ,
-    status,
-    void_line,
-    votes_line,
-)
+from signoff.cards.wording import HELD_LEAD, HELD_TITLE, edit_lines, outcomes_differ, status, void_line, votes_line
 from signoff.errors import CardFailed
 from signoff.text.visible import clip, visible
 

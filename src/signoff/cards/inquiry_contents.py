@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from signoff.approvals.inquiries import AnswerField, FieldKind, Inquiry, Option, written_number
+from signoff.approvals.inquiries import SHAPES, AnswerField, FieldKind, Inquiry, Option, written_number
 from signoff.approvals.model import ApprovalRequest, JsonObject
 from signoff.cards.layout import Value, beginning, strings_in
 from signoff.cards.model import Line, Quote, Shape
@@ -41,13 +41,11 @@ _KINDS = {
     FieldKind.CHOICES: "choose any",
     FieldKind.JSON: "JSON",
 }
-_TEXTS = {"email": "an email address", "uri": "a web address", "date": "a date", "date-time": "a date and time"}
-"""Format of a text -> the text in words."""
 
 
 def describe(field: AnswerField) -> str:
     """Say what goes into a field: trusted text without the field's own words."""
-    kind = _TEXTS.get(field.shape, _KINDS[field.kind])
+    kind = SHAPES[field.shape].words if field.shape in SHAPES else _KINDS[field.kind]
     if field.options:
         kind += f" of {len(field.options)}"
     return ", ".join(filter(None, [kind, _bounds(field), "" if field.required else "optional"]))

@@ -33,7 +33,7 @@ async def elsewhere(ctx: RunContext[Any], args: dict[str, Any]) -> Never:
     raise CallDeferred
 
 
-def inquiry_of(tool: ToolsetTool[Any], call: ToolCall, metadata: Mapping[str, Any] | None) -> Inquiry:
+def inquiry_of_tool(tool: ToolsetTool[Any], call: ToolCall, metadata: Mapping[str, Any] | None) -> Inquiry:
     """Return what the call asks people. `metadata`: that of the `CallDeferred`. Raises ToolFailed if it is too much."""
     if type(origin_of(tool)).__module__.startswith(HARNESS_ASKS):
         try:

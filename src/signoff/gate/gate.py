@@ -42,7 +42,7 @@ from signoff.approvals.model import (
 from signoff.approvals.policy import Said
 from signoff.gate import wording
 from signoff.gate.arguments import seal_of
-from signoff.gate.asking_people import elsewhere, inquiry_of
+from signoff.gate.asking_people import elsewhere, inquiry_of_tool
 from signoff.gate.book import Ask, CallBook, Go, Replay, Settled, UnusableResult, passable
 from signoff.gate.declarations import (
     describe_tool,
@@ -314,7 +314,7 @@ class Gate(AbstractCapability[Any]):
                 except ApprovalRequired as raised:
                     pending = await self._asked_by_tool(started, ruling, request, raised)
                 except CallDeferred as raised:
-                    asked = inquiry_of(self.examiner.tools[call.tool], call, raised.metadata)
+                    asked = inquiry_of_tool(self.examiner.tools[call.tool], call, raised.metadata)
                     pending = self._inquire(call, ruling, request, asked)
                 except AnswerNeeded as needed:
                     pending = self._inquire(call, ruling, request, needed.inquiry)

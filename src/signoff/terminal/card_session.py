@@ -20,7 +20,7 @@ from signoff.approvals.approvers import objection
 from signoff.approvals.clicks import Click
 from signoff.approvals.desk import Desk
 from signoff.approvals.edits import Editor
-from signoff.approvals.model import PAGE, Actor, ApprovalRequest, Batch, Choice
+from signoff.approvals.model import PAGE, Actor, ApprovalRequest, Batch
 from signoff.cards import wording
 from signoff.cards.actions import Offers, further_actions, held_actions, remember_actions
 from signoff.cards.approver_names import decide_or_answer
@@ -160,8 +160,7 @@ class CardSession:
             if chosen.answer is not None:
                 await Answering(self.desk).answer(request.id, chosen.answer, self.actor, channel, card)
                 return
-            no = Choice.DECLINE if request.inquiry else Choice.REJECT
-            choice = action.verb.choice or no
+            choice = action.verb.choice or request.kind.no
             outcome = await self.desk.decide(
                 Click(
                     action.target,
