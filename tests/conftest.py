@@ -39,7 +39,9 @@ LONG_FILES = {
     "e2e/test_mcp_questions.py",
     "e2e/test_missed_mentions.py",
     "e2e/test_operations_bot.py",
+    "e2e/test_progress.py",
     "e2e/test_questions.py",
+    "e2e/test_record.py",
     "e2e/test_refusals.py",
     "e2e/test_schedules.py",
     "e2e/test_shutdown.py",
@@ -50,6 +52,7 @@ LONG_FILES = {
     "packaging/test_wheel.py",
     "page/test_launch.py",
     "page/test_load.py",
+    "page/test_parts.py",
     "page/test_people.py",
     "page/test_places.py",
     "page/test_reach.py",
@@ -136,6 +139,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown() -> None:
     GUARD.verdict()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import the files that `make test` or `make long` leaves out: that costs each worker seconds."""
+    chosen: str = config.option.markexpr
+    if collection_path.suffix != ".py" or not collection_path.is_relative_to(TESTS):
+        return None
+    is_long = collection_path.relative_to(TESTS).as_posix() in LONG_FILES
+    left_out = chosen == "long" if not is_long else "not long" in chosen
+    return True if left_out else None
 
 
 @pytest.hookimpl(tryfirst=True)
