@@ -1,0 +1,1 @@
+"""What is measured, not tested: `make bench` prints the tables that docs/performance.md quotes."""

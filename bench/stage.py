@@ -1,0 +1,207 @@
+"""A bot in a process of its own, on a Discord in this process, with the clocks at hand.
+
+The times come from the sandbox's log and from the tool itself, all of them by the clock of this machine. So nothing
+between the bot and its measure takes time but the sandbox, which is the same for both bots.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.scripted import DONE
+from discord_sandbox import SandboxServer, people, presses
+from discord_sandbox.eventlog import Entry
+from discord_sandbox.model import Message, User
+
+HERE = Path(__file__).parent
+PATIENCE = 60.0
+PAUSE = 0.05
+"""Seconds between a card and its click, as a person would need more, so that the bot has finished with the card."""
+CONFIG = """[agent]
+import = "scripted:agent"
+
+[approvals]
+timeout = 3600
+
+[limits]
+turns_per_person = 100000
+queue_per_person = 100000
+"""
+
+
+@dataclass(frozen=True)
+class Round:
+    """The moments of one mention, in seconds since 1970."""
+
+    asked: float
+    card: float
+    clicked: float
+    acknowledged: float
+    started: float
+    replied: float
+
+
+@dataclass(eq=False)
+class Stage:
+    name: str
+    command: Sequence[str]
+    folder: Path
+    server: SandboxServer
+    process: asyncio.subprocess.Process | None = None
+    environment: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def trace(self) -> Path:
+        return self.folder / "trace.txt"
+
+    def notes(self, word: str) -> list[list[str]]:
+        """Return the words of each line of the trace that is about `word`; the first one is the time."""
+        lines = self.trace.read_text(encoding="utf-8").splitlines() if self.trace.exists() else []
+        return [words for words in map(str.split, lines) if words[1] == word]
+
+    async def start(self, **more: str) -> float:
+        """Start the bot, and return the seconds from there to its session."""
+        log, before = self.server.sandbox.log, self.server.sandbox.log.head
+        environment = {
+            **os.environ,
+            "DISCORD_TOKEN": self.server.token,
+            "DISCORD_API_URL": self.server.api_url,
+            "DISCORD_GATEWAY_URL": self.server.gateway_url,
+            "PYTHONPATH": str(HERE),
+            "BENCH_TRACE": str(self.trace),
+            **self.environment,
+            **more,
+        }
+        began = self.server.sandbox.clock.now()
+        with (self.folder / "bot.log").open("ab") as output:
+            self.process = await asyncio.create_subprocess_exec(
+                *self.command, cwd=self.folder, env=environment, stdout=output, stderr=output
+            )
+        ready = await log.wait(before, lambda entry: entry.name == "READY", PATIENCE)
+        if not ready:
+            raise SystemExit(f"{self.name} did not start: {(self.folder / 'bot.log').read_text()[-2000:]}")
+        return ready[0].at - began
+
+    async def kill(self) -> None:
+        if self.process and self.process.returncode is None:
+            self.process.kill()
+            await self.process.wait()
+
+    # What people do
+
+    @property
+    def asker(self) -> User:
+        return people.find_user(self.server.sandbox, "Ada")
+
+    def mention(self, text: str = "restart web") -> tuple[int, float]:
+        """Mention the bot in #general. Returns the thread that it will open, and the time."""
+        sandbox = self.server.sandbox
+        bot = next(iter(sandbox.world.applications))
+        before, where = sandbox.log.head, people.find_channel(sandbox, "general")
+        message = people.say(sandbox, self.asker, where, {"content": f"<@{bot}> {text}"}, {})
+        return message.id, sandbox.log.after(before, lambda entry: entry.name == "message.create")[0].at
+
+    def accept(self, card: Message) -> Entry:
+        """Press Accept. Returns the log entry of the press."""
+        log, before = self.server.sandbox.log, self.server.sandbox.log.head
+        presses.press(self.server.sandbox, self.asker, card, accept_id(card))
+        return log.after(before, lambda entry: entry.name == "interaction.create")[0]
+
+    async def see(self, after: int, name: str, holds: Callable[[Entry], bool]) -> Entry:
+        found = await self.server.sandbox.log.wait(after, lambda e: e.name == name and holds(e), PATIENCE)
+        if not found:
+            raise SystemExit(f"{self.name}: no {name}: {(self.folder / 'bot.log').read_text()[-2000:]}")
+        return found[0]
+
+    async def card_in(self, thread: int, after: int) -> tuple[Message, float]:
+        """Wait for the next card in a thread."""
+        entry = await self._posted(thread, after, lambda message: bool(message.components))
+        message = self.server.sandbox.world.message(thread, int(entry.data["message_id"]))
+        assert message is not None
+        return message, entry.at
+
+    async def reply_in(self, thread: int, after: int) -> float:
+        return (await self._posted(thread, after, lambda message: message.content.startswith(DONE))).at
+
+    async def _posted(self, thread: int, after: int, fits: Callable[[Message], bool]) -> Entry:
+        def holds(entry: Entry) -> bool:
+            message = self.server.sandbox.world.message(thread, int(entry.data["message_id"]))
+            return message is not None and fits(message)
+
+        return await self.see(after, "message.create", holds)
+
+    async def round(self) -> Round:
+        """One mention, one card, one click, one reply, in a new thread."""
+        log = self.server.sandbox.log
+        starts, before = len(self.notes("start")), log.head
+        thread, asked = self.mention()
+        card, posted = await self.card_in(thread, before)
+        await asyncio.sleep(PAUSE)
+        before = log.head
+        pressed = self.accept(card)
+        number = pressed.data["interaction_id"]
+        answered = await self.see(before, "interaction.answered", lambda e: e.data["interaction_id"] == number)
+        replied = await self.reply_in(thread, before)
+        started = float(self.notes("start")[starts][0])
+        await asyncio.sleep(PAUSE)
+        return Round(asked, posted, pressed.at, answered.at, started, replied)
+
+    # What the process uses
+
+    def processor_seconds(self) -> float:
+        """Return the processor time of all threads so far."""
+        assert self.process
+        spent = [path.read_text().split()[0] for path in Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")]
+        return sum(map(int, spent)) / 1e9
+
+    def memory(self) -> int:
+        """Return the bytes of memory that only this process uses."""
+        assert self.process
+        lines = Path(f"/proc/{self.process.pid}/smaps_rollup").read_text().splitlines()
+        return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) * 1024
+
+
+def accept_id(card: Message) -> str:
+    """Return the custom id of the button Accept, wherever it is in the message."""
+    found: list[str] = []
+
+    def look(part: Any) -> None:
+        if isinstance(part, dict):
+            if part.get("label") == "Accept":
+                found.append(part["custom_id"])
+            for inner in part.values():
+                look(inner)
+        elif isinstance(part, list):
+            for inner in part:
+                look(inner)
+
+    look(card.components)
+    return found[0]
+
+
+def prepared(folder: Path) -> Path:
+    """Make a folder for a bot to work in."""
+    folder.mkdir(parents=True)
+    (folder / "signoff.toml").write_text(CONFIG, encoding="utf-8")
+    return folder
+
+
+@asynccontextmanager
+async def stage(name: str, command: Sequence[str], folder: Path) -> AsyncGenerator[Stage]:
+    async with SandboxServer() as server:
+        made = Stage(name, command, prepared(folder), server)
+        try:
+            yield made
+        finally:
+            await made.kill()
+
+
+SIGNOFF = (sys.executable, str(HERE.parent / "main.py"), "discord")
+BARE = (sys.executable, str(HERE / "bare.py"))
