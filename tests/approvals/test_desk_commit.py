@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,6 +15,7 @@ from signoff.approvals.model import Batch, Choice, Remember, RequestState
 from signoff.errors import StoreError
 from signoff.store import Store
 from tests.conftest import ADA, OLGA, PLACE, HandClock, make_batch, make_request
+from tests.rigs.desk import Watch
 from tests.rigs.people import HandDirectory
 from tests.rigs.store_samples import a_batch
 
@@ -56,8 +56,8 @@ class Watched:
         terms = GrantTerms(Remember.ALWAYS)
         self.desk = Desk(store, clock, grants=terms, directory=HandDirectory(), subscribers=[self.events.append])
 
-    async def open(self, batch: Batch) -> asyncio.Future[Batch]:
-        return self.desk.watch(await self.store.run(lambda tx: self.desk.open(tx, batch)))
+    async def open(self, batch: Batch) -> Watch:
+        return Watch(self.desk.watch(await self.store.run(lambda tx: self.desk.open(tx, batch))))
 
     async def stored(self, batch: Batch) -> Batch:
         self.store.fails = False

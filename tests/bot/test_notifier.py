@@ -9,7 +9,8 @@ import pytest
 
 from discord_sandbox import Person
 from discord_sandbox.permissions import Permission
-from signoff.approvals.model import Batch, CardCopy, Choice
+from signoff.approvals.clicks import Click
+from signoff.approvals.model import Batch, CardCopy, Choice, Outcome
 from signoff.bot.notifier import MOST_DIRECT, DiscordNotifier
 from signoff.bot.refusals import FEWEST
 from signoff.errors import CardDelayed, CardFailed, CopiesRefused, NotDelivered, Undeliverable
@@ -219,14 +220,14 @@ async def test_a_click_does_not_make_a_card_final_whose_copy_it_did_not_draw(
     rig: Rig, ada: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batch, card = await show(rig, make_batch(await rig.place(), await rig.asker()))
-    look = rig.desk.look
+    decide = rig.desk.decide
 
-    async def then_copied(*which: Any) -> Batch:
-        latest = await look(*which)
-        rig.desk.memory.add_copy(batch.id, CardCopy("9", str(len(latest.copies))))
-        return latest
+    async def then_copied(click: Click) -> Outcome:
+        outcome = await decide(click)
+        rig.desk.memory.add_copy(batch.id, CardCopy("9", "1"))
+        return outcome
 
-    monkeypatch.setattr(rig.desk, "look", then_copied)
+    monkeypatch.setattr(rig.desk, "decide", then_copied)
     assert "REJECTED by" in drawn(await ada.click(card, "Reject")).text
     assert rig.desk.batches[batch.id].copies
     assert rig.desk.final == []

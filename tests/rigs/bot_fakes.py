@@ -174,7 +174,8 @@ class RecordingDesk(Desk):
         await asyncio.sleep(self.delay)
         if self.fails_with is not None:
             raise self.fails_with
-        return await super().decide(click)
+        outcome = await super().decide(click)
+        return replace(outcome, batch=self.batches[outcome.batch.id])  # with what has become of the calls
 
     async def card_deleted(self, card: str, reason: str) -> Batch | None:
         self.lost.append((card, reason))

@@ -3,14 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
 
-from signoff.approvals.desk import Desk
+from signoff.approvals.desk import Desk, Woken
 from signoff.approvals.model import Actor, Batch
 from signoff.approvals.ports import DeskTx
 from signoff.approvals.votes import Unchecked
 
 
-async def opened(desk: Desk, batch: Batch) -> asyncio.Future[Batch]:
+@dataclass(frozen=True)
+class Watch:
+    """The future of an open batch, for tests that care about nothing but the settled batch."""
+
+    future: asyncio.Future[Woken]
+
+    def done(self) -> bool:
+        return self.future.done()
+
+    def result(self) -> Batch:
+        return self.future.result().batch
+
+    def __await__(self) -> Generator[Any, None, Batch]:
+        return (yield from self.future.__await__()).batch
+
+
+async def opened(desk: Desk, batch: Batch) -> Watch:
     """Open the batch as the driver does: people who gave a grant are looked up first."""
     givers: dict[str, Actor | None] = {}
 
@@ -19,6 +38,6 @@ async def opened(desk: Desk, batch: Batch) -> asyncio.Future[Batch]:
 
     while True:
         try:
-            return desk.watch(await desk.store.run(work))
+            return Watch(desk.watch(await desk.store.run(work)))
         except Unchecked as unchecked:
             givers.update(await desk.look_up_givers(batch.place.server, unchecked.people))

@@ -117,7 +117,7 @@ class ScriptedRunner(Runner):
     def script(self, turn: Turn, *steps: Step | Exception | asyncio.Event) -> None:
         self.scripts[turn.id].extend(steps)
 
-    async def advance(self, turn: Turn, progress: Progress | None = None) -> Step:
+    async def advance(self, turn: Turn, progress: Progress | None = None, given: object = None) -> Step:
         self.advanced.append(turn.id)
         if progress:
             self.progress[turn.id] = progress

@@ -85,7 +85,7 @@ async def test_hostile_text_in_every_field_comes_back(store: Store, text: str) -
         assert tx.turn(text) == turn
         assert tx.files_of(text) == [file]
         assert tx.batch(text) == tx.batch_of_request(text) == tx.batch_of_card(text) == batch
-        assert tx.request_for(key) == request
+        assert tx.decision_for(key, batch.turn) == request
         assert tx.call(key) == record
         assert tx.queued(asker=text) == tx.queued(conversation=text) == tx.queued(asker=text, conversation=text) == 1
         assert tx.active(asker=text) == tx.active(conversation=text) == 0
@@ -121,7 +121,7 @@ async def test_json_and_text_round_trip_through_the_database(
     def work(tx: Tx) -> None:
         tx.insert_batch(batch)
         assert tx.batch("b") == batch
-        assert tx.request_for(request.call.key) == request
+        assert tx.decision_for(request.call.key, batch.turn) == request
         raise Undo
 
     with pytest.raises(Undo):

@@ -183,17 +183,18 @@ async def test_a_card_of_no_batch_is_an_error(store: Store) -> None:
             await store.run(work)
 
 
-async def test_request_for_is_the_newest_about_that_very_call(store: Store) -> None:
-    key = CallKey("c1", 3, "call_0")
+async def test_decision_for_is_the_newest_about_that_very_call(store: Store) -> None:
+    key, turn = CallKey("c1", 3, "call_0"), a_batch().turn
     first = settled(a_request("q1", key=key))
     again = a_request("q0", key=key, kind=RequestKind.MAY_HAVE_RUN)
     # The times are equal, and the newer id sorts first: only the order of arrival decides.
     await store.run(lambda tx: tx.insert_batch(a_batch("b2", first)))
     await store.run(lambda tx: tx.insert_batch(a_batch("b1", again)))
     await store.run(lambda tx: tx.insert_batch(a_batch("b3", a_request("q9", key=CallKey("c1", 5, "call_0")))))
-    assert await store.run(lambda tx: tx.request_for(key)) == again
-    assert await store.run(lambda tx: tx.request_for(CallKey("c1", 4, "call_0"))) is None
-    assert await store.run(lambda tx: tx.request_for(CallKey("c2", 3, "call_0"))) is None
+    assert await store.run(lambda tx: tx.decision_for(key, turn)) == again
+    assert await store.run(lambda tx: tx.decision_for(CallKey("c1", 4, "call_0"), turn)) is None
+    assert await store.run(lambda tx: tx.decision_for(CallKey("c2", 3, "call_0"), turn)) is None
+    assert await store.run(lambda tx: tx.decision_for(key, "another turn")) is None
 
 
 async def test_the_audit_is_numbered_and_only_grows(store: Store) -> None:

@@ -87,7 +87,7 @@ async def test_the_end_of_a_stopped_run_counts_what_its_step_used(
 ) -> None:
     turn, advance = in_thread(1), office.runner.advance
 
-    async def counted(turn: Turn, progress: Progress | None = None) -> Step:
+    async def counted(turn: Turn, progress: Progress | None = None, given: object = None) -> Step:
         try:
             return await advance(turn, progress)
         finally:

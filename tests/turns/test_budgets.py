@@ -22,7 +22,7 @@ from signoff.approvals.todays_rules import TodaysRules
 from signoff.store import Store
 from signoff.turns.budgets import Budget, Budgets, Unit, accounts_of
 from signoff.turns.driver import Driver
-from signoff.turns.model import ModelUse, Turn, TurnState
+from signoff.turns.model import Finished, ModelUse, Turn, TurnState
 from tests.conftest import ADA, MAX, PLACE, SERVER, HandClock, make_turn
 from tests.rigs.driver_office import Office, in_thread
 from tests.rigs.scripted import Answer, Box, Script, calls
@@ -337,9 +337,11 @@ async def test_every_model_response_is_noted_before_its_calls_run(store: Store, 
     runner = AgentRunner(Agent(script.model(), tools=[look]), store, clock)
     await store.run(lambda tx: tx.insert_turn(turn))
     await store.run(lambda tx: tx.move(turn.id, TurnState.QUEUED, TurnState.RUNNING))
-    await runner.advance(turn)
+    end = await runner.advance(turn)
+    assert isinstance(end, Finished)
     used = await store.run(lambda tx: tx.used(accounts_of(PLACE, MAX.id)[0]))
-    assert (seen, used.requests, used.unpriced) == ([1], 2, 2)
+    # The driver stores the last one together with the end of the turn.
+    assert (seen, used.requests, len(end.uses)) == ([1], 1, 1)
     assert used.tokens > 0
 
 

@@ -331,10 +331,10 @@ async def test_an_escalation_is_shown_and_reported_once(telling: TellingOffice) 
     await asyncio.sleep(0.05)
     assert telling.notifier.said == []
     telling.clock.at += 60
-    telling.driver._new_deadline.set()
+    telling.driver._sweep_now.set()
     await telling.until(lambda: telling.notifier.said)
     await is_told(telling, batch)
-    telling.driver._new_deadline.set()
+    telling.driver._sweep_now.set()
     await asyncio.sleep(0.05)
     assert telling.notifier.said == ["escalation 1"]
     assert telling.front.refreshed[-1].requests[0].escalated

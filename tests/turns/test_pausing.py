@@ -283,9 +283,9 @@ async def test_a_reminder_is_posted_once_and_only_while_open(office: Office) -> 
     await asyncio.sleep(0.05)
     assert office.front.reminded == []
     office.clock.at += 100
-    office.driver._new_deadline.set()
+    office.driver._sweep_now.set()
     await office.until(lambda: office.front.reminded)
-    office.driver._new_deadline.set()
+    office.driver._sweep_now.set()
     await asyncio.sleep(0.05)
     assert office.front.reminded == [soon.id]
     sweeping.cancel()

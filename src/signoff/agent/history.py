@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import takewhile
 from typing import Any, cast
 
@@ -41,6 +42,8 @@ class Saver(AbstractCapability[Any]):
     history: list[ModelMessage]
     clock: Clock
     saved: int = field(init=False)
+    uses: list[Callable[[], ModelUse]] = field(default_factory=list[Callable[[], ModelUse]])
+    """What the newest responses used. It is stored together with what follows a response, to save a commit."""
 
     def __post_init__(self) -> None:
         self.history = list(self.history)
@@ -56,17 +59,36 @@ class Saver(AbstractCapability[Any]):
         self.saved = min(self.saved, len(self.history))
         response = writable(response)
         self.history += [*reversed(asked), response]
-        # Note at once what was used: a process that dies must not forget it.
-        await self.store.run(lambda tx: tx.add_use(self.turn, use_of(response, self.clock.now())))
+        self.uses.append(partial(use_of, response, self.clock.now()))
         return response
 
     async def before_node_run(self, ctx: RunContext[Any], *, node: Any) -> Any:
-        if isinstance(node, CallToolsNode) and node.model_response.tool_calls:
-            entries = self.unsaved()
-            if entries:
-                await self.store.run(lambda tx: self._write(tx, entries))
-                self.saved = entries[-1].position + 1
+        if isinstance(node, CallToolsNode):
+            if self.must_save(node.model_response):
+                await self.save(self.unsaved())
+        elif self.uses:
+            await self.save(())  # the response was not the last one: the next request counts what it used
         return cast(Any, node)
+
+    def must_save(self, response: ModelResponse) -> bool:
+        """Whether the conversation is stored before this response is handled. The last one is stored with the reply."""
+        return bool(response.tool_calls)
+
+    async def save(self, entries: Sequence[HistoryEntry]) -> None:
+        """Store these messages, and what the responses used so far."""
+        uses = tuple(self.uses)
+
+        def work(tx: TurnTx) -> None:
+            if entries:
+                self._write(tx, entries)
+            for use in uses:
+                tx.add_use(self.turn, use())
+
+        if entries or uses:
+            await self.store.run(work)
+        del self.uses[: len(uses)]
+        if entries:
+            self.saved = entries[-1].position + 1
 
     def note_results(self, messages: Sequence[ModelMessage]) -> None:
         """Take over the results behind the last response. There are some if an output tool ended the run."""

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Never, TypeVar, cast
 
-from pydantic_ai import CallToolsNode, DeferredToolRequests, RunContext
+from pydantic_ai import DeferredToolRequests, RunContext
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
@@ -102,11 +102,8 @@ class InnerSaver(Saver):
     def conversation(self) -> str:
         return self.run
 
-    async def before_node_run(self, ctx: RunContext[Any], *, node: Any) -> Any:
-        if isinstance(node, CallToolsNode) and (entries := self.unsaved()):
-            await self.store.run(lambda tx: self._write(tx, entries))
-            self.saved = entries[-1].position + 1
-        return cast(Any, node)
+    def must_save(self, response: ModelResponse) -> bool:
+        return True
 
     def _write(self, tx: TurnTx, entries: Sequence[HistoryEntry]) -> None:
         tx.save_history(self.run, entries)

@@ -56,7 +56,7 @@ from signoff.gate.tool_slots import ToolSlots
 from signoff.gate.transcript import said, text_of, words_in
 from signoff.turns.activity import Activity, ModelUsed
 from signoff.turns.budgets import Budgets
-from signoff.turns.model import Finished, Step, Turn, Waiting
+from signoff.turns.model import Finished, HistoryEntry, Step, StepInput, Turn, Waiting
 from signoff.turns.ports import Progress, TurnStore, TurnTx
 from signoff.turns.progress import Unseen
 
@@ -122,11 +122,12 @@ class AgentRunner:
     def resume(self, server: str) -> None:
         self.slots.resume(server)
 
-    async def advance(self, turn: Turn, progress: Progress | None = None) -> Step:
+    async def advance(self, turn: Turn, progress: Progress | None = None, given: StepInput | None = None) -> Step:
         for attempt in count():
             try:
-                return await self._advance(turn, progress or Unseen())
+                return await self._advance(turn, progress or Unseen(), given or await self._read(turn))
             except Exception as error:
+                given = None  # the attempt has changed it
                 delay = await self._delay(turn, error, attempt)
                 if delay is None:
                     await self._failed(turn, error)
@@ -139,22 +140,22 @@ class AgentRunner:
         """Return the seconds after which the same step may succeed; None if it would fail again."""
         if is_too_long(error):
             # The estimate was too low for this model, so that only the present turn is left.
-            conversation = await self._conversation(turn.place.conversation)
+            conversation = await self._conversation(await self._read(turn))
             if await self._shorten(turn, conversation, tokens=0):
                 return 0.0
         return retry_delay(error, attempt) if attempt < self.limits.model_retries else None
 
-    async def _advance(self, turn: Turn, progress: Progress) -> Step:
-        conversation = await self._conversation(turn.place.conversation)
+    async def _advance(self, turn: Turn, progress: Progress, given: StepInput) -> Step:
+        conversation = await self._conversation(given)
         if not turn.prompted and open_calls(conversation.messages):
             await self._close(turn, "Not run: the turn was stopped.")
-            conversation = await self._conversation(turn.place.conversation)
+            conversation = await self._conversation(await self._read(turn))
         most = self.limits.history_tokens
         is_long = not turn.prompted and conversation.tokens > most
         if is_long and await self._shorten(turn, conversation, tokens=most // 2):
-            conversation = await self._conversation(turn.place.conversation)
+            conversation = await self._conversation(await self._read(turn))
         saver = Saver(self.store, turn, conversation.messages, self.clock)
-        journal = Journal(self.store, self.clock, turn, self.mask)
+        journal = Journal(self.store, self.clock, turn, self.mask, given.known)
         gate = Gate(
             self.policy,
             ObservedBook(journal, turn, self.activity),
@@ -168,7 +169,9 @@ class AgentRunner:
             children=StoredRuns(self.store, turn, self.clock, self.budgets, self.limits.model_retries),
             live=self.live,
         )
-        prompt = None if turn.prompted else prompt_of(turn, await self.store.run(lambda tx: tx.files_of(turn.id)))
+        prompt = None if turn.prompted else prompt_of(turn, given.files)
+        made = requests_made(conversation.shown) + given.inner_requests if turn.prompted else 0
+        gate.requests.left = self.limits.model_requests - made
         try:
             with contained():
                 output = await self._output(turn, prompt, conversation.shown, gate, saver)
@@ -178,10 +181,13 @@ class AgentRunner:
                 reached.standings, gate.responses, self.budgets, turn, self.policy, self.terms, self.clock.now()
             )
             return Waiting(batch)
+        except BaseException:
+            await saver.save(())  # what was used counts, however the run ended
+            raise
         if isinstance(output, DeferredToolRequests):
             words = next(text_of(m) for m in reversed(saver.history) if isinstance(m, ModelResponse))
             return Waiting(build_batch(output, gate, turn, words, now=self.clock.now(), terms=self.terms))
-        return Finished(output, saver.unsaved())
+        return Finished(output, saver.unsaved(), tuple(saver.uses))
 
     async def _output(
         self, turn: Turn, prompt: Prompt | None, history: list[ModelMessage], gate: Gate, saver: Saver
@@ -216,11 +222,6 @@ class AgentRunner:
         output_type: Any = None,
     ) -> AgentRunResult[Any]:
         marked = has_enclosures(history) or not isinstance(prompt, str | None)
-        made = 0
-        if turn.prompted:
-            made = requests_made(history) + await self.store.run(lambda tx: tx.inner_requests(turn.id))
-        requests_left = self.limits.model_requests - made
-        gate.requests.left = requests_left
         usage, is_shown = RunUsage(), not self.extras.own_output or writes_reply(self.agent)
         deps = await self.extras.deps_for(turn.asker, turn.place, self.slots)
         try:
@@ -233,7 +234,7 @@ class AgentRunner:
                 message_history=history,
                 conversation_id=turn.place.conversation,
                 instructions=NOTE if marked else None,
-                usage_limits=UsageLimits(request_limit=max(requests_left, 0)),
+                usage_limits=UsageLimits(request_limit=max(int(gate.requests.left), 0)),
                 usage=usage,
                 capabilities=capabilities,
             ) as events:
@@ -262,7 +263,8 @@ class AgentRunner:
         return (await (await self._dry_run(place, actor)).call(tool, args)).ruling
 
     async def _dry_run(self, place: Place, asker: Actor) -> DryRun:
-        heard = said((await self._conversation(place.conversation)).messages)
+        entries = await self.store.run(lambda tx: tx.history(place.conversation))
+        heard = said(await self._messages(entries))
         extras = self.extras
         return DryRun(
             self.agent,
@@ -276,17 +278,23 @@ class AgentRunner:
             lambda: extras.deps_for(asker, place, self.slots),
         )
 
-    async def _conversation(self, name: str) -> Conversation:
-        entries, summary = await self.store.run(lambda tx: (tx.history(name), tx.summary(name)))
+    async def _read(self, turn: Turn) -> StepInput:
+        return await self.store.run(lambda tx: tx.step_input(turn))
+
+    async def _conversation(self, given: StepInput) -> Conversation:
+        summary, messages = given.summary, await self._messages(given.history)
+        if summary is None:
+            return Conversation(given.history, messages)
+        return Conversation(given.history, messages, beginning_of(summary, messages[: summary.upto]), summary.upto)
+
+    async def _messages(self, entries: Sequence[HistoryEntry]) -> list[ModelMessage]:
         messages = load_messages(entries)
         if keys := images_in(messages):
             turns = {turn for turn, _ in keys}
             files = await self.store.run(lambda tx: {turn: tx.files_of(turn) for turn in turns})
             images = {(turn, at): file for turn, kept in files.items() for at, file in enumerate(kept) if file.is_image}
             messages = with_images(messages, images)
-        if summary is None:
-            return Conversation(entries, messages)
-        return Conversation(entries, messages, beginning_of(summary, messages[: summary.upto]), summary.upto)
+        return messages
 
     async def _shorten(self, turn: Turn, conversation: Conversation, tokens: int) -> bool:
         """Put a summary in the place of the older turns, so that about `tokens` are left. False if that is impossible.

@@ -44,6 +44,20 @@ EARLY = 500
 """How many ids of deleted messages are kept. A card may be deleted before its message id is in the store."""
 
 
+GoOn = Callable[[], object]
+"""Continues a turn after the transaction that claimed it."""
+Claim = Callable[[DeskTx, Batch], GoOn | None]
+"""Claims the turn of a batch inside the transaction that settles the batch; None if somebody else will."""
+
+
+@dataclass(frozen=True, slots=True)
+class Woken:
+    """A settled batch, and how to continue its turn, if the transaction that settled it has claimed the turn."""
+
+    batch: Batch
+    go_on: GoOn | None = None
+
+
 @dataclass
 class Desk:
     store: RequestStore
@@ -62,7 +76,10 @@ class Desk:
     """Settled batches that no run in this process waits for. The driver takes them and continues their turns."""
     _deleted_early: dict[str, str] = field(default_factory=dict[str, str])
     """Deleted message id -> reason, for messages whose card id is not recorded yet."""
-    _futures: dict[str, asyncio.Future[Batch]] = field(default_factory=dict[str, "asyncio.Future[Batch]"])
+    _futures: dict[str, asyncio.Future[Woken]] = field(default_factory=dict[str, "asyncio.Future[Woken]"])
+    """Batch id -> the future that wakes its run."""
+    _claims: dict[str, Claim] = field(default_factory=dict[str, Claim])
+    """Batch id -> how to claim its turn."""
 
     @property
     def settler(self) -> Settler:
@@ -121,11 +138,16 @@ class Desk:
             return lambda grant, request, batch: True
         return partial(stands_for, givers or {})
 
-    def watch(self, batch: Batch) -> asyncio.Future[Batch]:
-        """Return a future that resolves once the settling decision is committed. Call this after committing `open`."""
+    def watch(self, batch: Batch, claim: Claim | None = None) -> asyncio.Future[Woken]:
+        """Return a future that resolves once the settling decision is committed. Call this after committing `open`.
+
+        If a click settles the batch, `claim` claims its turn in the same transaction.
+        """
         self._announce(batch, [r for r in batch.requests if r.settlement])
-        future: asyncio.Future[Batch] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Woken] = asyncio.get_running_loop().create_future()
         self._futures[batch.id] = future
+        if claim:
+            self._claims[batch.id] = claim
         self._wake(batch)
         return future
 
@@ -134,20 +156,26 @@ class Desk:
     async def decide(self, click: Click) -> Outcome:
         """Settle a request, or every open request of a batch, as this person chose; or count their vote."""
         seen: dict[str, Actor | None] = {}
-        outcome = await self._taken(click, seen)
+        outcome, go_on = await self._taken(click, seen)
         self._announce(outcome.batch, outcome.settled)
         if outcome.settled:
-            self._wake(outcome.batch)
+            self._wake(outcome.batch, go_on)
         if outcome.late:
             raise AlreadySettled(outcome.batch)
         return outcome
 
-    async def _taken(self, click: Click, seen: dict[str, Actor | None]) -> Outcome:
+    async def _taken(self, click: Click, seen: dict[str, Actor | None]) -> tuple[Outcome, GoOn | None]:
         """Run the transaction. If it needs to know earlier voters or today's rules, find that out and run it again."""
         taker = ClickTaker(self.settler, self.direct_users, self.todays)
+
+        def work(tx: DeskTx) -> tuple[Outcome, GoOn | None]:
+            outcome = taker.take(tx, click, seen, self.clock.now())
+            claim = self._claims.get(outcome.batch.id) if outcome.settled and outcome.batch.settled else None
+            return outcome, claim(tx, outcome.batch) if claim else None
+
         while True:
             try:
-                return await self.store.run(lambda tx: taker.take(tx, click, seen, self.clock.now()))
+                return await self.store.run(work)
             except Unchecked as unchecked:
                 for voter in unchecked.people:
                     seen[voter] = await self.directory.person(click.actor.server, voter) if self.directory else None
@@ -330,14 +358,15 @@ class Desk:
             self._wake(batch)
         return [batch for batch, _ in ended]
 
-    def _wake(self, batch: Batch) -> None:
+    def _wake(self, batch: Batch, go_on: GoOn | None = None) -> None:
         if not batch.settled:
             return
+        self._claims.pop(batch.id, None)
         future = self._futures.pop(batch.id, None)
         if future is None:
             self.unattended.put_nowait(batch)
         elif not future.done():
-            future.set_result(batch)
+            future.set_result(Woken(batch, go_on))
 
     def _announce(self, batch: Batch, settled: Sequence[ApprovalRequest]) -> None:
         announce(self.subscribers, batch, settled, self.mask)

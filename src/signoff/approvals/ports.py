@@ -95,8 +95,8 @@ class DeskTx(Protocol):
         """Batches with a pending request whose reminder is due. Each is returned only once."""
         ...
 
-    def request_for(self, key: CallKey) -> ApprovalRequest | None:
-        """The newest request about this call."""
+    def decision_for(self, key: CallKey, turn_id: str) -> ApprovalRequest | None:
+        """Return the newest request about this call if it is of this turn. An older turn's approval does not count."""
         ...
 
     def insert_grant(self, grant: Grant) -> None: ...

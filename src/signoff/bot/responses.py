@@ -1,8 +1,9 @@
 """Interaction responses: within Discord's three seconds, privately or on the message that was pressed, in order.
 
 This module decides nothing and pings nobody. Each function checks whether its response is the first one, because slow
-work uses the first one to ask for more time. The card of a batch is drawn by one task at a time, always from the store:
-otherwise two people who decide two calls at the same moment would overwrite each other's card.
+work uses the first one to ask for more time. The card of a batch is drawn by one task at a time, and a task that had to
+wait for another one reads the batch again: otherwise two people who decide two calls at the same moment would overwrite
+each other's card.
 """
 
 from __future__ import annotations
@@ -63,15 +64,27 @@ class Visit:
     """Whether the private message is far from the card's conversation, as in somebody's inbox."""
 
 
+class Canvas(asyncio.Lock):
+    """The lock to hold while drawing a card. It counts how often the card was drawn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drawn = 0
+
+    def release(self) -> None:
+        self.drawn += 1
+        super().release()
+
+
 class Drawing:
     """Lets one task at a time draw a card, so that an older state is never drawn over a newer one."""
 
     def __init__(self) -> None:
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        """Batch id -> the lock to hold while drawing its card."""
+        self._canvases: WeakValueDictionary[str, Canvas] = WeakValueDictionary()
+        """Batch id -> the canvas of its card."""
 
-    def of(self, batch: Batch) -> asyncio.Lock:
-        return self._locks.setdefault(batch.id, asyncio.Lock())
+    def of(self, batch: Batch) -> Canvas:
+        return self._canvases.setdefault(batch.id, Canvas())
 
 
 class Slow(Exception):
@@ -117,15 +130,27 @@ async def in_time(interaction: discord.Interaction[Any], work: Awaitable[T], pat
 
     The patience is counted from the first step of this interaction.
     """
-    working = asyncio.ensure_future(work)
-    done, _ = await asyncio.wait({working}, timeout=time_left(interaction, patience))
-    if not done and not interaction.response.is_done():
+    loop, asking = asyncio.get_running_loop(), list[asyncio.Task[None]]()
+
+    async def ask_for_time() -> None:
         try:
             # For a command the response is a new private message; after a press nothing is seen until the card changes.
             await while_open(interaction.client, interaction.response.defer(ephemeral=True))
         except Failure as error:
             log.warning("could not ask for more time: %s", error)
-    return await working
+
+    def is_slow() -> None:
+        if not interaction.response.is_done():
+            asking.append(loop.create_task(ask_for_time()))
+
+    # The work runs in this task: the response to a quick decision is on its way before the run that it wakes begins.
+    alarm = loop.call_later(time_left(interaction, patience), is_slow)
+    try:
+        return await work
+    finally:
+        alarm.cancel()
+        for task in asking:
+            await task
 
 
 async def whisper(interaction: discord.Interaction[Any], text: str, file: discord.File | None = None) -> None:
@@ -211,14 +236,17 @@ class Responses:
     ) -> None:
         """Respond to a decision that counted: draw the card and its copies again, and close the panel if there is one.
 
-        Without `everywhere`, as for another page, only the message that was pressed is drawn. `end` replaces a
-        private message with something else than one line.
+        The caller has just read or changed `batch`. Without `everywhere`, as for another page, only the message that
+        was pressed is drawn. `end` replaces a private message with something else than one line.
         """
+        canvas = self._drawing.of(batch)
+        before = canvas.drawn
         if visit.private:
             said = wording.answer(batch, target)
             await (end(said) if end else self._end_panel(interaction, said, batch if visit.away else None))
-        async with self._drawing.of(batch):
-            latest = await self._latest(visit, batch)
+        async with canvas:
+            # Decisions wake their tasks in the order of their commits: nothing is newer unless somebody has drawn it.
+            latest = batch if canvas.drawn == before else await self._latest(visit, batch)
             try:
                 if not visit.private:
                     await self._draw(interaction, latest, page, visit.channel)

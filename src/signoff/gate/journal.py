@@ -7,7 +7,7 @@ Nothing else lets a call start. Results are stored, so a call that comes again a
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from signoff.approvals.digest import canonical
@@ -16,7 +16,7 @@ from signoff.approvals.ports import Clock
 from signoff.errors import TurnFailed
 from signoff.gate.book import Answered, Ask, CallBook, Entry, Go, Replay, Settled, entry_of, packed
 from signoff.gate.result_line import result_line
-from signoff.turns.model import CallRecord, CallState, Turn, TurnState
+from signoff.turns.model import CallRecord, CallState, KnownCalls, Turn, TurnState
 from signoff.turns.ports import TurnStore, TurnTx
 
 
@@ -27,19 +27,30 @@ class Journal(CallBook):
     turn: Turn
     mask: Callable[[JsonObject], JsonObject] = lambda args: args
     """Masks the arguments for the record."""
+    known: KnownCalls | None = None
+    """What the store knew when the step began. Only this step changes it, so it need not be read again."""
+    _changed: set[CallKey] = field(default_factory=set[CallKey])
+    """The calls that this step has started or ended."""
 
     async def met(self, key: CallKey) -> tuple[CallRecord | None, ApprovalRequest | None]:
         """Return the record of a call and the newest request about it, if there are any."""
-        return await self.store.run(lambda tx: (tx.call(key), self._decision(tx, key)))
+        if self.known and self.known.are_about(key) and key not in self._changed:
+            return self.known.of(key)
+        return await self.store.run(lambda tx: (tx.call(key), tx.decision_for(key, self.turn.id)))
 
     async def enter(self, call: ToolCall, *, asks: bool, held: bool, read_only: bool) -> Entry:
+        if self.known and self.known.has_none(call.key) and call.key not in self._changed:
+            entry = entry_of(call, None, None, asks=asks, held=held, read_only=read_only)
+            if isinstance(entry, Ask):
+                return entry  # nothing starts, so there is nothing to store: the batch is stored with the question
+        self._changed.add(call.key)
         now = self.clock.now()
 
         def work(tx: TurnTx) -> Entry:
             turn = tx.turn(self.turn.id)
             if turn is None or turn.state is not TurnState.RUNNING:
                 raise TurnFailed("Nothing further was run: the turn was stopped.")
-            record, request = tx.call(call.key), self._decision(tx, call.key)
+            record, request = tx.call(call.key), tx.decision_for(call.key, self.turn.id)
             # The tool may be run again if it runs agents: what they did is in the journal.
             goes_on = record is not None and tx.has_inner_runs(call.key)
             entry = entry_of(call, record, request, asks=asks, held=held, read_only=read_only or goes_on)
@@ -106,11 +117,3 @@ class Journal(CallBook):
         text = canonical(self.mask(call.args))
         server, subject = self.turn.place.server, request or self.turn.id
         tx.audit(kind, server, subject, "signoff", found, now, tool=call.tool, text=text)
-
-    def _decision(self, tx: TurnTx, key: CallKey) -> ApprovalRequest | None:
-        """Return the newest request about this call if it is of this turn. An older turn's approval does not count."""
-        request = tx.request_for(key)
-        if request is None:
-            return None
-        batch = tx.batch_of_request(request.id)
-        return request if batch and batch.turn == self.turn.id else None

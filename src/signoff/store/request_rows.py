@@ -52,6 +52,7 @@ _NOTIFY = [name.strip() for name in _BATCH.split(",")].index("notify")
 _REQUEST = """id, conversation, position, call_id, tool, args, schema, digest, why, approvers, kind, metadata,
     quorum, four_eyes, message, preview, held, missing, operands, votes, edit, state, choice, settled_by, settled_at,
     note, remember, grant_note, answer, escalate_to, escalate_at, described, path, inquiry, drafts"""
+_CALL_ID = [name.strip() for name in _REQUEST.split(",")].index("call_id")
 
 BATCHES = f"SELECT {_BATCH} FROM batches WHERE {{where}} ORDER BY {{order}}, id"
 REQUESTS_OF = f"""SELECT batch, {_REQUEST} FROM requests
@@ -105,8 +106,10 @@ SET_CARD = "UPDATE batches SET card = ?, card_final = FALSE WHERE id = ?"
 SET_CARD_FINAL = "UPDATE batches SET card_final = TRUE WHERE id = ?"
 OPEN_APPROVERS = """SELECT DISTINCT batches.server, requests.approvers, requests.escalate_to FROM batches
     JOIN requests ON requests.batch = batches.id WHERE batches.settled = FALSE AND requests.state = 'pending'"""
-REQUEST_FOR = f"""SELECT {_REQUEST} FROM requests WHERE conversation = ? AND position = ? AND call_id = ?
-    ORDER BY seq DESC LIMIT 1"""
+DECISIONS_AT = f"""SELECT {_REQUEST}, (SELECT turn FROM batches WHERE batches.id = requests.batch) FROM requests
+    WHERE conversation = ? AND position = ? ORDER BY seq"""
+DECISION_FOR = f"""SELECT {_REQUEST}, (SELECT turn FROM batches WHERE batches.id = requests.batch) FROM requests
+    WHERE conversation = ? AND position = ? AND call_id = ? ORDER BY seq DESC LIMIT 1"""
 
 _STORED = {Choice.ANSWER: Choice.ACCEPT, Choice.DECLINE: Choice.REJECT}
 """Choices about an inquiry -> the choice in the row. The column `inquiry` tells the two apart."""
@@ -221,9 +224,14 @@ class RequestRows:
     def settled_by_grants(self, turn_id: str) -> Sequence[Batch]:
         return self._batches(BY_GRANTS, turn_id)
 
-    def request_for(self, key: CallKey) -> ApprovalRequest | None:
-        row = self.db.one(REQUEST_FOR, key.conversation, key.position, key.call_id)
-        return _request(row) if row else None
+    def decision_for(self, key: CallKey, turn_id: str) -> ApprovalRequest | None:
+        row = self.db.one(DECISION_FOR, key.conversation, key.position, key.call_id)
+        return _request(row[:-1]) if row and row[-1] == turn_id else None
+
+    def decisions_at(self, conversation: str, position: int, turn_id: str) -> Mapping[str, ApprovalRequest]:
+        """Return call id -> the same as `decision_for`, for all calls of one response."""
+        rows = {row[_CALL_ID]: row for row in self.db.all(DECISIONS_AT, conversation, position)}
+        return {id: _request(row[:-1]) for id, row in rows.items() if row[-1] == turn_id}
 
     def _batches(self, where: str, *params: str | float, order: str = "opened") -> list[Batch]:
         """Read batches with their requests, in two statements for any number of batches, and their copies."""

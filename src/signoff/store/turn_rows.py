@@ -11,12 +11,15 @@ from signoff.approvals.automatic import OwnMode
 from signoff.approvals.model import CallKey, Place
 from signoff.store.codec import dump_actor, dump_quoted, load_actor, load_quoted
 from signoff.store.database import Database, Row, Value
+from signoff.store.request_rows import RequestRows
 from signoff.turns.model import (
     MOVES,
     CallRecord,
     CallState,
     HistoryEntry,
+    KnownCalls,
     ModelUse,
+    StepInput,
     Summary,
     Turn,
     TurnFile,
@@ -80,6 +83,9 @@ PUT_CALL = f"""INSERT INTO calls ({_CALL}, turn, at, unknown) VALUES (?, ?, ?, ?
     ON CONFLICT (conversation, position, call_id) DO UPDATE SET tool = excluded.tool, digest = excluded.digest,
     state = excluded.state, result = excluded.result, request = excluded.request, started = excluded.started,
     line = excluded.line, turn = excluded.turn, at = excluded.at, unknown = excluded.unknown"""
+CALLS_AT = f"SELECT {_CALL}, unknown FROM calls WHERE conversation = ? AND position = ?"
+NEWEST_KNOWN = """SELECT MAX(newest) FROM (SELECT MAX(position) AS newest FROM calls WHERE conversation = ?
+    UNION ALL SELECT MAX(position) AS newest FROM requests WHERE conversation = ?) AS known"""
 DROP_CALL = f"DELETE FROM calls WHERE {_KEY}"
 
 BEGIN_INNER = """INSERT INTO inner_runs (conversation, parent_conversation, parent_position, parent_call_id, turn,
@@ -92,7 +98,7 @@ OPEN_INNER = f"SELECT conversation {_INNER_OF} AND ended = FALSE"
 INNER_REQUESTS = "SELECT COALESCE(SUM(requests), 0) FROM inner_runs WHERE turn = ?"
 
 
-class TurnRows:
+class TurnRows(RequestRows):
     """Implements the methods that `turns.ports.TurnTx` adds to the desk's transaction."""
 
     db: Database
@@ -226,6 +232,24 @@ class TurnRows:
     def call(self, key: CallKey) -> CallRecord | None:
         row = self.db.one(CALL, key.conversation, key.position, key.call_id)
         return _call(row) if row else None
+
+    def step_input(self, turn: Turn) -> StepInput:
+        conversation = turn.place.conversation
+        return StepInput(
+            self.history(conversation),
+            self.summary(conversation),
+            () if turn.prompted else self.files_of(turn.id),
+            self.inner_requests(turn.id) if turn.prompted else 0,
+            self._known_calls(conversation, turn.id),
+        )
+
+    def _known_calls(self, conversation: str, turn_id: str) -> KnownCalls:
+        newest = self.db.one(NEWEST_KNOWN, conversation, conversation)
+        position = int(newest[0] or 0) if newest else 0
+        records = {row[2]: _call(row) for row in self.db.all(CALLS_AT, conversation, position)}
+        requests = self.decisions_at(conversation, position, turn_id)
+        ids = [*records, *(id for id in requests if id not in records)]
+        return KnownCalls(conversation, position, {id: (records.get(id), requests.get(id)) for id in ids})
 
     def put_call(self, record: CallRecord, turn_id: str, at: float) -> None:
         key = record.key

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, repeat
 
+from signoff.approvals.automatic import OwnMode
 from signoff.approvals.desk import Desk
 from signoff.approvals.errors import Refused
 from signoff.approvals.model import Batch, RequestState
@@ -19,7 +20,7 @@ from signoff.errors import CardDelayed, CardFailed, CopiesRefused, Undeliverable
 from signoff.turns import messages
 from signoff.turns.model import Turn, TurnState
 from signoff.turns.notifying import Notifying
-from signoff.turns.ports import FrontEnd, TurnStore
+from signoff.turns.ports import FrontEnd, TurnStore, TurnTx
 from signoff.turns.progress import EVERY, Changes
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,20 @@ Several attempts fall into the first minutes, because a card may be open for onl
 
 CARD_DELAYS = (5.0, 15.0, 30.0, 60.0)
 """Seconds before each further attempt to post a card while Discord is failing or busy. The last one repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyFacts:
+    """What a reply says besides its text."""
+
+    granted: Sequence[Batch]
+    """The batches that got no card, because remembered decisions settled them."""
+    own_mode: OwnMode | None
+    """The mode of the schedule that started the turn."""
+
+    @classmethod
+    def read(cls, tx: TurnTx, turn_id: str) -> ReplyFacts:
+        return cls(tx.settled_by_grants(turn_id), tx.own_mode(turn_id))
 
 
 @dataclass(frozen=True)
@@ -60,7 +75,8 @@ class Delivery:
         else:
             if card is not None:
                 await self._steadily(f"the card of {batch.id} is not noted", lambda: self._posted(batch.id, card))
-                await self.tell_approvers(batch)
+                if batch.untold:
+                    await self.tell_approvers(batch)
 
     async def _shown(self, batch: Batch) -> str | None:
         """Post the card, again and again until its deadline while the front end is delayed.
@@ -217,14 +233,14 @@ class Delivery:
 
     # Messages
 
-    async def reply(self, turn: Turn, text: str) -> None:
+    async def reply(self, turn: Turn, text: str, facts: ReplyFacts | None = None) -> None:
         # A front end takes the markup of a finished turn's reply only: other texts are shown as they are.
         markup = turn.state is TurnState.DONE
 
         async def work() -> None:
-            granted, own = await self.store.run(lambda tx: (tx.settled_by_grants(turn.id), tx.own_mode(turn.id)))
-            mode = self.desk.modes.of_run(own).mode
-            lines = [*messages.mode_lines(mode), *messages.grant_lines(granted, markup=markup)]
+            known = facts or await self.store.run(lambda tx: ReplyFacts.read(tx, turn.id))
+            mode = self.desk.modes.of_run(known.own_mode).mode
+            lines = [*messages.mode_lines(mode), *messages.grant_lines(known.granted, markup=markup)]
             said = messages.with_lines(text, lines, markup=markup)
             try:
                 await self.front.reply(turn, said)

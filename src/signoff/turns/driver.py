@@ -11,19 +11,19 @@ import asyncio
 import logging
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
-from signoff.approvals.desk import Desk
+from signoff.approvals.desk import Desk, GoOn, Woken
 from signoff.approvals.model import Actor, Batch, Pause, Place
-from signoff.approvals.ports import Clock
+from signoff.approvals.ports import Clock, DeskTx
 from signoff.approvals.retention import Retention
 from signoff.approvals.votes import Unchecked
 from signoff.errors import StoreError, TurnFailed
 from signoff.turns import messages, overages
 from signoff.turns.activity import Activity, BatchOpened, TurnEnded, TurnStarted
 from signoff.turns.activity_log import ActivityLog
-from signoff.turns.delivery import Delivery
-from signoff.turns.model import Admission, Finished, HistoryEntry, Turn, TurnFile, TurnState, Waiting
+from signoff.turns.delivery import Delivery, ReplyFacts
+from signoff.turns.model import Admission, Finished, StepInput, Turn, TurnFile, TurnState, Waiting
 from signoff.turns.notifying import Notifier, Notifying
 from signoff.turns.ports import FrontEnd, Runner, TurnStore, TurnTx
 from signoff.turns.progress import Changes
@@ -31,6 +31,11 @@ from signoff.turns.queue import QueueLimits
 from signoff.turns.status import StatusMessages
 
 log = logging.getLogger(__name__)
+
+Claimed = tuple[Turn, StepInput]
+"""A turn that this process has claimed, and what its step reads."""
+Ended = tuple[Turn, ReplyFacts]
+"""A turn that has ended, and what its reply says besides its text."""
 
 FAREWELL = 1.0
 """Seconds that cancelled steps may take. A tool in a thread cannot be cancelled at all."""
@@ -62,7 +67,11 @@ class Driver:
     """Turn id -> task of its current step."""
     _admitted: dict[str, str] = field(default_factory=dict[str, str])
     """Turn id -> asker whose place is reserved (empty: none), for turns between `submit` and `go`."""
-    _new_deadline: asyncio.Event = field(default_factory=asyncio.Event)
+    _has_queued: bool = True
+    """Whether a turn may be queued, so that the end of another one has to look for it."""
+    _sweep_now: asyncio.Event = field(default_factory=asyncio.Event)
+    _sweeps_at: float = float("inf")
+    """When the sweeper looks at the deadlines again. A card with an earlier one wakes it."""
     _stopping: bool = False
 
     def __post_init__(self) -> None:
@@ -84,6 +93,7 @@ class Driver:
             raise
         if admission.kind == "queued":
             self._admitted[turn.id] = ""
+            self._has_queued = True
         elif admission.kind != "started":
             del self._admitted[turn.id]
         return admission
@@ -102,59 +112,66 @@ class Driver:
 
     async def _start_queued(self) -> None:
         """Claim and run every turn that may run now."""
-        while not self._stopping:
-            admitted = dict(self._admitted)
-            turn = await self.store.run(lambda tx, admitted=admitted: self.limits.claim(tx, admitted))
-            if turn is None:
-                return
+        if self._stopping:
+            return
+        admitted = dict(self._admitted)
+
+        def work(tx: TurnTx) -> tuple[list[Claimed], bool]:
+            claimed: list[Claimed] = []
+            while turn := self.limits.claim(tx, admitted):
+                claimed.append((turn, tx.step_input(turn)))
+            return claimed, tx.queued() > 0
+
+        claimed, self._has_queued = await self.store.run(work)
+        for turn, given in claimed:
             self.activity.tell(TurnStarted(turn))
-            self._step(turn)
+            self._step(turn, given)
 
     # One step
 
-    def _step(self, turn: Turn) -> None:
-        task = self._spawn(self._drive(turn))
+    def _step(self, turn: Turn, given: StepInput | None = None) -> None:
+        task = self._spawn(self._drive(turn, given))
         self._steps[turn.id] = task
         task.add_done_callback(lambda done: self._steps.pop(turn.id) if self._steps.get(turn.id) is done else None)
 
-    async def _drive(self, turn: Turn) -> None:
+    async def _drive(self, turn: Turn, given: StepInput | None) -> None:
         """Advance a claimed turn, and try again if the store fails: the journal lets no call run twice."""
         current: Turn | None = turn
         for delay in STEP_DELAYS:
             try:
                 current = current or await self.store.run(lambda tx: tx.turn(turn.id))
                 if current and current.state is TurnState.RUNNING:
-                    await self._advance(current)
+                    await self._advance(current, given)
                 return
             except StoreError as error:
                 log.warning("the store failed turn %s, which goes on in %g seconds: %s", turn.id, delay, error)
-            current = None  # read it again: only the store knows how far it came
+            current = given = None  # read it again: only the store knows how far it came
             await asyncio.sleep(delay)
         await self._give_up(turn)
 
-    async def _advance(self, turn: Turn) -> None:
+    async def _advance(self, turn: Turn, given: StepInput | None) -> None:
         """Run a claimed turn until it ends or waits. Only a failure of the store leaves it running."""
         try:
             async with self.front.working(turn):
-                step = await self.runner.advance(turn, self._status.begin(turn))
+                step = await self.runner.advance(turn, self._status.begin(turn), given)
             match step:
                 case Finished():
-                    await self._end(turn, TurnState.DONE, step.text, step.history)
+                    await self._end(turn, TurnState.DONE, step)
                 case Waiting():
                     await self._wait_for_people(turn, step)
         except StoreError:
             raise
         except TurnFailed as failure:
-            await self._end(turn, TurnState.FAILED, str(failure), error=failure)
+            await self._end(turn, TurnState.FAILED, Finished(str(failure)), failure)
         except Exception as error:
-            await self._end(turn, TurnState.FAILED, messages.broken(error), error=error)
+            await self._end(turn, TurnState.FAILED, Finished(messages.broken(error)), error)
 
     async def _give_up(self, turn: Turn) -> None:
         """End the turn as soon as the store works again."""
         told = False
         while True:
             try:
-                return await self._end(turn, TurnState.FAILED, messages.STORE_FAILED)
+                return await self._end(turn, TurnState.FAILED, Finished(messages.STORE_FAILED))
             except StoreError as error:
                 log.error("the end of turn %s is not stored yet: %s", turn.id, error)
             if not told:
@@ -188,72 +205,95 @@ class Driver:
         self._changes.ring(turn.id)
         if not batch.settled:
             self._spawn(self._status.remove(turn))
-        self.desk.watch(batch).add_done_callback(lambda future: self._settled(future.result()))
-        self._new_deadline.set()
+        self.desk.watch(batch, self._claim_with).add_done_callback(self._woken)
+        if _first_moment(batch) < self._sweeps_at:
+            self._sweep_now.set()
         if not batch.settled:
             self._spawn(self._delivery.post_card(batch))
         if notice := messages.missing_approvers_notice(batch):
             await self._delivery.say(turn, notice)
 
-    async def _end(
-        self,
-        turn: Turn,
-        state: TurnState,
-        text: str,
-        history: tuple[HistoryEntry, ...] = (),
-        *,
-        error: Exception | None = None,
-    ) -> None:
-        def work(tx: TurnTx) -> Turn | None:
+    async def _end(self, turn: Turn, state: TurnState, step: Finished, error: Exception | None = None) -> None:
+        def work(tx: TurnTx) -> Ended | None:
+            for use in step.uses:
+                tx.add_use(turn, use())
             if not tx.move(turn.id, TurnState.RUNNING, state):
                 return None
-            tx.save_history(turn.place.conversation, history)
-            tx.finish(turn.id, text, self.clock.now())
-            return tx.turn(turn.id)
+            tx.save_history(turn.place.conversation, step.history)
+            tx.finish(turn.id, step.text, self.clock.now())
+            return _ended(tx, turn.id)
 
         if ended := await self.store.run(work):
             await self._announce(ended, error)
 
-    async def _announce(self, ended: Turn, error: Exception | None = None) -> None:
+    async def _announce(self, ended: Ended, error: Exception | None = None) -> None:
         """Tell of the end of a turn, which the store has already, and start the next ones."""
-        self.runner.turn_ended(ended)
-        self.activity.tell(TurnEnded(ended, ended.state, self.clock.now() - ended.created, error))
-        self._changes.ring(ended.id)
-        await self._reply(ended, ended.reply or "")
-        await self._start_queued()
+        turn, facts = ended
+        self.runner.turn_ended(turn)
+        self.activity.tell(TurnEnded(turn, turn.state, self.clock.now() - turn.created, error))
+        self._changes.ring(turn.id)
+        await self._reply(turn, turn.reply or "", facts)
+        if self._has_queued:
+            await self._start_queued()
 
-    async def _reply(self, turn: Turn, text: str) -> None:
+    async def _reply(self, turn: Turn, text: str, facts: ReplyFacts | None = None) -> None:
         """Post the end of a turn, in place of its status message."""
         message = await self._status.end(turn)
-        await self._delivery.reply(replace(turn, status_message=message), text)
+        await self._delivery.reply(replace(turn, status_message=message), text, facts)
 
     # Going on after a decision
 
-    def _settled(self, batch: Batch) -> None:
-        self._spawn(self._delivery.finish_card(batch))
-        self._spawn(self._delivery.tidy(batch.id))
-        self._spawn(self._continue(batch.turn))
+    def _woken(self, future: asyncio.Future[Woken]) -> None:
+        self._settled(future.result())
+
+    def _settled(self, woken: Woken) -> None:
+        if woken.go_on:
+            woken.go_on()
+        else:
+            self._spawn(self._continue(woken.batch.turn))
+            self._spawn(self._delivery.tidy(woken.batch.id))
+        self._spawn(self._delivery.finish_card(woken.batch))
 
     async def _continue(self, turn_id: str) -> None:
-        def claim(tx: TurnTx) -> Turn | None:
-            turn = tx.turn(turn_id)
-            batch = tx.batch(turn.batch) if turn and turn.batch else None
-            if turn is None or batch is None or not batch.settled or tx.pause_of(turn.place.server):
-                return None  # it waits for another decision, or for `resume`
-            if turn.state is not TurnState.WAITING:
-                return None  # it goes on already
-            end = overages.settle(tx, batch, self.clock.now()) if batch.is_overage else self.limits.end_of(tx, batch)
-            if end and tx.move(turn_id, TurnState.WAITING, TurnState.STOPPED):
-                tx.finish(turn_id, end, self.clock.now())
-                return tx.turn(turn_id)
-            return tx.turn(turn_id) if tx.move(turn_id, TurnState.WAITING, TurnState.RUNNING) else None
+        if not self._stopping and (go_on := await self.store.run(lambda tx: self._claim(tx, turn_id))):
+            go_on()
 
-        if self._stopping or (turn := await self.store.run(claim)) is None:
-            return
-        if turn.state is TurnState.RUNNING:
-            self._step(turn)
-        else:
-            await self._announce(turn)
+    def _claim_with(self, tx: DeskTx, batch: Batch) -> GoOn | None:
+        """Claim the turn inside the transaction that settles its batch, which saves a commit and a second look."""
+        if self._stopping:
+            return None
+        rows = cast(TurnTx, tx)  # one store implements both ports
+        claimed, has_notices = self._claim(rows, batch.turn, batch), bool(rows.notices_of(batch.id))
+
+        def go_on() -> None:
+            if claimed:
+                claimed()
+            if has_notices:
+                self._spawn(self._delivery.tidy(batch.id))
+
+        return go_on
+
+    def _claim(self, tx: TurnTx, turn_id: str, settled: Batch | None = None) -> GoOn | None:
+        """Claim a turn whose batch is settled. Returns what to do after the commit; None if the turn does not go on.
+
+        `settled`: a batch of the turn, if it is at hand.
+        """
+        turn = tx.turn(turn_id)
+        if turn is None or turn.batch is None or turn.state is not TurnState.WAITING:
+            return None  # it goes on already
+        batch = settled if settled and settled.id == turn.batch else tx.batch(turn.batch)
+        if batch is None or not batch.settled or tx.pause_of(turn.place.server):
+            return None  # it waits for another decision, or for `resume`
+        end = overages.settle(tx, batch, self.clock.now()) if batch.is_overage else self.limits.end_of(tx, batch)
+        if end and tx.move(turn_id, TurnState.WAITING, TurnState.STOPPED):
+            tx.finish(turn_id, end, self.clock.now())
+            ended = _ended(tx, turn_id)
+            return lambda: self._spawn(self._announce(ended))
+        if not tx.move(turn_id, TurnState.WAITING, TurnState.RUNNING):
+            return None
+        running = replace(turn, state=TurnState.RUNNING)
+        given = tx.step_input(running)
+        return lambda: self._step(running, given)
 
     # For `pausing` and `administration`
 
@@ -326,11 +366,12 @@ class Driver:
     async def _take_unattended(self) -> None:
         """Go on with the turns of an earlier process as their batches are settled."""
         while not self._stopping:
-            self._settled(await self.desk.unattended.get())
+            self._settled(Woken(await self.desk.unattended.get()))
 
     async def _sweep(self) -> None:
         while not self._stopping:
-            self._new_deadline.clear()
+            self._sweep_now.clear()
+            self._sweeps_at = float("inf")  # a card that is opened during this sweep may be missed by it
             pause = SWEEP_AT_LEAST
             try:
                 await self.desk.expire_due()
@@ -349,8 +390,9 @@ class Driver:
             except Exception:
                 log.exception("deadlines could not be checked; trying again")
                 pause = 1.0
+            self._sweeps_at = self.clock.now() + pause
             try:
-                await asyncio.wait_for(self._new_deadline.wait(), pause)
+                await asyncio.wait_for(self._sweep_now.wait(), pause)
             except TimeoutError:
                 pass
 
@@ -368,10 +410,22 @@ class Driver:
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._task_ended)
         return task
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _task_ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             log.error("a task failed; the sweeper or the next start will retry it", exc_info=error)
+
+
+def _ended(tx: TurnTx, turn_id: str) -> Ended:
+    turn = tx.turn(turn_id)
+    assert turn is not None, "it has just been changed"
+    return turn, ReplyFacts.read(tx, turn_id)
+
+
+def _first_moment(batch: Batch) -> float:
+    """Return when something has to happen about an open batch: its deadline, a reminder or an escalation."""
+    moments = [batch.deadline, batch.remind_at, *(request.escalate_at for request in batch.pending)]
+    return min(moment for moment in moments if moment is not None)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from signoff.approvals.model import Actor, Batch, CallKey, Place
+from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, Place
 
 
 class TurnState(StrEnum):
@@ -162,6 +162,40 @@ class CallRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownCalls:
+    """What the store knew about the calls of a conversation when a step began. The step itself adds to it."""
+
+    conversation: str
+    position: int
+    """The position of the newest response that has any record or request. Nothing is known about later ones."""
+    calls: Mapping[str, tuple[CallRecord | None, ApprovalRequest | None]]
+    """Call id -> its record and the newest request about it, for the calls of that response."""
+
+    def are_about(self, key: CallKey) -> bool:
+        return key.conversation == self.conversation and key.position >= self.position
+
+    def has_none(self, key: CallKey) -> bool:
+        """Whether the call is of a response that came after the step began."""
+        return key.conversation == self.conversation and key.position > self.position
+
+    def of(self, key: CallKey) -> tuple[CallRecord | None, ApprovalRequest | None]:
+        return (None, None) if self.has_none(key) else self.calls.get(key.call_id, (None, None))
+
+
+@dataclass(frozen=True, slots=True)
+class StepInput:
+    """All that a step reads before it begins, from one transaction: the one that claims the turn, if possible."""
+
+    history: Sequence[HistoryEntry]
+    summary: Summary | None
+    files: Sequence[TurnFile]
+    """The files of a turn whose prompt the conversation does not hold yet."""
+    inner_requests: int
+    """How many model requests the agents inside the turn's tools have made."""
+    known: KnownCalls
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
     """A message that tells people about an open card. It is removed or changed when the card is settled."""
 
@@ -178,6 +212,8 @@ class Finished:
 
     text: str
     history: tuple[HistoryEntry, ...] = ()
+    uses: tuple[Callable[[], ModelUse], ...] = ()
+    """What the last responses used, if that is not stored yet. A price may take time to find: call them in a thread."""
 
 
 @dataclass(frozen=True, slots=True)

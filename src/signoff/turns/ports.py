@@ -10,7 +10,18 @@ from signoff.approvals.automatic import OwnMode
 from signoff.approvals.model import Batch, CallKey, Pause, Place
 from signoff.approvals.ports import DeskTx
 from signoff.turns.budgets import BudgetTx
-from signoff.turns.model import CallRecord, HistoryEntry, ModelUse, Notice, Step, Summary, Turn, TurnFile, TurnState
+from signoff.turns.model import (
+    CallRecord,
+    HistoryEntry,
+    ModelUse,
+    Notice,
+    Step,
+    StepInput,
+    Summary,
+    Turn,
+    TurnFile,
+    TurnState,
+)
 from signoff.turns.progress import RunStatus
 
 T = TypeVar("T")
@@ -141,6 +152,10 @@ class TurnTx(DeskTx, BudgetTx, Protocol):
         """Note what a model response of this turn used."""
         ...
 
+    def step_input(self, turn: Turn) -> StepInput:
+        """Return all that a step of this turn reads before it begins."""
+        ...
+
     def call(self, key: CallKey) -> CallRecord | None: ...
 
     def put_call(self, record: CallRecord, turn_id: str, at: float) -> None:
@@ -197,8 +212,11 @@ class Progress(Protocol):
 
 
 class Runner(Protocol):
-    async def advance(self, turn: Turn, progress: Progress | None = None) -> Step:
-        """Run or resume a turn until it is done or waiting. Raises TurnFailed with a text for the asker."""
+    async def advance(self, turn: Turn, progress: Progress | None = None, given: StepInput | None = None) -> Step:
+        """Run or resume a turn until it is done or waiting. Raises TurnFailed with a text for the asker.
+
+        `given`: what the claim of the turn has read; without it, the runner reads that itself.
+        """
         ...
 
     def pause(self, server: str) -> None:
