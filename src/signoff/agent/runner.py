@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterable, Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Never
 
-from pydantic_ai import AgentRunResult, AgentRunResultEvent, DeferredToolRequests
+from pydantic_ai import AgentRunResult, AgentStreamEvent, DeferredToolRequests, RunContext
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -224,8 +224,14 @@ class AgentRunner:
         marked = has_enclosures(history) or not isinstance(prompt, str | None)
         usage, is_shown = RunUsage(), not self.extras.own_output or writes_reply(self.agent)
         deps = await self.extras.deps_for(turn.asker, turn.place, self.slots)
+
+        async def report(ctx: RunContext[Any], events: AsyncIterable[AgentStreamEvent]) -> None:
+            async for event in events:
+                if is_shown and (words := words_in(event)):
+                    gate.progress.writing(words)
+
         try:
-            async with self.agent.run_stream_events(
+            return await self.agent.run(
                 prompt,
                 output_type=output_type,
                 deps=deps,
@@ -237,15 +243,11 @@ class AgentRunner:
                 usage_limits=UsageLimits(request_limit=max(int(gate.requests.left), 0)),
                 usage=usage,
                 capabilities=capabilities,
-            ) as events:
-                async for event in events:
-                    if isinstance(event, AgentRunResultEvent):
-                        return event.result
-                    if is_shown and (words := words_in(event)):
-                        gate.progress.writing(words)
+                # Not `run_stream_events`: its task and its stream cost a fifth of an instant run.
+                event_stream_handler=report,
+            )
         finally:
             self.activity.tell(ModelUsed(turn, usage.requests, usage.input_tokens, usage.output_tokens))
-        raise TurnFailed("The run ended without a result. Nothing further was run.")
 
     def _checks(self, turn: Turn) -> list[BudgetCheck]:
         return [BudgetCheck(self.budgets, self.store, self.clock, turn)] if self.budgets else []
