@@ -1,7 +1,6 @@
 """One thread owns the connection and groups commits: jobs that arrive during a commit share the next one.
 
-A durable commit costs one disk flush for any number of jobs. Each job runs inside a savepoint, so that a failing job
-is undone alone. No caller gets its result before the commit. Knows no table and no statement.
+A durable commit costs one disk flush for any number of jobs. A failing job is undone alone, by a savepoint. No caller gets its result before the commit. Knows no table and no statement.
 """
 
 from __future__ import annotations
@@ -171,16 +170,14 @@ class Writer:
             log.exception("the chore after a commit failed; the commit itself is durable")
 
     def _commit_group(self, db: Database, first: _Job) -> None:
-        group: list[_Job] = []
+        group = [first]
         until = time.monotonic() + self._seconds
-        job: _Job | None = first
         try:
-            while job is not None:
+            db.begin()
+            holds_work = _run(db, first, False)
+            while job := self._next(group, until):
                 group.append(job)
-                if job is first:
-                    db.begin()
-                _run(db, job)
-                job = self._next(group, until)
+                holds_work = _run(db, job, holds_work)
             db.commit()
             self.commits += 1
             if self._chore and self._chore_due is None:
@@ -204,16 +201,28 @@ class Writer:
         return job
 
 
-def _run(db: Database, job: _Job) -> None:
-    """Run one job in its savepoint. Raises only if the whole transaction has failed."""
-    db.savepoint()
+def _run(db: Database, job: _Job, holds_work: bool) -> bool:
+    """Run one job, and return whether the transaction holds work then. Raises only if all of it has failed.
+
+    A job needs a savepoint only if the transaction holds the work of others: else it is undone by starting anew.
+    """
+    if holds_work:
+        db.savepoint()
     try:
         job.result = job.work(db)
-        db.release()
+        db.check()
+        if holds_work:
+            db.release()
+        return True
     except BaseException as error:
         job.result = None
         job.error = error
-        db.undo()
+        if holds_work:
+            db.undo()
+        else:
+            db.abandon()
+            db.begin()
+        return holds_work
 
 
 def _lost(error: BaseException) -> StoreError:
