@@ -190,6 +190,25 @@ async def test_resumable_are_waiting_turns_whose_batch_is_settled(store: Store) 
     assert [turn.id for turn in await store.run(lambda tx: tx.resumable())] == ["decided"]
 
 
+async def test_resumable_since_a_time_are_those_that_were_decided_since(store: Store) -> None:
+    def decide(tx: Tx, name: str, at: float | None) -> None:
+        tx.insert_turn(a_turn(name, state=WAITING, batch=f"b-{name}", created=1000.0 - (at or 0.0)))
+        old = a_batch(f"old-{name}", settled(a_request(f"old-{name}"), at=250.0), turn=name)
+        tx.insert_batch(old)  # a turn has waited for other batches before
+        tx.insert_batch(a_batch(f"b-{name}", a_request(f"{name}-1"), a_request(f"{name}-2"), turn=name))
+        for number, moment in ((1, 150.0), (2, at)):
+            if moment is not None:
+                tx.settle(settled(a_request(f"{name}-{number}"), at=moment))
+
+    times: dict[str, float | None] = {"early": 199.0, "just": 200.0, "late": 300.0, "open": None}
+    for name, at in times.items():
+        await store.run(lambda tx, name=name, at=at: decide(tx, name, at))
+    assert [turn.id for turn in await store.run(lambda tx: tx.resumable(200.0))] == ["late", "just"]
+    assert {turn.id for turn in await store.run(lambda tx: tx.resumable(0.0))} == {"early", "just", "late"}
+    await store.run(lambda tx: tx.move("late", WAITING, RUNNING))
+    assert [turn.id for turn in await store.run(lambda tx: tx.resumable(200.0))] == ["just"]
+
+
 async def test_history_is_replaced_from_the_given_positions_on(store: Store) -> None:
     def entries(**bodies: bytes) -> list[HistoryEntry]:
         return [HistoryEntry(int(name[1:]), body) for name, body in bodies.items()]

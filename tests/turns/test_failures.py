@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -17,6 +17,7 @@ from signoff.approvals.errors import Refused
 from signoff.approvals.model import Batch, Choice, RequestKind, RequestState
 from signoff.errors import StoreError
 from signoff.store import Store
+from signoff.store.store import Tx
 from signoff.turns import driver as driver_module
 from signoff.turns import messages
 from signoff.turns.model import HistoryEntry, Turn, TurnState, Waiting
@@ -220,6 +221,59 @@ async def test_a_turn_that_the_store_did_not_let_start_is_started_by_the_sweeper
     failures.left["Driver._start_queued"] = 1
     with pytest.raises(StoreError):
         await office.driver.go(turn.id)
+    await office.until_state(turn, TurnState.DONE)
+
+
+async def test_a_decision_that_woke_nobody_is_taken_up_by_the_sweeper(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_since: list[float | None] = []
+    resumable = Tx.resumable
+
+    def watched(tx: Tx, since: float | None = None) -> Sequence[Turn]:
+        looked_since.append(since)
+        return resumable(tx, since)
+
+    monkeypatch.setattr(Tx, "resumable", watched)
+    monkeypatch.setattr(office.desk, "_wake", lambda batch: None)  # as if the click's task had been cancelled
+    turn = in_thread(1)
+    batch = batch_of(turn)
+    await office.driver.recover()
+    await office.asked(turn, batch)
+    await office.until(lambda: len(looked_since) > 2)
+    await office.desk.decide(Click(batch.id, Choice.ACCEPT, ADA, turn.place.channel))
+    office.driver._new_deadline.set()
+    await office.until_state(turn, TurnState.DONE)
+    assert looked_since[:2] == [None, None], "at the start, everything that waits is looked at"
+    assert None not in looked_since[2:], "then, only what was decided since"
+
+
+async def test_the_sweeper_looks_at_all_that_waits_after_a_task_failed(office: Office, failures: Failures) -> None:
+    turn = in_thread(1)
+    batch = batch_of(turn, deadline=office.clock.at + 10_000)
+    await office.driver.recover()
+    await office.asked(turn, batch)
+    await office.until(lambda: office.driver._swept is not None)
+    failures.left["Driver._continue"] = 1
+    await office.desk.decide(Click(batch.id, Choice.ACCEPT, ADA, turn.place.channel))
+    await office.until(lambda: not failures.left["Driver._continue"])
+    office.clock.at += 3600.0
+    office.driver._new_deadline.set()
+    await office.until_state(turn, TurnState.DONE)
+
+
+async def test_the_sweeper_looks_at_all_that_waits_when_the_clock_was_set_back(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(office.desk, "_wake", lambda batch: None)
+    await office.driver.recover()
+    turn = in_thread(1)
+    batch = batch_of(turn)
+    await office.asked(turn, batch)
+    # As if the next sweep came only after this decision.
+    office.driver._swept = office.clock.at + 7200.0
+    await office.desk.decide(Click(batch.id, Choice.ACCEPT, ADA, turn.place.channel))
+    office.driver._new_deadline.set()
     await office.until_state(turn, TurnState.DONE)
 
 

@@ -73,7 +73,7 @@ BY_REQUEST = "id = (SELECT batch FROM requests WHERE id = ?)"
 BY_CARD = "card = ?"
 OPEN_IN = "settled = FALSE AND channel = ?"
 OPEN_OF = "settled = FALSE AND server = ?"
-REMINDING = "settled = FALSE AND remind_at <= ?"
+REMINDING = "settled = FALSE AND remind_at IS NOT NULL AND remind_at <= ?"
 INQUIRING = "id IN (SELECT batch FROM requests WHERE inquiry <> '' AND state = 'pending')"
 DUE = "settled = FALSE AND deadline <= ?"
 BY_GRANTS = """turn = ? AND settled = TRUE AND card IS NULL

@@ -53,6 +53,10 @@ NEXT_STARTABLE = f"""SELECT {_TURN} FROM turns WHERE {_QUEUED}
     AND server NOT IN (SELECT server FROM pauses) AND id NOT IN ({{skip}}) ORDER BY created, seq LIMIT 1"""
 RESUMABLE = f"""SELECT {_TURN} FROM turns WHERE state = 'waiting'
     AND EXISTS (SELECT 1 FROM batches WHERE batches.id = turns.batch AND batches.settled) ORDER BY created, seq"""
+# CROSS JOIN makes SQLite begin with the decisions, of which there are few.
+DECIDED = """SELECT DISTINCT batches.turn FROM requests CROSS JOIN batches ON batches.id = requests.batch
+    CROSS JOIN turns ON turns.id = batches.turn WHERE requests.settled_at IS NOT NULL AND requests.settled_at >= ?
+    AND batches.settled = TRUE AND turns.state = 'waiting' AND turns.batch = batches.id"""
 
 FILES_OF = "SELECT name, size, media_type, data, problem FROM turn_files WHERE turn = ? ORDER BY position"
 PUT_FILE = """INSERT INTO turn_files (turn, position, name, size, media_type, data, problem, at)
@@ -195,8 +199,11 @@ class TurnRows:
         row = self.db.one(NEXT_STARTABLE.format(skip=_marks(skipped)), per_person, *skipped)
         return _turn(row) if row else None
 
-    def resumable(self) -> Sequence[Turn]:
-        return [_turn(row) for row in self.db.all(RESUMABLE)]
+    def resumable(self, since: float | None = None) -> Sequence[Turn]:
+        if since is None:
+            return [_turn(row) for row in self.db.all(RESUMABLE)]
+        turns = [turn for (turn_id,) in self.db.all(DECIDED, since) if (turn := self.turn(turn_id))]
+        return sorted(turns, key=lambda turn: turn.created)
 
     def history(self, conversation: str) -> Sequence[HistoryEntry]:
         rows = self.db.all(HISTORY, conversation)

@@ -36,6 +36,9 @@ FAREWELL = 1.0
 """Seconds that cancelled steps may take. A tool in a thread cannot be cancelled at all."""
 SWEEP_AT_LEAST = 30.0
 """The most seconds between sweeps, so that a changed system clock delays no deadline for long."""
+SWEEP_OVERLAP = 60.0
+"""A sweep looks again at what was decided so many seconds before the last one, for decisions that were still being
+committed then."""
 STEP_DELAYS = (1.0, 2.0, 5.0, 10.0)
 """Seconds to wait after each step that failed in the store. After the last one the turn ends."""
 END_EVERY = 10.0
@@ -63,6 +66,8 @@ class Driver:
     _admitted: dict[str, str] = field(default_factory=dict[str, str])
     """Turn id -> asker whose place is reserved (empty: none), for turns between `submit` and `go`."""
     _new_deadline: asyncio.Event = field(default_factory=asyncio.Event)
+    _swept: float | None = None
+    """Turns that were decided before this time go on. None: nobody knows, so the sweeper looks at all that wait."""
     _stopping: bool = False
 
     def __post_init__(self) -> None:
@@ -338,7 +343,11 @@ class Driver:
                     self._spawn(self._delivery.remind(batch))
                 for batch in await self.desk.escalate_due():
                     self._spawn(self._delivery.escalated(batch))
-                for turn in await self.store.run(lambda tx: tx.resumable()):
+                now = self.clock.now()
+                # A clock that was set back does not tell what was decided since.
+                since = None if self._swept is None or now < self._swept else self._swept - SWEEP_OVERLAP
+                self._swept = now
+                for turn in await self.store.run(lambda tx, since=since: tx.resumable(since)):
                     self._spawn(self._continue(turn.id))  # in case waking it failed
                 await self._start_queued()  # in case starting failed
                 if self.retention:
@@ -348,6 +357,7 @@ class Driver:
                     pause = min(max(deadline - self.clock.now(), 0.0), SWEEP_AT_LEAST)
             except Exception:
                 log.exception("deadlines could not be checked; trying again")
+                self._swept = None
                 pause = 1.0
             try:
                 await asyncio.wait_for(self._new_deadline.wait(), pause)
@@ -375,3 +385,4 @@ class Driver:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             log.error("a task failed; the sweeper or the next start will retry it", exc_info=error)
+            self._swept = None

@@ -115,8 +115,11 @@ class TurnTx(DeskTx, BudgetTx, Protocol):
 
     def pauses(self) -> Sequence[Pause]: ...
 
-    def resumable(self) -> Sequence[Turn]:
-        """Return waiting turns whose batch is settled, as after a crash between a decision and the next step."""
+    def resumable(self, since: float | None = None) -> Sequence[Turn]:
+        """Return waiting turns whose batch is settled, as after a crash between a decision and the next step.
+
+        `since`: only those that were decided at this time or later, without looking at everything that waits.
+        """
         ...
 
     def history(self, conversation: str) -> Sequence[HistoryEntry]: ...
