@@ -224,17 +224,23 @@ async def test_a_turn_that_the_store_did_not_let_start_is_started_by_the_sweeper
     await office.until_state(turn, TurnState.DONE)
 
 
-async def test_a_decision_that_woke_nobody_is_taken_up_by_the_sweeper(
-    office: Office, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looked_since: list[float | None] = []
+@pytest.fixture
+def looked_since(monkeypatch: pytest.MonkeyPatch) -> list[float | None]:
+    """The times since which decided turns were looked for. None: all that wait were looked at."""
+    times: list[float | None] = []
     resumable = Tx.resumable
 
     def watched(tx: Tx, since: float | None = None) -> Sequence[Turn]:
-        looked_since.append(since)
+        times.append(since)
         return resumable(tx, since)
 
     monkeypatch.setattr(Tx, "resumable", watched)
+    return times
+
+
+async def test_a_decision_that_woke_nobody_is_taken_up_by_the_sweeper(
+    office: Office, monkeypatch: pytest.MonkeyPatch, looked_since: list[float | None]
+) -> None:
     monkeypatch.setattr(office.desk, "_wake", lambda batch: None)  # as if the click's task had been cancelled
     turn = in_thread(1)
     batch = batch_of(turn)
@@ -250,31 +256,29 @@ async def test_a_decision_that_woke_nobody_is_taken_up_by_the_sweeper(
 
 async def test_the_sweeper_looks_at_all_that_waits_after_a_task_failed(office: Office, failures: Failures) -> None:
     turn = in_thread(1)
-    batch = batch_of(turn, deadline=office.clock.at + 10_000)
+    batch = batch_of(turn)
     await office.driver.recover()
     await office.asked(turn, batch)
     await office.until(lambda: office.driver._swept is not None)
-    failures.left["Driver._continue"] = 1
+    failures.left["Driver._continue"] = 3
     await office.desk.decide(Click(batch.id, Choice.ACCEPT, ADA, turn.place.channel))
-    await office.until(lambda: not failures.left["Driver._continue"])
-    office.clock.at += 3600.0
-    office.driver._new_deadline.set()
-    await office.until_state(turn, TurnState.DONE)
+    for _ in range(300):
+        office.clock.at += 3600.0
+        office.driver._new_deadline.set()
+        await asyncio.sleep(0.01)
+        if await office.state(turn) is TurnState.DONE:
+            break
+    assert await office.state(turn) is TurnState.DONE
 
 
 async def test_the_sweeper_looks_at_all_that_waits_when_the_clock_was_set_back(
-    office: Office, monkeypatch: pytest.MonkeyPatch
+    office: Office, looked_since: list[float | None]
 ) -> None:
-    monkeypatch.setattr(office.desk, "_wake", lambda batch: None)
-    await office.driver.recover()
-    turn = in_thread(1)
-    batch = batch_of(turn)
-    await office.asked(turn, batch)
-    # As if the next sweep came only after this decision.
     office.driver._swept = office.clock.at + 7200.0
-    await office.desk.decide(Click(batch.id, Choice.ACCEPT, ADA, turn.place.channel))
-    office.driver._new_deadline.set()
-    await office.until_state(turn, TurnState.DONE)
+    sweeping = asyncio.ensure_future(office.driver._sweep())
+    await office.until(lambda: looked_since)
+    assert looked_since == [None]
+    sweeping.cancel()
 
 
 # Cards and replies
