@@ -75,7 +75,7 @@ def _has_plain_keys(value: Any, left: int) -> bool:
 
 
 def load_object(column: str) -> dict[str, Any]:
-    return json.loads(column)
+    return {} if column == "{}" else json.loads(column)
 
 
 def dump_strings(values: Iterable[str]) -> str:

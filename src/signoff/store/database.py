@@ -54,6 +54,8 @@ class Database(ABC):
         self._cursor = connection.cursor()
         """One for all statements: each one's rows are fetched before the next one runs."""
         self._failed: StoreError | None = None
+        self.known: dict[str, Any] = {}
+        """What jobs of the open transaction have read and written, for the next ones. Forgotten when work is undone."""
 
     @abstractmethod
     def explain(self, error: Exception) -> str:
@@ -100,14 +102,17 @@ class Database(ABC):
 
     def begin(self) -> None:
         self._failed = None
+        self.known.clear()
         self._command(self.begin_sql)
 
     def commit(self) -> None:
+        self.known.clear()  # from here on, somebody else may write to the file
         self._command("COMMIT")
 
     def abandon(self) -> None:
         """Roll back the transaction, if there still is one. Never raises."""
         self._failed = None
+        self.known.clear()
         try:
             self._command("ROLLBACK")
         except StoreError:
@@ -128,6 +133,7 @@ class Database(ABC):
 
     def undo(self) -> None:
         """Undo the changes since the savepoint. Raises if the whole transaction was already rolled back."""
+        self.known.clear()
         self._command(f"ROLLBACK TO SAVEPOINT {_JOB}")
         self._command(f"RELEASE SAVEPOINT {_JOB}")
         self._failed = None
