@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 import time
 from pathlib import Path
@@ -14,7 +15,7 @@ from signoff.store.database import Database
 from signoff.store.migrate import migrate, shipped
 from signoff.store.sqlite import open_sqlite
 from signoff.store.store import Tx
-from signoff.store.writer import Writer
+from signoff.store.writer import SWITCH_INTERVAL, Writer
 from signoff.turns.model import TurnState
 from tests.rigs.store_samples import a_batch, a_request, a_turn, settled
 
@@ -78,6 +79,20 @@ async def test_what_waits_while_the_thread_is_busy_is_one_commit(database: Path)
     await asyncio.gather(gate.task, *rest)
     assert store.commits == 1
     await store.close()
+
+
+async def test_a_computing_event_loop_lets_the_thread_run_soon(url: str) -> None:
+    before = sys.getswitchinterval()
+    try:
+        sys.setswitchinterval(0.005)
+        async with await Store.open(url):
+            assert sys.getswitchinterval() == pytest.approx(SWITCH_INTERVAL, rel=0.1)
+        sys.setswitchinterval(SWITCH_INTERVAL / 5)
+        shorter = sys.getswitchinterval()
+        async with await Store.open(url):
+            assert sys.getswitchinterval() == shorter, "an even shorter one is left alone"
+    finally:
+        sys.setswitchinterval(before)
 
 
 async def test_groups_are_bounded(database: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -21,6 +22,10 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
+SWITCH_INTERVAL = 0.0005
+"""Seconds after which a computing thread lets another one run, in the whole process. Python's default is ten times
+longer. Each statement lets go of the interpreter, so a job waits so long after each of its statements while the event
+loop computes: a decision was durable after 12 ms at best with the default, and after 2 ms with this."""
 GROUP_SIZE = 256
 GROUP_SECONDS = 0.02
 """A group older than this accepts no more jobs, so that its first job does not wait for many others."""
@@ -117,6 +122,8 @@ class Writer:
     def _serve(self) -> None:
         opening = self._queue.get()
         assert opening is not None, "start() queues it before the thread runs"
+        if sys.getswitchinterval() > SWITCH_INTERVAL:
+            sys.setswitchinterval(SWITCH_INTERVAL)
         try:
             db = self._opener()
         except BaseException as error:
