@@ -130,17 +130,17 @@ def extend_record(tx: Tx, rows: int) -> None:
     head = newest(tx.db)
     seq, before = head.seq, head.hash
     while rows > 0:
-        some: list[AuditRow] = []
+        some: list[tuple[str | int | float, ...]] = []
         texts: list[tuple[str, str, float]] = []
         for _ in range(min(rows, CHUNK)):
             seq += 1
             text = f'{{"path":"notes-{seq}.txt"}}'
             texts.append((text_digest(text), text, NOW))
-            data = f'{{"batch":"b{seq}","note":""}}'
-            row = AuditRow(seq, NOW, "approved", f"s{seq % 4}", f"r{seq}", f"u{seq % 49}", "delete_file", data, texts[-1][0])
-            before = chain(before, row)
-            some.append(AuditRow(*(getattr(row, name) for name in AuditRow.__slots__[:-1]), before))
-        tx.db.change_many(APPEND, [tuple(getattr(row, name) for name in AuditRow.__slots__) for row in some])
+            names = ("approved", f"s{seq % 4}", f"r{seq}", f"u{seq % 49}", "delete_file")
+            columns = (seq, NOW, *names, f'{{"batch":"b{seq}","note":""}}', texts[-1][0])
+            before = chain(before, AuditRow(*columns))
+            some.append((*columns, before))
+        tx.db.change_many(APPEND, some)
         tx.db.change_many(KEEP_TEXT, sorted(texts))
         rows -= CHUNK
 

@@ -66,7 +66,7 @@ def _has_plain_keys(value: Any, left: int) -> bool:
     plain = True
     if isinstance(value, Mapping):
         keys = cast(Mapping[Any, Any], value)
-        plain = all([type(key) is str and key.isascii() for key in keys])
+        plain = all(type(key) is str and key.isascii() for key in keys)
         value = list(keys.values())
     if isinstance(value, list | tuple):
         for inner in cast(Sequence[Any], value):

@@ -132,8 +132,8 @@ def _set_up(connection: sqlite3.Connection, path: Path) -> None:
     # FULL: an acknowledged decision survives a power cut, not only a crash.
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
-    # The pages that a savepoint may have to restore stay in memory. Otherwise SQLite opens, writes and removes a temporary
-    # file for every job of more than 16 pages.
+    # The pages that a savepoint may have to restore stay in memory. Otherwise SQLite opens, writes and removes a
+    # temporary file for every job of more than 16 pages.
     connection.execute("PRAGMA temp_store = MEMORY")
     # Detect a read-only file now, not at the first click. BEGIN alone does not fail on one, so write something too.
     connection.execute("BEGIN IMMEDIATE")

@@ -1,6 +1,7 @@
 """One thread owns the connection and groups commits: jobs that arrive during a commit share the next one.
 
-A durable commit costs one disk flush for any number of jobs. A failing job is undone alone, by a savepoint. No caller gets its result before the commit. Knows no table and no statement.
+A durable commit costs one disk flush for any number of jobs. A failing job is undone alone. No caller gets its result
+before the commit. Knows no table and no statement.
 """
 
 from __future__ import annotations
