@@ -211,7 +211,10 @@ def load_optional(column: str) -> dict[str, Any] | None:
 
 def dump_described(description: ToolDescription, diff_of: str) -> str:
     """Return what a request's card says about its tool, and the argument that its preview shows as a diff, as JSON."""
-    return dump_object({**asdict(description), "diff_of": diff_of})
+    # `asdict` does the same, and copies everything first.
+    marks = {name: getattr(description.marks, name) for name in Marks.__slots__}
+    fields = {name: getattr(description, name) for name in ToolDescription.__slots__}
+    return dump_object({**fields, "marks": marks, "diff_of": diff_of})
 
 
 @lru_cache(_KEPT)
