@@ -156,7 +156,16 @@ def test_floats_that_json_has_no_word_for_come_back_too() -> None:
     assert (back["tiny"], back["third"]) == (5e-324, 1 / 3)
 
 
-@pytest.mark.parametrize("args", [{"x": object()}, {"x": {1: "a", "1": "b"}}, {"x": b"bytes"}, {"x": {1, 2}}])
+@pytest.mark.parametrize(
+    "args",
+    [
+        {"x": object()},
+        {"x": {1: "a", "1": "b"}},
+        {"x": [{"\ud83d\ude00": "two halves", "\U0001f600": "one character"}]},
+        {"x": b"bytes"},
+        {"x": {1, 2}},
+    ],
+)
 async def test_what_is_not_json_is_refused_before_it_is_written(store: Store, args: dict[str, Any]) -> None:
     with pytest.raises((TypeError, ValueError)):
         await store.run(lambda tx: tx.insert_batch(a_batch("b1", a_request(args=args))))

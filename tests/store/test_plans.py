@@ -114,6 +114,7 @@ WORKS = {
     "queued": lambda tx: (tx.queued(asker="u1"), tx.queued(conversation="c"), tx.queued(asker="u1", conversation="c")),
     "next_startable": lambda tx: tx.next_startable(3, ["t9"]),
     "resumable": lambda tx: tx.resumable(),
+    "nothing_due": lambda tx: (tx.due(0.0), tx.take_reminders(0.0), tx.escalations_due(0.0)),
     "history": lambda tx: tx.history("c1"),
     "save_history": lambda tx: tx.save_history("c1", [HistoryEntry(0, b"")]),
     "files_of": lambda tx: tx.files_of("t1"),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 import time
 from pathlib import Path
@@ -10,11 +11,12 @@ import pytest
 from signoff.approvals.errors import UnknownRequest
 from signoff.errors import StoreError
 from signoff.store import Store
+from signoff.store.audit_file import open_audit_file
 from signoff.store.database import Database
 from signoff.store.migrate import migrate, shipped
 from signoff.store.sqlite import open_sqlite
 from signoff.store.store import Tx
-from signoff.store.writer import Writer
+from signoff.store.writer import SWITCH_INTERVAL, Writer
 from signoff.turns.model import TurnState
 from tests.rigs.store_samples import a_batch, a_request, a_turn, settled
 
@@ -80,6 +82,20 @@ async def test_what_waits_while_the_thread_is_busy_is_one_commit(database: Path)
     await store.close()
 
 
+async def test_a_computing_event_loop_lets_the_thread_run_soon(url: str) -> None:
+    before = sys.getswitchinterval()
+    try:
+        sys.setswitchinterval(0.005)
+        async with await Store.open(url):
+            assert sys.getswitchinterval() == pytest.approx(SWITCH_INTERVAL, rel=0.1)
+        sys.setswitchinterval(SWITCH_INTERVAL / 5)
+        shorter = sys.getswitchinterval()
+        async with await Store.open(url):
+            assert sys.getswitchinterval() == shorter, "an even shorter one is left alone"
+    finally:
+        sys.setswitchinterval(before)
+
+
 async def test_groups_are_bounded(database: Path) -> None:
     store = await open_with(database, size=10)
     async with Gate(store) as gate:
@@ -126,6 +142,50 @@ async def test_a_failing_job_fails_alone(store: Store) -> None:
     assert isinstance(broken, StoreError)
     assert "nothing of this step was kept" in str(broken)
     assert [turn.id for turn in await store.run(lambda tx: tx.turns_in(TurnState.QUEUED))] == ["one", "two", "three"]
+
+
+async def test_the_first_job_of_a_group_fails_alone_too(database: Path) -> None:
+    store = await open_with(database, size=1000)
+    entered, leave = threading.Event(), threading.Event()
+
+    def refuse(tx: Tx) -> None:
+        tx.insert_turn(a_turn("refused"))
+        entered.set()
+        assert leave.wait(10)
+        raise UnknownRequest("not yours")
+
+    refused = asyncio.ensure_future(store.run(refuse))
+    await asyncio.to_thread(entered.wait, 10)
+    rest = [asyncio.ensure_future(store.run(lambda tx, n=n: tx.insert_turn(a_turn(n)))) for n in ("one", "two")]
+    await asyncio.sleep(0)
+    leave.set()
+    assert await asyncio.gather(*rest) == [True, True]
+    with pytest.raises(UnknownRequest):
+        await refused
+    assert store.commits == 1
+    assert [turn.id for turn in await store.run(lambda tx: tx.turns_in(TurnState.QUEUED))] == ["one", "two"]
+    await store.close()
+
+
+async def test_a_failing_jobs_rows_leave_the_record_whole(store: Store, database: Path) -> None:
+    def note(n: int, error: Exception | None = None):
+        def work(tx: Tx) -> None:
+            tx.audit("asked", "s1", f"q{n}", "u1", {}, 1.0)
+            tx.audit("approved", "s1", f"q{n}", "u1", {}, 1.0)
+            if error:
+                raise error
+
+        return work
+
+    async with Gate(store) as gate:
+        works = [note(n, ValueError("no") if n in (0, 2, 3) else None) for n in range(6)]
+        jobs = [asyncio.ensure_future(store.run(work)) for work in works]
+    results = await asyncio.gather(gate.task, *jobs, return_exceptions=True)
+    assert [isinstance(result, ValueError) for result in results[1:]] == [True, False, True, True, False, False]
+    rows = await store.run(lambda tx: tx.db.all("SELECT seq, subject FROM audit ORDER BY seq"))
+    assert rows == [(1, "q1"), (2, "q1"), (3, "q4"), (4, "q4"), (5, "q5"), (6, "q5")]
+    with open_audit_file(database) as file:
+        assert file.verify().intact
 
 
 async def test_work_that_swallows_a_database_error_is_undone_all_the_same(store: Store) -> None:

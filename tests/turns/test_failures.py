@@ -223,6 +223,41 @@ async def test_a_turn_that_the_store_did_not_let_start_is_started_by_the_sweeper
     await office.until_state(turn, TurnState.DONE)
 
 
+async def test_a_decision_that_woke_nobody_is_taken_up_by_the_sweeper(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(office.desk, "_wake", lambda *_: None)  # as if the click's task had been cancelled
+    turn = in_thread(1)
+    batch = batch_of(turn)
+    await office.driver.recover()
+    await office.asked(turn, batch)
+    await office.desk.decide(Click(batch.id, Choice.ACCEPT, ADA, turn.place.channel))
+    assert await office.state(turn) is TurnState.RUNNING
+    for _ in range(3):
+        office.driver._sweep_now.set()
+        await asyncio.sleep(0.05)
+    assert len(office.runner.advanced) == 1, "a turn that was just claimed is left alone"
+    office.clock.at += driver_module.STRAY
+    office.driver._sweep_now.set()
+    await office.until_state(turn, TurnState.DONE)
+    assert len(office.runner.advanced) == 2
+
+
+async def test_a_turn_whose_batch_expired_goes_on_though_the_store_failed(office: Office, failures: Failures) -> None:
+    turn = in_thread(1)
+    batch = batch_of(turn)
+    await office.driver.recover()
+    await office.asked(turn, batch)
+    failures.left["Driver._continue"] = 3
+    await office.desk.cancel(batch.id, "the card was deleted")
+    for _ in range(300):
+        office.driver._sweep_now.set()
+        await asyncio.sleep(0.01)
+        if await office.state(turn) is TurnState.DONE:
+            break
+    assert await office.state(turn) is TurnState.DONE
+
+
 # Cards and replies
 
 

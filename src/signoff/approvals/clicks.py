@@ -141,8 +141,8 @@ class ClickTaker:
             end = Settlement(click.choice, click.actor, now, click.note, click.remember, click.coverage)
             settled, voted = [replace(r, state=click.choice.state, settlement=end) for r in allowed], []
         batch, settled = self.settler.settle(tx, batch, settled, now)
-        changed = {r.id: r for r in voted}
-        batch = replace(batch, requests=tuple(changed.get(r.id, r) for r in batch.requests))
+        if changed := {r.id: r for r in voted}:
+            batch = replace(batch, requests=tuple(changed.get(r.id, r) for r in batch.requests))
         return Outcome(batch, tuple(settled), tuple(voted))
 
     def _allowed(
@@ -187,16 +187,16 @@ class ClickTaker:
             for void in counted.void:
                 self.settler.record(tx, "vote_void", batch, request, void.by, {"who": void.by.name}, now)
             earlier = tuple(vote for vote in request.void if vote.by.id != click.actor.id)
-            after = replace(request, votes=counted.votes, void=(*earlier, *counted.void))
+            votes, void = counted.votes, (*earlier, *counted.void)
             if counted.complete:
                 end = Settlement(
                     click.choice, click.actor, now, click.note, counted.remember, click.coverage, answer=answer
                 )
-                settled.append(replace(after, state=click.choice.state, settlement=end))
+                settled.append(replace(request, votes=votes, void=void, state=click.choice.state, settlement=end))
             elif counted.void or click.actor.id not in {vote.by.id for vote in request.votes}:
                 self.settler.record(tx, "vote", batch, request, click.actor, {"who": click.actor.name}, now)
-                tx.rewrite(after)
-                voted.append(after)
+                voted.append(replace(request, votes=votes, void=void))
+                tx.rewrite(voted[-1])
         if not settled and not voted:
             raise AlreadyVoted(batch)
         return settled, voted

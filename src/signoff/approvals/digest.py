@@ -16,6 +16,8 @@ from signoff.approvals.model import Place, ToolCall
 DEEPEST = 100
 """Arguments nested deeper than this are refused: no person could review them, and no store need keep them."""
 
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode
+
 
 def canonical(value: Any) -> str:
     """Return the one text of a JSON value: sorted keys, no spaces, only ASCII.
@@ -23,7 +25,7 @@ def canonical(value: Any) -> str:
     Raises ValueError or TypeError if the value is not plain JSON.
     """
     _check_depth(value, DEEPEST)
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return _encode(value)
 
 
 def _check_depth(value: Any, left: int) -> None:

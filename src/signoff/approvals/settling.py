@@ -35,7 +35,7 @@ class Settler:
         """Settle each request that is still open, record it, and store its grant. Returns the batch and these."""
         won: dict[str, ApprovalRequest] = {}
         # What people filled in without sending it is nobody's business any more.
-        for request in (replace(request, drafts={}) for request in settled):
+        for request in (replace(request, drafts={}) if request.drafts else request for request in settled):
             end = request.settlement
             made = self._grant(request, batch)
             if end and made:
@@ -50,7 +50,9 @@ class Settler:
             if made:
                 tx.insert_grant(made)
                 self.record(tx, "granted", batch, request, end.by, _granted(made, end.remember), end.at)
-        return replace(batch, requests=tuple(won.get(r.id, r) for r in batch.requests)), list(won.values())
+        if won:
+            batch = replace(batch, requests=tuple(won.get(r.id, r) for r in batch.requests))
+        return batch, list(won.values())
 
     def _grant(self, request: ApprovalRequest, batch: Batch) -> Grant | None:
         """Return the grant that the decision about this request makes; None if it is not remembered."""

@@ -7,7 +7,6 @@ know what the kinds of rows mean, and does not know the anchor file.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from signoff.approvals.audit import PRUNED, START, Anchor, AuditRow, chain, text_digest
 from signoff.approvals.model import JsonObject
@@ -50,12 +49,13 @@ class AuditRows:
         tool: str = "",
         text: str = "",
     ) -> None:
-        head = newest(self.db)
+        head = self.db.known.get(HEAD) or newest(self.db)
         digest = text_digest(text) if text else ""
         moment = float(at) + 0.0  # the value as it comes back from the column: never an int, never minus zero
         row = AuditRow(head.seq + 1, moment, kind, server, subject, actor, tool, dump_object(data), digest)
-        row = replace(row, hash=chain(head.hash, row))
-        self.db.change(APPEND, row.seq, row.at, kind, server, subject, actor, tool, row.data, row.text, row.hash)
+        hash = chain(head.hash, row)
+        self.db.change(APPEND, row.seq, moment, kind, server, subject, actor, tool, row.data, digest, hash)
+        self.db.known[HEAD] = Anchor(row.seq, hash)
         if text:
             self.db.change(KEEP_TEXT, digest, text, moment)
 

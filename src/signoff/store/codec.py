@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any, cast
 
 from signoff.approvals.inquiries import Inquiry
@@ -23,7 +24,10 @@ DEPTH = 200
 VOID = "void"
 """The last element of a stored vote that no longer counts."""
 
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+_KEPT = 512
+"""How many people and lists are kept as they were read: the same few come in row after row."""
 
 
 def escape(text: str) -> str:
@@ -32,7 +36,7 @@ def escape(text: str) -> str:
     A text becomes a JSON string if it contains a NUL or half a surrogate pair, which databases refuse, or if it starts
     with a double quote. Equal texts give equal column values, so that they can be looked up; different texts never do.
     """
-    if text.startswith('"') or _UNSTORABLE.search(text):
+    if text[:1] == '"' or "\0" in text or not (text.isascii() or _SURROGATE.search(text) is None):
         return json.dumps(text)
     return text
 
@@ -46,50 +50,64 @@ def dump_object(value: JsonObject) -> str:
 
     Raises ValueError if the value would come back different: an unreadable row would fail everyone who reads it.
     """
-    _refuse_depth(value, DEPTH)
+    plain = _has_plain_keys(value, DEPTH)
     text = _dump(dict(value))
-    if _dump(json.loads(text)) != text:
+    if not plain and _dump(json.loads(text)) != text:
         raise ValueError("not JSON: keys that are equal as text")
     return text
 
 
-def _refuse_depth(value: Any, left: int) -> None:
+def _has_plain_keys(value: Any, left: int) -> bool:
+    """Whether all keys are ASCII texts, so that no two are equal as JSON. Raises ValueError if nested too deeply."""
     if not left:
         raise ValueError(f"not stored: nested too deeply, more than {DEPTH} levels")
+    if type(value) in _SCALARS:
+        return True
+    plain = True
     if isinstance(value, Mapping):
-        value = list(cast(Mapping[Any, Any], value).values())
+        keys = cast(Mapping[Any, Any], value)
+        plain = all(type(key) is str and key.isascii() for key in keys)
+        value = list(keys.values())
     if isinstance(value, list | tuple):
         for inner in cast(Sequence[Any], value):
-            _refuse_depth(inner, left - 1)
+            plain = _has_plain_keys(inner, left - 1) and plain
+    return plain
 
 
 def load_object(column: str) -> dict[str, Any]:
-    return json.loads(column)
+    return {} if column == "{}" else json.loads(column)
 
 
 def dump_strings(values: Iterable[str]) -> str:
     return _dump(list(values))
 
 
+@lru_cache(_KEPT)
 def load_strings(column: str) -> tuple[str, ...]:
     return tuple(json.loads(column))
 
 
 def dump_actor(actor: Actor) -> str:
-    return _dump(
-        {
-            "id": actor.id,
-            "name": actor.name,
-            "server": actor.server,
-            "roles": sorted(actor.roles),
-            "manages_server": actor.manages_server,
-            "is_bot": actor.is_bot,
-        }
-    )
+    return _dump(_fields(actor))
 
 
+def _fields(actor: Actor) -> dict[str, Any]:
+    return {
+        "id": actor.id,
+        "name": actor.name,
+        "server": actor.server,
+        "roles": sorted(actor.roles),
+        "manages_server": actor.manages_server,
+        "is_bot": actor.is_bot,
+    }
+
+
+@lru_cache(_KEPT)
 def load_actor(column: str) -> Actor:
-    fields = json.loads(column)
+    return _actor(json.loads(column))
+
+
+def _actor(fields: dict[str, Any]) -> Actor:
     return Actor(
         id=fields["id"],
         name=fields["name"],
@@ -109,8 +127,7 @@ def load_quoted(column: str) -> Quoted | None:
     return None if fields is None else Quoted(fields["author"], fields["text"])
 
 
-def _dump(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+_dump = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 
 
 def dump_votes(votes: Sequence[Vote], void: Sequence[Vote]) -> str:
@@ -119,21 +136,21 @@ def dump_votes(votes: Sequence[Vote], void: Sequence[Vote]) -> str:
 
 def load_votes(column: str) -> tuple[tuple[Vote, ...], tuple[Vote, ...]]:
     """Return the votes that count and the votes that are void."""
-    rows = [
-        (Vote(load_actor(json.dumps(by)), at, Remember(scope)), mark) for by, at, scope, *mark in json.loads(column)
-    ]
+    if column == "[]":
+        return (), ()
+    rows = [(Vote(_actor(by), at, Remember(scope)), mark) for by, at, scope, *mark in json.loads(column)]
     return tuple(vote for vote, mark in rows if not mark), tuple(vote for vote, mark in rows if mark)
 
 
 def _vote(vote: Vote) -> list[Any]:
-    return [json.loads(dump_actor(vote.by)), vote.at, vote.remember]
+    return [_fields(vote.by), vote.at, vote.remember]
 
 
 def dump_grant_note(note: GrantNote | None) -> str:
     if note is None:
         return ""
     named = None if note.named is None else list(note.named)
-    by = json.loads(dump_actor(note.by))
+    by = _fields(note.by)
     return _dump({"grant": note.grant, "by": by, "until": note.until, "here": note.here, "named": named})
 
 
@@ -142,7 +159,7 @@ def load_grant_note(column: str) -> GrantNote | None:
     if fields is None:
         return None
     named = None if fields["named"] is None else tuple(fields["named"])
-    return GrantNote(fields["grant"], load_actor(json.dumps(fields["by"])), fields["until"], fields["here"], named)
+    return GrantNote(fields["grant"], _actor(fields["by"]), fields["until"], fields["here"], named)
 
 
 def dump_edit(edit: Edit | None) -> str:
@@ -153,9 +170,9 @@ def dump_edit(edit: Edit | None) -> str:
         {
             "original": edit.original,
             "original_digest": edit.original_digest,
-            "by": json.loads(dump_actor(edit.by)),
+            "by": _fields(edit.by),
             "at": edit.at,
-            "voided": [json.loads(dump_actor(actor)) for actor in edit.voided],
+            "voided": [_fields(actor) for actor in edit.voided],
             "earlier": list(edit.earlier),
         }
     )
@@ -168,9 +185,9 @@ def load_edit(column: str) -> Edit | None:
     return Edit(
         fields["original"],
         fields["original_digest"],
-        load_actor(json.dumps(fields["by"])),
+        _actor(fields["by"]),
         fields["at"],
-        tuple(load_actor(json.dumps(actor)) for actor in fields["voided"]),
+        tuple(_actor(actor) for actor in fields["voided"]),
         tuple(fields.get("earlier", ())),
     )
 
@@ -194,9 +211,13 @@ def load_optional(column: str) -> dict[str, Any] | None:
 
 def dump_described(description: ToolDescription, diff_of: str) -> str:
     """Return what a request's card says about its tool, and the argument that its preview shows as a diff, as JSON."""
-    return dump_object({**asdict(description), "diff_of": diff_of})
+    # `asdict` does the same, and copies everything first.
+    marks = {name: getattr(description.marks, name) for name in Marks.__slots__}
+    fields = {name: getattr(description, name) for name in ToolDescription.__slots__}
+    return dump_object({**fields, "marks": marks, "diff_of": diff_of})
 
 
+@lru_cache(_KEPT)
 def load_described(column: str) -> tuple[ToolDescription, str]:
     if not column:
         return ToolDescription(), ""  # a request of an older version

@@ -7,13 +7,12 @@ driver differs. Knows no table.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, Protocol, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, Protocol
 
 from signoff.errors import StoreError
 from signoff.store.codec import escape, unescape
 
-T = TypeVar("T")
 Value = str | bytes | int | float | None
 Row = tuple[Any, ...]
 
@@ -52,7 +51,11 @@ class Database(ABC):
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._cursor = connection.cursor()
+        """One for all statements: each one's rows are fetched before the next one runs."""
         self._failed: StoreError | None = None
+        self.known: dict[str, Any] = {}
+        """What jobs of the open transaction have read and written, for the next ones. Forgotten when work is undone."""
 
     @abstractmethod
     def explain(self, error: Exception) -> str:
@@ -69,11 +72,13 @@ class Database(ABC):
         """Run several statements inside the open transaction."""
 
     def all(self, sql: str, *params: Value) -> list[Row]:
-        def fetch(cursor: Cursor, text: str) -> list[Row]:
+        cursor, text = self._ready(sql)
+        try:
             cursor.execute(text, _written(params))
-            return [tuple(map(_read, row)) for row in cursor.fetchall()]
-
-        return self._guarded(sql, fetch)
+            rows = cursor.fetchall()
+        except self.driver_errors as error:
+            raise self._fail(error) from error
+        return [_read(row) for row in rows]
 
     def one(self, sql: str, *params: Value) -> Row | None:
         rows = self.all(sql, *params)
@@ -81,43 +86,54 @@ class Database(ABC):
 
     def change(self, sql: str, *params: Value) -> int:
         """Run a statement and return the number of rows that it changed."""
-
-        def execute(cursor: Cursor, text: str) -> int:
+        cursor, text = self._ready(sql)
+        try:
             cursor.execute(text, _written(params))
-            return cursor.rowcount
-
-        return self._guarded(sql, execute)
+        except self.driver_errors as error:
+            raise self._fail(error) from error
+        return cursor.rowcount
 
     def change_many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
-        self._guarded(sql, lambda cursor, text: cursor.executemany(text, [_written(row) for row in rows]))
+        cursor, text = self._ready(sql)
+        try:
+            cursor.executemany(text, [_written(row) for row in rows])
+        except self.driver_errors as error:
+            raise self._fail(error) from error
 
     def begin(self) -> None:
         self._failed = None
+        self.known.clear()
         self._command(self.begin_sql)
 
     def commit(self) -> None:
+        self.known.clear()  # from here on, somebody else may write to the file
         self._command("COMMIT")
 
     def abandon(self) -> None:
         """Roll back the transaction, if there still is one. Never raises."""
         self._failed = None
+        self.known.clear()
         try:
             self._command("ROLLBACK")
         except StoreError:
             # The database has already rolled back, as SQLite does on a full disk.
             self._failed = None
 
+    def check(self) -> None:
+        """Raise if a statement failed, even if its error was swallowed."""
+        if self._failed is not None:
+            raise self._failed
+
     def savepoint(self) -> None:
         self._command(f"SAVEPOINT {_JOB}")
 
     def release(self) -> None:
-        """Keep the changes since the savepoint. Raises if a statement failed, even if its error was swallowed."""
-        if self._failed is not None:
-            raise self._failed
+        """Keep the changes since the savepoint."""
         self._command(f"RELEASE SAVEPOINT {_JOB}")
 
     def undo(self) -> None:
         """Undo the changes since the savepoint. Raises if the whole transaction was already rolled back."""
+        self.known.clear()
         self._command(f"ROLLBACK TO SAVEPOINT {_JOB}")
         self._command(f"RELEASE SAVEPOINT {_JOB}")
         self._failed = None
@@ -128,28 +144,28 @@ class Database(ABC):
         except self.driver_errors:
             pass  # all acknowledged work is committed, so a failing close loses nothing
 
-    def _guarded(self, sql: str, action: Callable[[Cursor, str], T]) -> T:
-        if self._failed is not None:
-            raise self._failed
-        try:
-            return action(self._connection.cursor(), sql.replace("?", self.placeholder))
-        except self.driver_errors as error:
-            self._failed = self._failure(error)
-            raise self._failed from error
+    def _ready(self, sql: str) -> tuple[Cursor, str]:
+        self.check()
+        # An unchanged text keeps its hash, by which the driver finds the prepared statement.
+        return self._cursor, sql if self.placeholder == "?" else sql.replace("?", self.placeholder)
 
     def _command(self, sql: str) -> None:
         try:
-            self._connection.cursor().execute(sql, ())
+            self._cursor.execute(sql, ())
         except self.driver_errors as error:
             raise self._failure(error) from error
+
+    def _fail(self, error: Exception) -> StoreError:
+        self._failed = self._failure(error)
+        return self._failed
 
     def _failure(self, error: Exception) -> StoreError:
         return StoreError(f"The database failed and nothing of this step was kept: {self.explain(error)}")
 
 
-def _written(params: Sequence[Value]) -> tuple[Value, ...]:
-    return tuple(escape(str(value)) if isinstance(value, str) else value for value in params)
+def _written(params: Sequence[Value]) -> list[Value]:
+    return [escape(str(value)) if isinstance(value, str) else value for value in params]
 
 
-def _read(value: Any) -> Any:
-    return unescape(value) if isinstance(value, str) else value
+def _read(row: Row) -> Row:
+    return tuple([unescape(value) if type(value) is str and value[:1] == '"' else value for value in row])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from signoff.approvals.model import (
     ApprovalRequest,
@@ -55,8 +56,8 @@ _REQUEST = """id, conversation, position, call_id, tool, args, schema, digest, w
 _CALL_ID = [name.strip() for name in _REQUEST.split(",")].index("call_id")
 
 BATCHES = f"SELECT {_BATCH} FROM batches WHERE {{where}} ORDER BY {{order}}, id"
-REQUESTS_OF = f"""SELECT batch, {_REQUEST} FROM requests
-    WHERE batch IN (SELECT id FROM batches WHERE {{where}}) ORDER BY batch, seq"""
+# `{{those}}` is `= ?` for one batch.
+REQUESTS_OF = f"SELECT batch, {_REQUEST} FROM requests WHERE batch {{those}} ORDER BY batch, seq"
 _SAME_CALL = "{0}.conversation = r.conversation AND {0}.position = r.position AND {0}.call_id = r.call_id"
 RUNS_OF = f"""SELECT r.id, calls.state, calls.request, calls.started, calls.at, calls.line, calls.unknown, turns.state,
     turns.batch = r.batch, EXISTS (SELECT 1 FROM inner_runs AS i WHERE i.parent_conversation = r.conversation
@@ -66,15 +67,14 @@ RUNS_OF = f"""SELECT r.id, calls.state, calls.request, calls.started, calls.at, 
     ORDER BY later.seq LIMIT 1)
     FROM requests AS r JOIN batches AS b ON b.id = r.batch JOIN turns ON turns.id = b.turn
     LEFT JOIN calls ON {_SAME_CALL.format("calls")}
-    WHERE r.state = 'approved' AND r.batch IN (SELECT id FROM batches WHERE {{where}})"""
-COPIES_OF = """SELECT batch, channel, message FROM card_copies
-    WHERE batch IN (SELECT id FROM batches WHERE {where}) ORDER BY batch, channel"""
+    WHERE r.state = 'approved' AND r.batch {{those}}"""
+COPIES_OF = "SELECT batch, channel, message FROM card_copies WHERE batch {those} ORDER BY batch, channel"
 BY_ID = "id = ?"
 BY_REQUEST = "id = (SELECT batch FROM requests WHERE id = ?)"
 BY_CARD = "card = ?"
 OPEN_IN = "settled = FALSE AND channel = ?"
 OPEN_OF = "settled = FALSE AND server = ?"
-REMINDING = "settled = FALSE AND remind_at <= ?"
+REMINDING = "settled = FALSE AND remind_at IS NOT NULL AND remind_at <= ?"
 INQUIRING = "id IN (SELECT batch FROM requests WHERE inquiry <> '' AND state = 'pending')"
 DUE = "settled = FALSE AND deadline <= ?"
 BY_GRANTS = """turn = ? AND settled = TRUE AND card IS NULL
@@ -235,18 +235,21 @@ class RequestRows:
 
     def _batches(self, where: str, *params: str | float, order: str = "opened") -> list[Batch]:
         """Read batches with their requests, in two statements for any number of batches, and their copies."""
-        rows = self.db.all(BATCHES.format(where=where, order=order), *params)
+        rows = self.db.all(_text(BATCHES, where=where, order=order), *params)
         if not rows:
             return []
+        those = f"IN (SELECT id FROM batches WHERE {where})"
+        if len(rows) == 1:
+            those, params = "= ?", (rows[0][0],)
         requests: dict[str, list[ApprovalRequest]] = {}
-        for row in self.db.all(REQUESTS_OF.format(where=where), *params):
+        for row in self.db.all(_text(REQUESTS_OF, those=those), *params):
             requests.setdefault(row[0], []).append(_request(row[1:]))
         if any(r.state is RequestState.APPROVED for several in requests.values() for r in several):
-            runs = {row[0]: _run(row[1:], row[0]) for row in self.db.all(RUNS_OF.format(where=where), *params)}
+            runs = {row[0]: _run(row[1:], row[0]) for row in self.db.all(_text(RUNS_OF, those=those), *params)}
             requests = {batch: [replace(r, run=runs.get(r.id)) for r in requests[batch]] for batch in requests}
         copies: dict[str, list[CardCopy]] = {}
         if any(CHANNEL in row[_NOTIFY] for row in rows):
-            for batch_id, channel, message in self.db.all(COPIES_OF.format(where=where), *params):
+            for batch_id, channel, message in self.db.all(_text(COPIES_OF, those=those), *params):
                 copies.setdefault(batch_id, []).append(CardCopy(channel, message))
         return [_batch(row, requests.get(row[0], []), copies.get(row[0], ())) for row in rows]
 
@@ -280,6 +283,11 @@ class RequestRows:
     def _change_batch(self, sql: str, *params: str | int) -> None:
         if not self.db.change(sql, *params):
             raise LookupError(f"there is no batch {params[-1]}")
+
+
+@lru_cache
+def _text(statement: str, **parts: str) -> str:
+    return statement.format(**parts)
 
 
 def _first(batches: Sequence[Batch]) -> Batch | None:

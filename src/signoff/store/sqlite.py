@@ -12,6 +12,8 @@ from signoff.store.database import Database
 from signoff.store.lock import ProcessLock
 
 _BUSY_MS = 5000
+_STATEMENTS = 512
+"""How many prepared statements are kept: more than the store has, since preparing one takes longer than running it."""
 
 _CAUSES = {
     "SQLITE_FULL": "the disk is full. Free some space and try again.",
@@ -103,7 +105,7 @@ def _connect(path: Path) -> sqlite3.Connection:
             # Do this only for a new file: closing a descriptor of a file that is open elsewhere in this process would
             # drop SQLite's own locks on it.
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        connection = sqlite3.connect(path, timeout=_BUSY_MS / 1000, isolation_level=None)
+        connection = sqlite3.connect(path, timeout=_BUSY_MS / 1000, isolation_level=None, cached_statements=_STATEMENTS)
         _set_up(connection, path)
         return connection
     except BaseException as error:
@@ -130,6 +132,9 @@ def _set_up(connection: sqlite3.Connection, path: Path) -> None:
     # FULL: an acknowledged decision survives a power cut, not only a crash.
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
+    # The pages that a savepoint may have to restore stay in memory. Otherwise SQLite opens, writes and removes a
+    # temporary file for every job of more than 16 pages.
+    connection.execute("PRAGMA temp_store = MEMORY")
     # Detect a read-only file now, not at the first click. BEGIN alone does not fail on one, so write something too.
     connection.execute("BEGIN IMMEDIATE")
     connection.execute("PRAGMA user_version = 1")

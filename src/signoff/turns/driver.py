@@ -41,6 +41,8 @@ FAREWELL = 1.0
 """Seconds that cancelled steps may take. A tool in a thread cannot be cancelled at all."""
 SWEEP_AT_LEAST = 30.0
 """The most seconds between sweeps, so that a changed system clock delays no deadline for long."""
+STRAY = 20.0
+"""Seconds after which the sweeper takes the step of a running turn that has none."""
 STEP_DELAYS = (1.0, 2.0, 5.0, 10.0)
 """Seconds to wait after each step that failed in the store. After the last one the turn ends."""
 END_EVERY = 10.0
@@ -72,6 +74,8 @@ class Driver:
     _sweep_now: asyncio.Event = field(default_factory=asyncio.Event)
     _sweeps_at: float = float("inf")
     """When the sweeper looks at the deadlines again. A card with an earlier one wakes it."""
+    _strays: dict[str, float] = field(default_factory=dict[str, float])
+    """Running turn without a step -> when the sweeper first saw it. A turn that was just claimed may be one."""
     _stopping: bool = False
 
     def __post_init__(self) -> None:
@@ -379,8 +383,10 @@ class Driver:
                     self._spawn(self._delivery.remind(batch))
                 for batch in await self.desk.escalate_due():
                     self._spawn(self._delivery.escalated(batch))
-                for turn in await self.store.run(lambda tx: tx.resumable()):
+                decided, running = await self.store.run(lambda tx: (tx.resumable(), tx.turns_in(TurnState.RUNNING)))
+                for turn in decided:
                     self._spawn(self._continue(turn.id))  # in case waking it failed
+                self._take_strays(running)
                 await self._start_queued()  # in case starting failed
                 if self.retention:
                     await self.retention.prune(self.clock.now())
@@ -395,6 +401,14 @@ class Driver:
                 await asyncio.wait_for(self._sweep_now.wait(), pause)
             except TimeoutError:
                 pass
+
+    def _take_strays(self, running: Sequence[Turn]) -> None:
+        """Take the step of each turn that was claimed some time ago and has none, because its click was cancelled."""
+        now = self.clock.now()
+        self._strays = {turn.id: self._strays.get(turn.id, now) for turn in running if turn.id not in self._steps}
+        for turn in running:
+            if now - self._strays.get(turn.id, now) >= STRAY:
+                self._step(turn)
 
     async def stop(self, grace: float) -> None:
         """Accept no new work, give running tools `grace` seconds, and leave the rest to the next start."""
