@@ -13,7 +13,7 @@ from dataclasses import replace
 from signoff.approvals.model import ApprovalRequest, Batch, RequestKind, RequestState
 from signoff.cards.actions import Offers, card_actions, held_actions, turning
 from signoff.cards.approver_names import differ_by_call, escalation_line, may_decide, missing_line
-from signoff.cards.budget import BUDGET, Sizes, reserve
+from signoff.cards.budget import BUDGET, Sizes, left_out_overhead, reserve
 from signoff.cards.contents import CallContents, Page, read_calls, read_page
 from signoff.cards.coverage_wording import grant_line
 from signoff.cards.frame import (
@@ -75,19 +75,24 @@ def fit_card(
     """
     offers = offers or Offers()
     batch = _as_shown(batch, offers)
-    asked = replace(batch, requests=tuple(_as_asked(r) for r in batch.requests))
+    asked = _as_asked(batch)
     generous = read_page(asked, page, can_attach, offers)
-    tight = replace(generous, sizes=replace(generous.sizes, tight=True))
-    own = read_page(batch, page, can_attach, offers) if batch.settled else generous
-    kept = reserve(len(generous.calls))
-    for shape in (generous, tight):
-        if shape is generous and size(_compose(asked, shape, batch.opened, 0)) > limit - kept:
-            continue
-        fitting = _fitting(asked, shape, batch.opened, min(budget, limit), limit - kept, size)
-        # The reserve does not count markup. If it is too small, show less text rather than no card.
-        settled = replace(own, sizes=shape.sizes)
-        fitting = _fitting(batch, settled, now, fitting, limit, size)
-        card = _compose(batch, settled, now, fitting)
+    own = generous.folded(settled=True) if batch.settled else generous
+    calls, most = len(generous.calls), min(budget, limit)
+    room = limit - reserve(calls)
+    for sizes in (generous.sizes, replace(generous.sizes, tight=True)):
+        shape = replace(generous, sizes=sizes)
+        card = _compose(asked, shape, batch.opened, most)
+        fitting = most
+        if size(card) > room - left_out_overhead(calls):
+            if not sizes.tight and size(_compose(asked, shape, batch.opened, 0)) > room:
+                continue
+            fitting, card = _fit(card, asked, shape, batch.opened, most, room, size)
+        if asked is not batch or (now >= batch.deadline) != (batch.opened >= batch.deadline):
+            # The reserve does not count markup. If it is too small, show less text rather than no card.
+            settled = replace(own, sizes=sizes)
+            card = _compose(batch, settled, now, fitting)
+            fitting, card = _fit(card, batch, settled, now, fitting, limit, size)
         if size(card) <= limit:
             break
     return card
@@ -140,26 +145,32 @@ def _as_shown(batch: Batch, offers: Offers) -> Batch:
         raise CardFailed("The arguments cannot be shown with their secrets masked.") from error
 
 
-def _as_asked(request: ApprovalRequest) -> ApprovalRequest:
-    return replace(request, state=RequestState.PENDING, settlement=None, votes=(), void=(), run=None)
+def _as_asked(batch: Batch) -> Batch:
+    """Return the batch as if nobody had decided anything: the batch itself if nobody has."""
+    if all(r.state is RequestState.PENDING and not (r.settlement or r.votes or r.void or r.run) for r in batch.requests):
+        return batch
+    anew = (replace(r, state=RequestState.PENDING, settlement=None, votes=(), void=(), run=None) for r in batch.requests)
+    return replace(batch, requests=tuple(anew))
 
 
-def _fitting(batch: Batch, page: Page, now: float, budget: int, limit: int, size: Callable[[Card], int]) -> int:
-    """Return a budget, at most `budget`, with which this card stays within `limit`; 0 if there is none."""
-    while budget > 0:
-        card = _compose(batch, page, now, budget)
-        excess = size(card) - limit
-        if excess <= 0:
-            return budget
+def _fit(
+    card: Card, batch: Batch, page: Page, now: float, budget: int, limit: int, size: Callable[[Card], int]
+) -> tuple[int, Card]:
+    """Return a budget, at most `budget`, with which this card stays within `limit`, 0 if there is none; and the card.
+
+    `card` is the card with the whole `budget`.
+    """
+    while budget > 0 and (excess := size(card) - limit) > 0:
         used = sum(cost(call.quotes) for call in card.calls) + (len(card.model_text.text) if card.model_text else 0)
-        budget = min(budget, used) - excess
-    return 0
+        budget = max(min(budget, used) - excess, 0)
+        card = _compose(batch, page, now, budget)
+    return budget, card
 
 
 def _compose(batch: Batch, page: Page, now: float, budget: int) -> Card:
-    wants = [sum(value.wants for value in contents.values) for contents in page.calls]
+    wants = [sum(value.wants for value in values) for values in page.values]
     *given, for_text = share([*wants, len(visible(batch.model_text).text)], max(budget, 0))
-    quoted = [quote_values(contents.values, part) for contents, part in zip(page.calls, given, strict=True)]
+    quoted = [quote_values(values, part) for values, part in zip(page.values, given, strict=True)]
     model_text, text_is_whole = quote_model_text(batch, page, for_text)
 
     calls: list[CardCall] = []
@@ -175,7 +186,7 @@ def _compose(batch: Batch, page: Page, now: float, budget: int) -> Card:
         shown |= {call.request} if page.can_attach or file is None else set()
     tone, closing = title_with_progress(batch, *status(batch))
     actions, own = (
-        ([], {}) if batch.settled or now >= batch.deadline else card_actions(batch, page.number, page.offers, shown)
+        ([], {}) if batch.settled or now >= batch.deadline else card_actions(batch, page.number, shown)
     )
     ended = add_endings(batch, page, calls, apart=not batch.settled or outcomes_differ(batch))
     return Card(
@@ -245,7 +256,7 @@ def _left_out(file: CardFile | None, parts: Quoted, values: int, sizes: Sizes) -
     if file is None:
         only = f": {parts.missing} of {values} values are left out" if parts.missing else ""
         return f"Not all of this call is shown{only}"
-    text = file.data.decode("utf-8")
-    counts = f"{text.count(chr(10))} lines, sha256 {file.sha256[: sizes.hash]}"
+    lines = file.data.count(b"\n")
+    counts = f"{lines} lines, sha256 {file.sha256[: sizes.hash]}"
     only = f"; {parts.missing} of {values} values only there" if parts.missing else ""
     return f"Whole call: {file.name}, {counts}{only}"

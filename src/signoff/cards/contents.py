@@ -86,6 +86,8 @@ class Page:
     """One page of a card before the budget is divided."""
 
     calls: Sequence[CallContents]
+    values: Sequence[tuple[Value, ...]]
+    """The values of each call, folded."""
     number: int
     can_attach: bool
     offers: Offers
@@ -94,30 +96,34 @@ class Page:
     """Characters in a line, for folding."""
 
 
+    def folded(self, *, settled: bool) -> Page:
+        """Return the page with its values folded as for an open or a settled card."""
+        values = [contents.values for contents in self.calls]
+        return replace(self, values=fold(values, settled=settled, can_attach=self.can_attach, columns=self.columns))
+
+
 def read_page(batch: Batch, number: int, can_attach: bool, offers: Offers, columns: int = COLUMNS) -> Page:
     number = min(max(number, 0), batch.pages - 1)
     here = {r.id for r in batch.page(number)}
-    masked = offers.masker is not None
-    calls = [replace(contents, masked=masked) for contents in read_calls(batch) if contents.request.id in here]
-    values = [contents.values for contents in calls]
-    folded = fold(values, settled=batch.settled, can_attach=can_attach, columns=columns)
-    calls = [replace(contents, values=fitting) for contents, fitting in zip(calls, folded, strict=True)]
-    return Page(calls, number, can_attach, offers, Sizes(len(calls)), columns)
+    calls = [one for one in read_calls(batch, masked=offers.masker is not None) if one.request.id in here]
+    page = Page(calls, (), number, can_attach, offers, Sizes(len(calls)), columns)
+    return page.folded(settled=batch.settled)
 
 
-def read_calls(batch: Batch) -> list[CallContents]:
+def read_calls(batch: Batch, *, masked: bool = False) -> list[CallContents]:
     """Read the questions of a batch. Held calls are left out: nobody has to review them, so they take no space."""
-    if not batch.questions:
+    questions = batch.questions
+    if not questions:
         raise CardFailed("There is no call on this card.")
-    calls = [_read_call(batch, request) for request in batch.questions]
+    calls = [_read_call(batch, request, masked) for request in questions]
     texts = sum(len(value.text) for contents in calls for value in contents.values)
-    names = sum(len(name) for request in batch.questions for name in request.call.args)
+    names = sum(len(name) for request in questions for name in request.call.args)
     if texts + names + len(batch.model_text) > MOST:
         raise CardFailed(f"The calls are too long for anybody to review: over {MOST} characters.")
     return calls
 
 
-def _read_call(batch: Batch, request: ApprovalRequest) -> CallContents:
+def _read_call(batch: Batch, request: ApprovalRequest, masked: bool) -> CallContents:
     try:
         values = _arguments(request)
     except (TypeError, ValueError, RecursionError) as error:
@@ -126,7 +132,7 @@ def _read_call(batch: Batch, request: ApprovalRequest) -> CallContents:
     shape = Shape.SENTENCE if reads_as_sentence(request.summary) else Shape.BLOCK
     summary = [Value(TOOLS_WORDS, request.summary, shape=shape)] if request.summary else []
     asks = inquiry_values(request.inquiry) if request.inquiry else []
-    return CallContents(batch, request, (*summary, *asks, *values, *_preview(request)))
+    return CallContents(batch, request, (*summary, *asks, *values, *_preview(request)), masked)
 
 
 def shown_args(request: ApprovalRequest) -> JsonObject:

@@ -46,6 +46,22 @@ _QUOTED = re.compile(r"(?:[nN](?='))?\\{0,3}[\"'`]" + _SCHEME + r"([^\s\"'`\\‹
 _BARE = re.compile(r"(?![nN]')" + _SCHEME + r"([^\s\"'`\\‹;|&<>(){}$,\[\]#?]++)")
 
 
+_SIGN = re.compile(
+    r"[=:\"'`]|(?<!\S)--?[A-Za-z]|-----BEGIN "  # a pair, an address or a quoted password; an option; a private key
+    r"|[A-Za-z0-9_.+/-]{15}"  # a token, or an address of a webhook
+    r"|(?i:pass(?:wor[dt]|wd|phrase|code)|kennwort|mot de passe|token|secret|key|pin|bearer|basic)"
+    r"|[：是は]"
+)
+"""Every text with a secret in it has one of these, in a place where one of the expressions reads it."""
+_MOST = 2000
+"""In a longer text, some sign is almost certain, and looking for all of them at every character is slow."""
+
+
+def may_contain_secret(text: str) -> bool:
+    """Whether the text has to be searched at all. Most names and short values have no sign of a secret."""
+    return len(text) > _MOST or bool(_SIGN.search(text))
+
+
 def token_spans(text: str) -> Iterator[Span]:
     """Yield secrets that are known by their own shape, or by their place in an address or a header."""
     yield from (Span(*place) for place in token_places(text))
