@@ -25,6 +25,8 @@ BACKTICK_NOTE = rf"{BACKTICK} stands for a backtick."
 _MARKUP = re.compile(r"[\\`*_~|<>#\[\]@]|:(?=//|\w|\Z)")
 _LIST = re.compile(r"^(\s*)([-+]|\d+\.)", re.MULTILINE)
 _BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
+_INERT = re.compile(r"(?! *(?:[-+]|[0-9]+\.))(?:[A-Za-z0-9 ,.;'()·…+/-]|:(?= ))*+")
+"""One line without any markup. Most of our own text is."""
 _RUN = re.compile(r"`{3,}")
 _ID = re.compile(r"[0-9]{1,20}")
 
@@ -37,6 +39,8 @@ def escape(text: str) -> str:
 
 def trusted(text: str) -> str:
     """Write our own text on one line. Bold stays bold; everything else is escaped."""
+    if _INERT.fullmatch(text):
+        return text
     flat = " ".join(text.splitlines())
     parts: list[str] = []
     end = 0

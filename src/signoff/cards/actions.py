@@ -125,9 +125,7 @@ class Offers:
         return "\n".join([args, *(f"{name}: {show(text)}" for name, text in said.items() if text)])
 
 
-def card_actions(
-    batch: Batch, page: int, shown: Collection[str]
-) -> tuple[list[Action], dict[str, list[Action]]]:
+def card_actions(batch: Batch, page: int, shown: Collection[str]) -> tuple[list[Action], dict[str, list[Action]]]:
     """Return the card's own buttons, and a dict of request id -> that call's buttons.
 
     `shown`: ids of the requests that are shown whole, on the card or in an attached file.

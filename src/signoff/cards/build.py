@@ -8,7 +8,7 @@ fences nor escapes text.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from signoff.approvals.model import ApprovalRequest, Batch, RequestKind, RequestState
 from signoff.cards.actions import Offers, card_actions, held_actions, turning
@@ -78,24 +78,21 @@ def fit_card(
     asked = _as_asked(batch)
     generous = read_page(asked, page, can_attach, offers)
     own = generous.folded(settled=True) if batch.settled else generous
-    calls, most = len(generous.calls), min(budget, limit)
+    calls = len(generous.calls)
     room = limit - reserve(calls)
-    for sizes in (generous.sizes, replace(generous.sizes, tight=True)):
-        shape = replace(generous, sizes=sizes)
-        card = _compose(asked, shape, batch.opened, most)
-        fitting = most
-        if size(card) > room - left_out_overhead(calls):
-            if not sizes.tight and size(_compose(asked, shape, batch.opened, 0)) > room:
-                continue
-            fitting, card = _fit(card, asked, shape, batch.opened, most, room, size)
-        if asked is not batch or (now >= batch.deadline) != (batch.opened >= batch.deadline):
+    is_new = asked is batch and (now >= batch.deadline) == (batch.opened >= batch.deadline)
+    for tight in (False, True):
+        shape, final = (generous.tightened(), own.tightened()) if tight else (generous, own)
+        fitted = _fit(asked, shape, batch.opened, min(budget, limit), room, size)
+        is_close = fitted.size > room - left_out_overhead(calls)
+        if is_close and not tight and size(_compose(asked, shape, batch.opened, 0)) > room:
+            continue
+        if not is_new:
             # The reserve does not count markup. If it is too small, show less text rather than no card.
-            settled = replace(own, sizes=sizes)
-            card = _compose(batch, settled, now, fitting)
-            fitting, card = _fit(card, batch, settled, now, fitting, limit, size)
-        if size(card) <= limit:
+            fitted = _fit(batch, final, now, fitted.budget, limit, size)
+        if fitted.size <= limit:
             break
-    return card
+    return fitted.card
 
 
 def build_held_call(
@@ -147,24 +144,32 @@ def _as_shown(batch: Batch, offers: Offers) -> Batch:
 
 def _as_asked(batch: Batch) -> Batch:
     """Return the batch as if nobody had decided anything: the batch itself if nobody has."""
-    if all(r.state is RequestState.PENDING and not (r.settlement or r.votes or r.void or r.run) for r in batch.requests):
+    if all(
+        r.state is RequestState.PENDING and not (r.settlement or r.votes or r.void or r.run) for r in batch.requests
+    ):
         return batch
-    anew = (replace(r, state=RequestState.PENDING, settlement=None, votes=(), void=(), run=None) for r in batch.requests)
+    anew = (
+        replace(r, state=RequestState.PENDING, settlement=None, votes=(), void=(), run=None) for r in batch.requests
+    )
     return replace(batch, requests=tuple(anew))
 
 
-def _fit(
-    card: Card, batch: Batch, page: Page, now: float, budget: int, limit: int, size: Callable[[Card], int]
-) -> tuple[int, Card]:
-    """Return a budget, at most `budget`, with which this card stays within `limit`, 0 if there is none; and the card.
+@dataclass(frozen=True, slots=True)
+class _Fitted:
+    card: Card
+    budget: int
+    size: int
 
-    `card` is the card with the whole `budget`.
-    """
-    while budget > 0 and (excess := size(card) - limit) > 0:
-        used = sum(cost(call.quotes) for call in card.calls) + (len(card.model_text.text) if card.model_text else 0)
-        budget = max(min(budget, used) - excess, 0)
+
+def _fit(batch: Batch, page: Page, now: float, budget: int, limit: int, size: Callable[[Card], int]) -> _Fitted:
+    """Build this card with a budget, at most `budget`, with which it stays within `limit`; with 0 if there is none."""
+    while True:
         card = _compose(batch, page, now, budget)
-    return budget, card
+        taken = size(card)
+        if taken <= limit or budget <= 0:
+            return _Fitted(card, budget, taken)
+        used = sum(cost(call.quotes) for call in card.calls) + (len(card.model_text.text) if card.model_text else 0)
+        budget = max(min(budget, used) - (taken - limit), 0)
 
 
 def _compose(batch: Batch, page: Page, now: float, budget: int) -> Card:
@@ -185,15 +190,13 @@ def _compose(batch: Batch, page: Page, now: float, budget: int) -> Card:
         files += [file] if file else []
         shown |= {call.request} if page.can_attach or file is None else set()
     tone, closing = title_with_progress(batch, *status(batch))
-    actions, own = (
-        ([], {}) if batch.settled or now >= batch.deadline else card_actions(batch, page.number, shown)
-    )
+    actions, own = ([], {}) if batch.settled or now >= batch.deadline else card_actions(batch, page.number, shown)
     ended = add_endings(batch, page, calls, apart=not batch.settled or outcomes_differ(batch))
     return Card(
         title=write_title(batch),
         tone=tone,
         about=tuple(write_about(batch, page, now, all_shown=len(shown) == len(calls))),
-        calls=tuple(replace(call, actions=tuple(own.get(call.request, ()))) for call in ended),
+        calls=tuple(replace(call, actions=tuple(own[call.request])) if call.request in own else call for call in ended),
         model_text=model_text,
         files=tuple(files) if page.can_attach else (),
         status=closing,

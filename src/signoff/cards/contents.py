@@ -95,19 +95,25 @@ class Page:
     columns: int = COLUMNS
     """Characters in a line, for folding."""
 
-
     def folded(self, *, settled: bool) -> Page:
         """Return the page with its values folded as for an open or a settled card."""
-        values = [contents.values for contents in self.calls]
-        return replace(self, values=fold(values, settled=settled, can_attach=self.can_attach, columns=self.columns))
+        return replace(self, values=_folded(self.calls, settled, self.can_attach, self.columns))
+
+    def tightened(self) -> Page:
+        """Return the page with the smallest sizes."""
+        return replace(self, sizes=replace(self.sizes, tight=True))
 
 
 def read_page(batch: Batch, number: int, can_attach: bool, offers: Offers, columns: int = COLUMNS) -> Page:
     number = min(max(number, 0), batch.pages - 1)
     here = {r.id for r in batch.page(number)}
     calls = [one for one in read_calls(batch, masked=offers.masker is not None) if one.request.id in here]
-    page = Page(calls, (), number, can_attach, offers, Sizes(len(calls)), columns)
-    return page.folded(settled=batch.settled)
+    values = _folded(calls, batch.settled, can_attach, columns)
+    return Page(calls, values, number, can_attach, offers, Sizes(len(calls)), columns)
+
+
+def _folded(calls: Sequence[CallContents], settled: bool, can_attach: bool, columns: int) -> list[tuple[Value, ...]]:
+    return fold([one.values for one in calls], settled=settled, can_attach=can_attach, columns=columns)
 
 
 def read_calls(batch: Batch, *, masked: bool = False) -> list[CallContents]:
@@ -176,7 +182,7 @@ def _arguments(request: ApprovalRequest) -> list[Value]:
     groups: list[list[Value]] = []
     for name in request.description.ordered({*now, *before}):
         is_diffed = name in request.shown_as_effect or (bool(request.diffed) and name == request.diffed)
-        if name in now and name in before and _written(now[name]) == _written(before[name]):
+        if name in now and name in before and _same(now[name], before[name]):
             groups.append([] if is_diffed else [_unchanged(request, name)])
         elif name not in now:
             groups.append([_short(argument(name, before[name]), REMOVED)])
@@ -192,7 +198,7 @@ def _arguments(request: ApprovalRequest) -> list[Value]:
 
 def _unchanged(request: ApprovalRequest, name: str) -> Value:
     value, defaults = argument(name, request.call.args[name]), request.description.defaults
-    is_default = name in defaults and _written(defaults[name]) == _written(request.call.args[name])
+    is_default = name in defaults and _same(defaults[name], request.call.args[name])
     return inline(value, Shape.DEFAULT if is_default else Shape.INLINE) or value
 
 
@@ -208,8 +214,11 @@ def _rank(value: Value) -> int:
     return 3 if "\n" in value.text or len(value.text) > SHORT else 2
 
 
-def _written(value: object) -> str:
-    return json.dumps(value, sort_keys=True)
+def _same(one: object, other: object) -> bool:
+    """Whether two values are the same JSON: 1 is not true. Raises an error if they are not JSON."""
+    if isinstance(one, str) and isinstance(other, str) and one == other:
+        return True
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def inline(value: Value, shape: Shape = Shape.INLINE) -> Value | None:

@@ -58,7 +58,7 @@ def note_on_masks(model_text: str) -> str:
 
 
 def _imitated(texts: Iterable[str]) -> bool:
-    return any(_IMITATED.search(text) for text in texts)
+    return any("{2039}" in text and _IMITATED.search(text) for text in texts)
 
 
 def mask_request(request: ApprovalRequest, masker: Masker) -> ApprovalRequest:
@@ -66,24 +66,23 @@ def mask_request(request: ApprovalRequest, masker: Masker) -> ApprovalRequest:
 
     Otherwise the digests stay as the record has them, so that people can compare the two.
     """
-    call, settlement, edit = request.call, request.settlement, request.edit
+    call, settlement, edit, description = request.call, request.settlement, request.edit, request.description
     summary, preview = masker.mask_untrusted(request.summary), _mask_preview(request, masker)
-    call = replace(call, args=masker.mask_args(call.args))
+    args = masker.mask_args(call.args)
     edit = replace(edit, original=masker.mask_args(edit.original)) if edit else None
-    if (call, edit, summary, preview) != (request.call, request.edit, request.summary, request.shown_preview):
-        call = replace(call, digest=masker.mask_digest(call.digest))
+    if (args, edit, summary, preview) != (call.args, request.edit, request.summary, request.shown_preview):
+        call = replace(call, args=args, digest=masker.mask_digest(call.digest))
         edit = replace(edit, original_digest=masker.mask_digest(edit.original_digest)) if edit else None
+    said = masker.mask_untrusted(description.sentence), masker.mask_untrusted(description.title)
+    if said != (description.sentence, description.title):
+        description = replace(description, sentence=said[0], title=said[1])
     return replace(
         request,
         call=call,
         metadata={"summary": summary} if summary else {},
         preview=preview,
         diff_of=request.diff_of if request.shown_as_effect else request.diffed,
-        description=replace(
-            request.description,
-            sentence=masker.mask_untrusted(request.description.sentence),
-            title=masker.mask_untrusted(request.description.title),
-        ),
+        description=description,
         settlement=_mask_settlement(settlement, request.inquiry, masker) if settlement else None,
         edit=edit,
         inquiry=mask_inquiry(request.inquiry, masker) if request.inquiry else None,

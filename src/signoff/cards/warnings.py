@@ -49,8 +49,8 @@ def warnings_in(where: str, texts: Iterable[str]) -> list[CardWarning]:
             warnings[CardWarning("hidden characters", f"{where}: {warning}")] = None
         for warning in lookalikes(text):
             warnings[CardWarning("look-alikes", f"{where}: {warning}")] = None
-        widest = max((len(run) for run in _RUN_OF_SPACES.findall(text)), default=0)
-        if widest:
+        if runs := _RUN_OF_SPACES.findall(text):
+            widest = max(map(len, runs))
             warnings[CardWarning("padding", f"{where}: contains a run of {widest} spaces or tabs")] = None
     return list(warnings)
 

@@ -38,7 +38,8 @@ _OTHER_NAMES = {"Cs": "LONE SURROGATE", "Co": "PRIVATE USE", "Cn": "UNASSIGNED",
 _ORDINARY = re.compile(r"[\n\t -~]*+")
 _WRITTEN_ESCAPE = re.compile(r"\\(?=u\{)")
 _ESCAPE = re.compile(r"\\u\{([0-9A-F]{4,6})\}")
-_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:/-")
+_PLAIN = re.compile(r"[A-Za-z0-9_.:/-]*+")
+_PROSE = re.compile(r"[A-Za-z0-9_.:/ ,'()-]*+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +85,10 @@ def plain(text: str, budget: int, *, prose: bool = False) -> str:
     With `prose`, spaces, commas, apostrophes and parentheses stay too. The name cannot form markup, a line break or a
     quotation.
     """
-    kept = _PLAIN | set(" ,'()") if prose else _PLAIN
+    kept = _PROSE if prose else _PLAIN
 
     def show(part: str) -> str:
-        return "".join(c if c in kept else escape(c) for c in part)
+        return part if kept.fullmatch(part) else "".join(c if kept.fullmatch(c) else escape(c) for c in part)
 
     whole = show(text)
     return whole if len(whole) <= budget else show(text[: longest_head(text, budget - 3, show)]) + "..."

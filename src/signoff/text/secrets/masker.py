@@ -197,7 +197,7 @@ def _without_imitations(text: str) -> str:
 
 
 def count_masks(texts: Iterable[str]) -> int:
-    return sum(len(MASK.findall(text)) for text in texts)
+    return sum(len(MASK.findall(text)) for text in texts if "‹" in text)
 
 
 def _merged(text: str, spans: Iterable[Span], kept: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
