@@ -53,8 +53,8 @@ def build_card(
     are too long or not JSON.
     """
     offers = offers or Offers()
-    batch = _as_shown(batch, offers)
-    return _compose(batch, read_page(batch, page, can_attach, offers, columns), now, budget)
+    batch, calls = _as_shown(batch, offers)
+    return _compose(batch, read_page(batch, calls, page, can_attach, offers, columns), now, budget)
 
 
 def fit_card(
@@ -74,9 +74,9 @@ def fit_card(
     the text that decisions add. The settled card is folded harder, but it needs no more than the open one.
     """
     offers = offers or Offers()
-    batch = _as_shown(batch, offers)
+    batch, contents = _as_shown(batch, offers)
     asked = _as_asked(batch)
-    generous = read_page(asked, page, can_attach, offers)
+    generous = read_page(asked, contents, page, can_attach, offers)
     own = generous.folded(settled=True) if batch.settled else generous
     calls = len(generous.calls)
     room = limit - reserve(calls)
@@ -131,15 +131,20 @@ def _as_held(card: Card, batch: Batch, request: ApprovalRequest, page: int) -> C
     return replace(card, title=HELD_TITLE, headline=True, about=(HELD_LEAD,), actions=actions)
 
 
-def _as_shown(batch: Batch, offers: Offers) -> Batch:
-    """Mask the secrets of the batch. All later steps see only the masked batch, so they cannot leak a secret."""
+def _as_shown(batch: Batch, offers: Offers) -> tuple[Batch, list[CallContents]]:
+    """Mask the secrets of the batch, and read its calls.
+
+    All later steps see only the masked batch, so they cannot leak a secret. The calls are read before they are masked,
+    too: CardFailed is raised if they are too long or not JSON.
+    """
+    calls = read_calls(batch, masked=offers.masker is not None)
     if offers.masker is None:
-        return batch
-    read_calls(batch)  # raises CardFailed if the calls are too long or not JSON
+        return batch, calls
     try:
-        return mask_batch(batch, offers.masker)
+        shown = mask_batch(batch, offers.masker)
     except (ValueError, RecursionError) as error:
         raise CardFailed("The arguments cannot be shown with their secrets masked.") from error
+    return shown, calls if shown is batch else read_calls(shown, masked=True)
 
 
 def _as_asked(batch: Batch) -> Batch:

@@ -104,10 +104,18 @@ class Page:
         return replace(self, sizes=replace(self.sizes, tight=True))
 
 
-def read_page(batch: Batch, number: int, can_attach: bool, offers: Offers, columns: int = COLUMNS) -> Page:
+def read_page(
+    batch: Batch,
+    contents: Sequence[CallContents],
+    number: int,
+    can_attach: bool,
+    offers: Offers,
+    columns: int = COLUMNS,
+) -> Page:
+    """Take the calls of one page from the contents of all calls of the batch, open or settled."""
     number = min(max(number, 0), batch.pages - 1)
     here = {r.id for r in batch.page(number)}
-    calls = [one for one in read_calls(batch, masked=offers.masker is not None) if one.request.id in here]
+    calls = [one for one in contents if one.request.id in here]
     values = _folded(calls, batch.settled, can_attach, columns)
     return Page(calls, values, number, can_attach, offers, Sizes(len(calls)), columns)
 

@@ -36,10 +36,10 @@ _APPROVES = {RequestKind.CALL: "Accept", RequestKind.MAY_HAVE_RUN: "Run it again
 
 
 def write_title(batch: Batch) -> str:
-    calls, again = len(batch.questions), sum(r.kind is RequestKind.MAY_HAVE_RUN for r in batch.questions)
+    kinds = [r.kind for r in batch.questions]
+    calls, again = len(kinds), kinds.count(RequestKind.MAY_HAVE_RUN)
     if not again:
-        kinds = {r.kind for r in batch.questions}
-        return TITLE if RequestKind.ANSWER not in kinds else MIXED_TITLE if len(kinds) > 1 else ANSWER_TITLE
+        return TITLE if RequestKind.ANSWER not in kinds else MIXED_TITLE if len(set(kinds)) > 1 else ANSWER_TITLE
     if again < calls:
         return f"{again} of these {calls} calls may have run"
     return "This call may have run" if calls == 1 else "These calls may have run"

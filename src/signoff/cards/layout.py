@@ -77,7 +77,7 @@ class Value:
     """Whether the end of a cut value is shown, too."""
     diff: bool = False
 
-    @property
+    @cached_property
     def wants(self) -> int:
         """The budget that the value needs: whole, or as much of it as is ever shown."""
         if not self.lines_at_most:

@@ -22,9 +22,13 @@ _IMITATED = re.compile(r"(?i)\\u\{2039\}\s{0,8}masked")
 
 
 def mask_batch(batch: Batch, masker: Masker) -> Batch:
-    """Mask a batch. Raises ValueError if masking would make two arguments indistinguishable."""
+    """Mask a batch. Raises ValueError if masking would make two arguments indistinguishable.
+
+    Return the batch itself if there is nothing to mask and nothing to leave out.
+    """
     requests = tuple(_bare(r) if r.held else mask_request(r, masker) for r in batch.requests)
-    return replace(batch, requests=requests, model_text=masker.mask_untrusted(batch.model_text))
+    masked = replace(batch, requests=requests, model_text=masker.mask_untrusted(batch.model_text))
+    return batch if masked == batch else masked
 
 
 def _bare(request: ApprovalRequest) -> ApprovalRequest:
@@ -37,11 +41,14 @@ def warnings_about_masks(request: ApprovalRequest) -> list[CardWarning]:
     args = request.call.args
     before: JsonObject = request.edit.original if request.edit else {}
     asked = texts_in(request.inquiry) if request.inquiry else []
-    count = count_masks([*strings_in([args, before]), request.summary, request.shown_preview, *asked])
+    texts = [*strings_in([args, before]), request.summary, request.shown_preview, *asked]
+    count = count_masks(texts)
     warnings: list[CardWarning] = []
     if count:
         values, are = ("value", "is") if count == 1 else ("values", "are")
         warnings.append(CardWarning("masks", f"{count} {values} {are} masked: length and a keyed digest are shown"))
+    if not _imitated(texts):
+        return warnings
     places = {argument_place(name): [name, *strings_in(args[name])] for name in sorted(args)}
     places |= {"tool's words": [request.summary], "tool's preview": [request.shown_preview]}
     places["arguments before the edit"] = list(strings_in(before))
@@ -122,7 +129,7 @@ def _mask_settlement(end: Settlement, inquiry: Inquiry | None, masker: Masker) -
     if answer is not None and inquiry is not None:
         seen = inquiry.masked(answer, masker.mask_args)
         answer = {masker.mask_untrusted(name): value for name, value in seen.items()}
-    return replace(end, note=masker.mask_text(end.note), answer=answer)
+    return replace(end, note=masker.mask_text(end.note), answer=answer) if end.note or answer else end
 
 
 def _mask_preview(request: ApprovalRequest, masker: Masker) -> str:

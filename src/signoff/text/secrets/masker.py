@@ -51,7 +51,7 @@ class Masker:
 
     def mask_untrusted(self, text: str) -> str:
         """Mask text that somebody else wrote. Imitated masks in it are escaped, so that every mask is ours."""
-        return self._kept.once("text", text, lambda: self._untrusted(text))
+        return self._kept.once("text", text, lambda: self._untrusted(text)) if text else ""
 
     def mask_args(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a masked copy of the same structure. Raises ValueError if two names are the same once masked."""
