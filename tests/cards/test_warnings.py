@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from signoff.cards.warnings import PADDING, warnings_in
@@ -21,6 +21,10 @@ PARTS = st.lists(
 
 
 @given(PARTS | TEXT, st.booleans())
+@example("https://XN--pple-43d.com", False)
+@example("a" + "\t" * PADDING + "b", False)
+@example("a" + " \t" * (PADDING // 2), False)
+@example("\x7f", False)
 def test_every_finding_becomes_a_warning(text: str, is_long: bool) -> None:
     text = text + "\nword" * 500 if is_long else text
     texts = [warning.text for warning in warnings_in("here", [text])]

@@ -59,6 +59,21 @@ def test_a_text_without_a_sign_has_no_secret(parts: list[tuple[str, str]]) -> No
         assert [*token_spans(text), *named_spans(text, lambda _: True)] == []
 
 
+SHORTEST = [
+    "xoxb-" + "a1b2c3d4e5",
+    "xapp-" + "a1b2c3d4e5",
+    "AKIA" + "Z" * 16,
+    "sk_live_" + "a" * 10,
+    "SG." + "a.a" * 16,
+]
+
+
+@pytest.mark.parametrize("token", SHORTEST)
+def test_the_shortest_tokens_have_a_sign(token: str) -> None:
+    assert may_contain_secret(token)
+    assert may_contain_secret(f"see {token}, please")
+
+
 @pytest.mark.parametrize(
     "text",
     ["", "notes/today.md", "ada@example.com", "Lunch at noon?", "send_email", "- buy milk\n- call Ada", "well-known"],

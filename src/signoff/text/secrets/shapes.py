@@ -47,8 +47,9 @@ _BARE = re.compile(r"(?![nN]')" + _SCHEME + r"([^\s\"'`\\‹;|&<>(){}$,\[\]#?]++
 
 
 _SIGN = re.compile(
-    r"[=:\"'`]|(?<!\S)--?[A-Za-z]|-----BEGIN "  # a pair, an address or a quoted password; an option; a private key
+    r"[=:\"'`]|(?<!\S)--?[A-Za-z]"  # a pair, an address or a quoted password; an option
     r"|[A-Za-z0-9_.+/-]{15}"  # a token, or an address of a webhook
+    # Words before a secret, some of which are in the first line of a private key.
     r"|(?i:pass(?:wor[dt]|wd|phrase|code)|kennwort|mot de passe|token|secret|key|pin|bearer|basic)"
     r"|[：是は]"
 )
