@@ -65,9 +65,11 @@ def may_contain_secret(text: str) -> bool:
 
 def token_spans(text: str) -> Iterator[Span]:
     """Yield secrets that are known by their own shape, or by their place in an address or a header."""
-    yield from (Span(*place) for place in token_places(text))
+    for place in token_places(text):
+        yield Span(*place)
     for pattern in _WITHIN:
-        yield from (Span(*match.span(1)) for match in pattern.finditer(text))
+        for match in pattern.finditer(text):
+            yield Span(*match.span(1))
     for block in _PEM.finditer(text):
         # Take only text that is base64 by its length or its place: a script after a fake BEGIN line stays visible.
         begin, end = block.span(1)
@@ -93,7 +95,8 @@ def named_spans(text: str, secret: Callable[[str], bool]) -> Iterator[Span]:
             if value := _QUOTED.match(text, match.end()) or _BARE.match(text, match.end()):
                 covered = value.end()
                 yield Span(*value.span(1), named=True)
-    yield from (Span(*place, named=True) for place in told_places(text))
+    for place in told_places(text):
+        yield Span(*place, named=True)
     # On a line of its own, as in an .env file, a value may contain signs that would end it in a command.
     for match in _LINE.finditer(text):
         if secret(match[1]):
