@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import threading
 from typing import Any
 
 import discord
@@ -11,13 +13,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from signoff.approvals.model import Batch, Choice, RequestKind
+from signoff.bot import card_view
 from signoff.bot.buttons import CUSTOM_ID, ApprovalButton, Locator, parse
-from signoff.bot.card_view import ApprovalView, Rendered, render
+from signoff.bot.card_view import ON_LOOP, ApprovalView, Rendered, render, render_off_loop
+from signoff.cards.actions import Offers
 from signoff.cards.model import Verb
+from signoff.text.secrets.masker import Masker
 from tests.rigs.bot_fakes import make_batch, make_request, settled
 from tests.rigs.discord_markdown import live, read
 from tests.rigs.drawn_cards import ADA, MAX, PLACE, texts, within_limits
 from tests.rigs.hostile_text import ATTACKS
+from tests.rigs.loop_probe import LoopProbe
 
 strings = st.one_of(st.sampled_from([a + "FORGED" for a in ATTACKS]), st.text(max_size=300), st.text(max_size=9000))
 values = st.one_of(strings, st.integers(), st.none(), st.lists(strings, max_size=3))
@@ -217,3 +223,47 @@ def test_no_text_is_taken_for_an_id_by_accident(text: str) -> None:
 def test_the_library_uses_the_whole_pattern() -> None:
     assert ApprovalButton.__discord_ui_compiled_template__ is CUSTOM_ID
     assert discord.__version__.startswith("2.7")
+
+
+@pytest.mark.parametrize(("length", "in_thread"), [(0, False), (ON_LOOP - 500, False), (ON_LOOP, True)])
+async def test_only_a_large_card_is_built_in_a_thread(
+    length: int, in_thread: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small card is drawn in less time than a thread takes to start."""
+    threads: list[threading.Thread] = []
+    fit = card_view.fit_card
+
+    def noting(*args: Any, **more: Any) -> Any:
+        threads.append(threading.current_thread())
+        return fit(*args, **more)
+
+    monkeypatch.setattr(card_view, "fit_card", noting)
+    batch = make_batch(PLACE, MAX, make_request({"path": "a.txt", "content": "x" * length}))
+    await render_off_loop(batch, batch.opened)
+    assert [one is not threading.main_thread() for one in threads] == [in_thread]
+
+
+LARGE = {
+    "lines": {"content": "\n".join(f"key{n}: the value {n}" for n in range(18_000))},
+    "list": {"items": [f"item {n}" for n in range(20_000)]},
+    "secrets": {"content": "password=abc123 token: xyz9\n" * 5000},
+    "letters": {"content": "привет мир пaypal 日本 " * 20_000},
+}
+
+
+@pytest.mark.parametrize("kind", list(LARGE))
+async def test_a_card_with_half_a_megabyte_leaves_the_loop_free(kind: str) -> None:
+    """The best of three rounds counts: other programs may stop the loop, too."""
+    batch = make_batch(PLACE, MAX, make_request(LARGE[kind]))
+    shares: list[float] = []
+    for _ in range(3):
+        loop = asyncio.get_running_loop()
+        offers = Offers(masker=Masker(b"0123456789abcdef"))
+        async with LoopProbe() as probe:
+            began = loop.time()
+            within_limits(await render_off_loop(batch, batch.opened, offers=offers))
+            took = loop.time() - began
+        shares.append(probe.longest / took)
+        if min(shares) < 0.5:
+            break
+    assert min(shares) < 0.5, "the loop stood still for most of the time"

@@ -83,3 +83,12 @@ def test_people_roles_and_times_are_data() -> None:
 )
 def test_what_discord_would_drop_is_said_in_words(text: str, made: str, note: str) -> None:
     assert quoting.block(text) == (made, note)
+
+
+@given(st.text("ab1 -+.,:;/()*_`#\n·…", max_size=20) | st.text(max_size=20))
+def test_text_without_markup_is_not_treated_differently(text: str) -> None:
+    """A line in front of a text changes nothing in it."""
+    assert quoting.escape(f"*\n{text}") == "\\*\n" + quoting.escape(text)
+    flat = " ".join(text.splitlines())
+    if "**" not in flat:
+        assert quoting.trusted(text) == quoting.escape(flat)

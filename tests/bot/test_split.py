@@ -106,3 +106,8 @@ def test_what_json_or_discord_refuses_is_taken_out(raw: str) -> None:
 def test_a_tiny_limit_is_a_mistake() -> None:
     with pytest.raises(ValueError):
         split("x", 20)
+
+
+@given(st.text(st.characters(blacklist_categories=())))
+def test_a_size_counts_each_character_as_discords_clients_do(text: str) -> None:
+    assert size(text) == sum(2 if ord(char) > 0xFFFF else 1 for char in text)

@@ -7,11 +7,12 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from signoff.approvals.model import Batch, Choice, RequestState
-from signoff.cards.budget import settled_overhead
+from signoff.bot.card_view import measure as measure_for_discord
+from signoff.cards.budget import left_out_overhead, settled_overhead
 from signoff.cards.build import build_card, fit_card
 from signoff.cards.layout import cost
 from signoff.cards.model import Action, Card
@@ -96,6 +97,15 @@ def test_cards_are_bounded(batch: Batch, budget: int) -> None:
     quoted = sum(cost(call.quotes) for call in open_card.calls)
     assert quoted + (len(open_card.model_text.text) if open_card.model_text else 0) <= budget
     assert measure(card) <= measure(open_card) + settled_overhead(len(batch.requests))
+
+
+@given(batches(), BUDGET, st.booleans())
+@example(make_batch(make_request(args={"a": "b"}), model_text="I do."), 2400, True)
+@settings(deadline=None)
+def test_leaving_text_out_adds_little(batch: Batch, budget: int, can_attach: bool) -> None:
+    batch = settle(batch, None, None, state=RequestState.PENDING)
+    whole, none = (build_card(batch, now=NOW, budget=b, can_attach=can_attach) for b in (budget, 0))
+    assert measure_for_discord(none) <= measure_for_discord(whole) + left_out_overhead(len(whole.calls))
 
 
 @given(batches(), BUDGET)

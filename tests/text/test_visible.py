@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signoff.text.visible import clip, is_hidden, one_line, plain, unescape, visible
+from signoff.text.visible import clip, is_hidden, longest_head, one_line, plain, unescape, visible
 
 HIDDEN = {
     "bidi": "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c",
@@ -33,6 +33,9 @@ def test_hidden_characters_are_escaped_and_reported(kind: str) -> None:
         shown = visible(f"a{char}b")
         assert shown.text == f"a\\u{{{ord(char):04X}}}b"
         assert f"U+{ord(char):04X} " in shown.findings[0]
+
+
+TEXTS = st.text("ab \\u{0}\n\t\x7f\u0301\u202e\u00e9", max_size=30) | st.text(max_size=30)
 
 
 def test_findings_count_and_name() -> None:
@@ -114,3 +117,22 @@ def test_every_format_and_space_character_of_unicode_is_covered() -> None:
         char = chr(code)
         if unicodedata.category(char) in ("Cc", "Cf", "Zs", "Zl", "Zp", "Cs", "Co", "Cn") and char not in " \n\t":
             assert is_hidden(char), hex(code)
+
+
+@given(TEXTS)
+def test_ordinary_text_is_not_treated_differently(text: str) -> None:
+    """A hidden character at the end of a text changes nothing in front of it."""
+    shown, more = visible(text), visible(text + "\u202e")
+    assert more.text == shown.text + r"\u{202E}"
+    assert len(more.findings) == len(shown.findings) + (not any("hidden" in finding for finding in shown.findings))
+
+
+@given(TEXTS, st.integers(0, 40))
+def test_a_text_is_cut_only_if_it_does_not_fit(text: str, budget: int) -> None:
+    shown, is_cut = clip(text, budget)
+    assert is_cut == (len(one_line(text)) > budget)
+    if not is_cut:
+        assert shown == one_line(text)
+    head = longest_head(text, budget, one_line)
+    assert len(one_line(text[:head])) <= budget
+    assert head == len(text) or len(one_line(text[: head + 1])) > budget

@@ -19,9 +19,9 @@ LARGE = 20_000
 EACH = 8
 
 
-async def off_loop_if_large(value: Any, work: Callable[[], T]) -> T:
+async def off_loop_if_large(value: Any, work: Callable[[], T], limit: int = LARGE) -> T:
     """Return the result of `work`, which handles this value: a thread does it if the value is large."""
-    if not is_large(value):
+    if not is_large(value, limit):
         return work()
     result, error = await asyncio.wrap_future(in_thread(work, "signoff-large"))
     if error is not None:

@@ -29,6 +29,8 @@ from signoff.errors import CardFailed
 MAX_TEXT = 4000
 MAX_COMPONENTS = 40
 MAX_FILES = 10
+ON_LOOP = 8_000
+"""A card with more characters than this is built in a thread: it may have a thousand secrets to mask."""
 
 _COLOURS = {
     Tone.OPEN: 0x5865F2,
@@ -102,7 +104,7 @@ async def render_off_loop(
     """Do the same as `render`. A large card is built in a thread, but a view belongs to the event loop."""
     above = _above(batch, shown_in)
     work = partial(_fit, batch, now, above, can_attach=can_attach, page=page, offers=offers)
-    return _laid_out(await off_loop_if_large(batch, work), above)
+    return _laid_out(await off_loop_if_large(batch, work, ON_LOOP), above)
 
 
 def _above(batch: Batch, shown_in: str | None) -> str:

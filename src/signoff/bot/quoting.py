@@ -25,18 +25,25 @@ BACKTICK_NOTE = rf"{BACKTICK} stands for a backtick."
 _MARKUP = re.compile(r"[\\`*_~|<>#\[\]@]|:(?=//|\w|\Z)")
 _LIST = re.compile(r"^(\s*)([-+]|\d+\.)", re.MULTILINE)
 _BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
+_INERT = re.compile(r"(?! *(?:[-+]|[0-9]+\.))(?:[A-Za-z0-9 ,.;'()·…+/-]|:(?= ))*+")
+"""One line without any markup, as most texts are."""
 _RUN = re.compile(r"`{3,}")
+_NOT_IN_CODE = re.compile(r"[\x00-\x1f\x7f\u0085\u2028\u2029`]")
 _ID = re.compile(r"[0-9]{1,20}")
 
 
 def escape(text: str) -> str:
     """Escape the text, so that no markup, mention, link, heading or list in it takes effect."""
+    if _INERT.fullmatch(text):
+        return text
     plain = _MARKUP.sub(r"\\\g<0>", text)
     return _LIST.sub(lambda match: match[1] + match[2][:-1] + "\\" + match[2][-1], plain)
 
 
 def trusted(text: str) -> str:
     """Write our own text on one line. Bold stays bold; everything else is escaped."""
+    if _INERT.fullmatch(text):
+        return text
     flat = " ".join(text.splitlines())
     parts: list[str] = []
     end = 0
@@ -66,7 +73,7 @@ def _inline(part: Inline) -> str:
 
 def code(text: str) -> str:
     """Quote a short text as inline code, on one line."""
-    flat = re.sub(r"[\x00-\x1f\x7f\u0085\u2028\u2029`]", lambda match: f"\\u{{{ord(match[0]):04X}}}", text)
+    flat = _NOT_IN_CODE.sub(lambda match: f"\\u{{{ord(match[0]):04X}}}", text)
     # Discord does not show blanks alone as inline code.
     return f"`{flat}`" if flat.strip() else "`(blank)`"
 

@@ -125,15 +125,13 @@ class Offers:
         return "\n".join([args, *(f"{name}: {show(text)}" for name, text in said.items() if text)])
 
 
-def card_actions(
-    batch: Batch, page: int, offers: Offers, shown: Collection[str]
-) -> tuple[list[Action], dict[str, list[Action]]]:
+def card_actions(batch: Batch, page: int, shown: Collection[str]) -> tuple[list[Action], dict[str, list[Action]]]:
     """Return the card's own buttons, and a dict of request id -> that call's buttons.
 
     `shown`: ids of the requests that are shown whole, on the card or in an attached file.
     """
     pending = [r for r in batch.page(page) if r.state is RequestState.PENDING]
-    more = _more(batch, page, offers)
+    more = _more(batch, page, pending)
     if len(batch.questions) == 1:
         return [*(a for r in pending for a in _alone(batch, r, shown)), *more], {}
     own = {r.id: _own(batch, r, r.id, page, shown) for r in pending}
@@ -208,9 +206,13 @@ def look_actions(batch: Batch, requests: Sequence[ApprovalRequest], page: int) -
     ]
 
 
-def _more(batch: Batch, page: int, offers: Offers) -> list[Action]:
-    """Return the button that leads to everything beyond accept and reject, and to the held calls."""
-    if not optional_calls(batch, page, offers):
+def _more(batch: Batch, page: int, pending: Sequence[ApprovalRequest]) -> list[Action]:
+    """Return the button that leads to everything beyond accept and reject, and to the held calls.
+
+    There is always a reason to give, unless a call may have run. So the card need not find out which calls can be
+    edited or remembered, which takes longer than everything else on a small card.
+    """
+    if not batch.open_held and all(r.kind is RequestKind.MAY_HAVE_RUN for r in pending):
         return []
     return [Action(Verb.MORE, batch.id, "More…", Style.PLAIN, batch.revision, page)]
 

@@ -105,3 +105,11 @@ def settled_overhead(calls: int) -> int:
 def reserve(calls: int) -> int:
     """Characters reserved for decisions on an open page. Most names are short, so this is below the upper bound."""
     return settled_overhead(1) // 2 + (calls - 1) * 130
+
+
+def left_out_overhead(calls: int) -> int:
+    """The most that a page grows when quoted text is left out: by the lines that say so, with their markup.
+
+    A page that fits with this much to spare also fits without any quoted text.
+    """
+    return 300 + 200 * calls

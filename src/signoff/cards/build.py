@@ -8,12 +8,12 @@ fences nor escapes text.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from signoff.approvals.model import ApprovalRequest, Batch, RequestKind, RequestState
 from signoff.cards.actions import Offers, card_actions, held_actions, turning
 from signoff.cards.approver_names import differ_by_call, escalation_line, may_decide, missing_line
-from signoff.cards.budget import BUDGET, Sizes, reserve
+from signoff.cards.budget import BUDGET, Sizes, left_out_overhead, reserve
 from signoff.cards.contents import CallContents, Page, read_calls, read_page
 from signoff.cards.coverage_wording import grant_line
 from signoff.cards.frame import (
@@ -53,8 +53,8 @@ def build_card(
     are too long or not JSON.
     """
     offers = offers or Offers()
-    batch = _as_shown(batch, offers)
-    return _compose(batch, read_page(batch, page, can_attach, offers, columns), now, budget)
+    batch, calls = _as_shown(batch, offers)
+    return _compose(batch, read_page(batch, calls, page, can_attach, offers, columns), now, budget)
 
 
 def fit_card(
@@ -74,23 +74,25 @@ def fit_card(
     the text that decisions add. The settled card is folded harder, but it needs no more than the open one.
     """
     offers = offers or Offers()
-    batch = _as_shown(batch, offers)
-    asked = replace(batch, requests=tuple(_as_asked(r) for r in batch.requests))
-    generous = read_page(asked, page, can_attach, offers)
-    tight = replace(generous, sizes=replace(generous.sizes, tight=True))
-    own = read_page(batch, page, can_attach, offers) if batch.settled else generous
-    kept = reserve(len(generous.calls))
-    for shape in (generous, tight):
-        if shape is generous and size(_compose(asked, shape, batch.opened, 0)) > limit - kept:
+    batch, contents = _as_shown(batch, offers)
+    asked = _as_asked(batch)
+    generous = read_page(asked, contents, page, can_attach, offers)
+    own = generous.folded(settled=True) if batch.settled else generous
+    calls = len(generous.calls)
+    room = limit - reserve(calls)
+    is_new = asked is batch and (now >= batch.deadline) == (batch.opened >= batch.deadline)
+    for tight in (False, True):
+        shape, final = (generous.tightened(), own.tightened()) if tight else (generous, own)
+        fitted = _fit(asked, shape, batch.opened, min(budget, limit), room, size)
+        is_close = fitted.size > room - left_out_overhead(calls)
+        if is_close and not tight and size(_compose(asked, shape, batch.opened, 0)) > room:
             continue
-        fitting = _fitting(asked, shape, batch.opened, min(budget, limit), limit - kept, size)
-        # The reserve does not count markup. If it is too small, show less text rather than no card.
-        settled = replace(own, sizes=shape.sizes)
-        fitting = _fitting(batch, settled, now, fitting, limit, size)
-        card = _compose(batch, settled, now, fitting)
-        if size(card) <= limit:
+        if not is_new:
+            # The reserve does not count markup. If it is too small, show less text rather than no card.
+            fitted = _fit(batch, final, now, fitted.budget, limit, size)
+        if fitted.size <= limit:
             break
-    return card
+    return fitted.card
 
 
 def build_held_call(
@@ -129,37 +131,56 @@ def _as_held(card: Card, batch: Batch, request: ApprovalRequest, page: int) -> C
     return replace(card, title=HELD_TITLE, headline=True, about=(HELD_LEAD,), actions=actions)
 
 
-def _as_shown(batch: Batch, offers: Offers) -> Batch:
-    """Mask the secrets of the batch. All later steps see only the masked batch, so they cannot leak a secret."""
+def _as_shown(batch: Batch, offers: Offers) -> tuple[Batch, list[CallContents]]:
+    """Mask the secrets of the batch, and read its calls.
+
+    All later steps see only the masked batch, so they cannot leak a secret. The calls are read before they are masked,
+    too: CardFailed is raised if they are too long or not JSON.
+    """
+    calls = read_calls(batch, masked=offers.masker is not None)
     if offers.masker is None:
-        return batch
-    read_calls(batch)  # raises CardFailed if the calls are too long or not JSON
+        return batch, calls
     try:
-        return mask_batch(batch, offers.masker)
+        shown = mask_batch(batch, offers.masker)
     except (ValueError, RecursionError) as error:
         raise CardFailed("The arguments cannot be shown with their secrets masked.") from error
+    return shown, calls if shown is batch else read_calls(shown, masked=True)
 
 
-def _as_asked(request: ApprovalRequest) -> ApprovalRequest:
-    return replace(request, state=RequestState.PENDING, settlement=None, votes=(), void=(), run=None)
+def _as_asked(batch: Batch) -> Batch:
+    """Return the batch as if nobody had decided anything: the batch itself if nobody has."""
+    if all(
+        r.state is RequestState.PENDING and not (r.settlement or r.votes or r.void or r.run) for r in batch.requests
+    ):
+        return batch
+    anew = (
+        replace(r, state=RequestState.PENDING, settlement=None, votes=(), void=(), run=None) for r in batch.requests
+    )
+    return replace(batch, requests=tuple(anew))
 
 
-def _fitting(batch: Batch, page: Page, now: float, budget: int, limit: int, size: Callable[[Card], int]) -> int:
-    """Return a budget, at most `budget`, with which this card stays within `limit`; 0 if there is none."""
-    while budget > 0:
+@dataclass(frozen=True, slots=True)
+class _Fitted:
+    card: Card
+    budget: int
+    size: int
+
+
+def _fit(batch: Batch, page: Page, now: float, budget: int, limit: int, size: Callable[[Card], int]) -> _Fitted:
+    """Build this card with a budget, at most `budget`, with which it stays within `limit`; with 0 if there is none."""
+    while True:
         card = _compose(batch, page, now, budget)
-        excess = size(card) - limit
-        if excess <= 0:
-            return budget
+        taken = size(card)
+        if taken <= limit or budget <= 0:
+            return _Fitted(card, budget, taken)
         used = sum(cost(call.quotes) for call in card.calls) + (len(card.model_text.text) if card.model_text else 0)
-        budget = min(budget, used) - excess
-    return 0
+        budget = max(min(budget, used) - (taken - limit), 0)
 
 
 def _compose(batch: Batch, page: Page, now: float, budget: int) -> Card:
-    wants = [sum(value.wants for value in contents.values) for contents in page.calls]
+    wants = [sum(value.wants for value in values) for values in page.values]
     *given, for_text = share([*wants, len(visible(batch.model_text).text)], max(budget, 0))
-    quoted = [quote_values(contents.values, part) for contents, part in zip(page.calls, given, strict=True)]
+    quoted = [quote_values(values, part) for values, part in zip(page.values, given, strict=True)]
     model_text, text_is_whole = quote_model_text(batch, page, for_text)
 
     calls: list[CardCall] = []
@@ -174,15 +195,13 @@ def _compose(batch: Batch, page: Page, now: float, budget: int) -> Card:
         files += [file] if file else []
         shown |= {call.request} if page.can_attach or file is None else set()
     tone, closing = title_with_progress(batch, *status(batch))
-    actions, own = (
-        ([], {}) if batch.settled or now >= batch.deadline else card_actions(batch, page.number, page.offers, shown)
-    )
+    actions, own = ([], {}) if batch.settled or now >= batch.deadline else card_actions(batch, page.number, shown)
     ended = add_endings(batch, page, calls, apart=not batch.settled or outcomes_differ(batch))
     return Card(
         title=write_title(batch),
         tone=tone,
         about=tuple(write_about(batch, page, now, all_shown=len(shown) == len(calls))),
-        calls=tuple(replace(call, actions=tuple(own.get(call.request, ()))) for call in ended),
+        calls=tuple(replace(call, actions=tuple(own[call.request])) if call.request in own else call for call in ended),
         model_text=model_text,
         files=tuple(files) if page.can_attach else (),
         status=closing,
@@ -245,7 +264,7 @@ def _left_out(file: CardFile | None, parts: Quoted, values: int, sizes: Sizes) -
     if file is None:
         only = f": {parts.missing} of {values} values are left out" if parts.missing else ""
         return f"Not all of this call is shown{only}"
-    text = file.data.decode("utf-8")
-    counts = f"{text.count(chr(10))} lines, sha256 {file.sha256[: sizes.hash]}"
+    lines = file.data.count(b"\n")
+    counts = f"{lines} lines, sha256 {file.sha256[: sizes.hash]}"
     only = f"; {parts.missing} of {values} values only there" if parts.missing else ""
     return f"Whole call: {file.name}, {counts}{only}"

@@ -86,6 +86,8 @@ class Page:
     """One page of a card before the budget is divided."""
 
     calls: Sequence[CallContents]
+    values: Sequence[tuple[Value, ...]]
+    """The values of each call, folded."""
     number: int
     can_attach: bool
     offers: Offers
@@ -93,31 +95,49 @@ class Page:
     columns: int = COLUMNS
     """Characters in a line, for folding."""
 
+    def folded(self, *, settled: bool) -> Page:
+        """Return the page with its values folded as for an open or a settled card."""
+        return replace(self, values=_folded(self.calls, settled, self.can_attach, self.columns))
 
-def read_page(batch: Batch, number: int, can_attach: bool, offers: Offers, columns: int = COLUMNS) -> Page:
+    def tightened(self) -> Page:
+        """Return the page with the smallest sizes."""
+        return replace(self, sizes=replace(self.sizes, tight=True))
+
+
+def read_page(
+    batch: Batch,
+    contents: Sequence[CallContents],
+    number: int,
+    can_attach: bool,
+    offers: Offers,
+    columns: int = COLUMNS,
+) -> Page:
+    """Take the calls of one page from the contents of all calls of the batch, open or settled."""
     number = min(max(number, 0), batch.pages - 1)
     here = {r.id for r in batch.page(number)}
-    masked = offers.masker is not None
-    calls = [replace(contents, masked=masked) for contents in read_calls(batch) if contents.request.id in here]
-    values = [contents.values for contents in calls]
-    folded = fold(values, settled=batch.settled, can_attach=can_attach, columns=columns)
-    calls = [replace(contents, values=fitting) for contents, fitting in zip(calls, folded, strict=True)]
-    return Page(calls, number, can_attach, offers, Sizes(len(calls)), columns)
+    calls = [one for one in contents if one.request.id in here]
+    values = _folded(calls, batch.settled, can_attach, columns)
+    return Page(calls, values, number, can_attach, offers, Sizes(len(calls)), columns)
 
 
-def read_calls(batch: Batch) -> list[CallContents]:
+def _folded(calls: Sequence[CallContents], settled: bool, can_attach: bool, columns: int) -> list[tuple[Value, ...]]:
+    return fold([one.values for one in calls], settled=settled, can_attach=can_attach, columns=columns)
+
+
+def read_calls(batch: Batch, *, masked: bool = False) -> list[CallContents]:
     """Read the questions of a batch. Held calls are left out: nobody has to review them, so they take no space."""
-    if not batch.questions:
+    questions = batch.questions
+    if not questions:
         raise CardFailed("There is no call on this card.")
-    calls = [_read_call(batch, request) for request in batch.questions]
+    calls = [_read_call(batch, request, masked) for request in questions]
     texts = sum(len(value.text) for contents in calls for value in contents.values)
-    names = sum(len(name) for request in batch.questions for name in request.call.args)
+    names = sum(len(name) for request in questions for name in request.call.args)
     if texts + names + len(batch.model_text) > MOST:
         raise CardFailed(f"The calls are too long for anybody to review: over {MOST} characters.")
     return calls
 
 
-def _read_call(batch: Batch, request: ApprovalRequest) -> CallContents:
+def _read_call(batch: Batch, request: ApprovalRequest, masked: bool) -> CallContents:
     try:
         values = _arguments(request)
     except (TypeError, ValueError, RecursionError) as error:
@@ -126,7 +146,7 @@ def _read_call(batch: Batch, request: ApprovalRequest) -> CallContents:
     shape = Shape.SENTENCE if reads_as_sentence(request.summary) else Shape.BLOCK
     summary = [Value(TOOLS_WORDS, request.summary, shape=shape)] if request.summary else []
     asks = inquiry_values(request.inquiry) if request.inquiry else []
-    return CallContents(batch, request, (*summary, *asks, *values, *_preview(request)))
+    return CallContents(batch, request, (*summary, *asks, *values, *_preview(request)), masked)
 
 
 def shown_args(request: ApprovalRequest) -> JsonObject:
@@ -170,7 +190,7 @@ def _arguments(request: ApprovalRequest) -> list[Value]:
     groups: list[list[Value]] = []
     for name in request.description.ordered({*now, *before}):
         is_diffed = name in request.shown_as_effect or (bool(request.diffed) and name == request.diffed)
-        if name in now and name in before and _written(now[name]) == _written(before[name]):
+        if name in now and name in before and _same(now[name], before[name]):
             groups.append([] if is_diffed else [_unchanged(request, name)])
         elif name not in now:
             groups.append([_short(argument(name, before[name]), REMOVED)])
@@ -186,7 +206,7 @@ def _arguments(request: ApprovalRequest) -> list[Value]:
 
 def _unchanged(request: ApprovalRequest, name: str) -> Value:
     value, defaults = argument(name, request.call.args[name]), request.description.defaults
-    is_default = name in defaults and _written(defaults[name]) == _written(request.call.args[name])
+    is_default = name in defaults and _same(defaults[name], request.call.args[name])
     return inline(value, Shape.DEFAULT if is_default else Shape.INLINE) or value
 
 
@@ -202,8 +222,11 @@ def _rank(value: Value) -> int:
     return 3 if "\n" in value.text or len(value.text) > SHORT else 2
 
 
-def _written(value: object) -> str:
-    return json.dumps(value, sort_keys=True)
+def _same(one: object, other: object) -> bool:
+    """Whether two values are the same JSON: 1 is not true. Raises an error if they are not JSON."""
+    if isinstance(one, str) and isinstance(other, str) and one == other:
+        return True
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def inline(value: Value, shape: Shape = Shape.INLINE) -> Value | None:

@@ -36,10 +36,10 @@ _APPROVES = {RequestKind.CALL: "Accept", RequestKind.MAY_HAVE_RUN: "Run it again
 
 
 def write_title(batch: Batch) -> str:
-    calls, again = len(batch.questions), sum(r.kind is RequestKind.MAY_HAVE_RUN for r in batch.questions)
+    kinds = [r.kind for r in batch.questions]
+    calls, again = len(kinds), kinds.count(RequestKind.MAY_HAVE_RUN)
     if not again:
-        kinds = {r.kind for r in batch.questions}
-        return TITLE if RequestKind.ANSWER not in kinds else MIXED_TITLE if len(kinds) > 1 else ANSWER_TITLE
+        return TITLE if RequestKind.ANSWER not in kinds else MIXED_TITLE if len(set(kinds)) > 1 else ANSWER_TITLE
     if again < calls:
         return f"{again} of these {calls} calls may have run"
     return "This call may have run" if calls == 1 else "These calls may have run"
@@ -122,19 +122,21 @@ def add_endings(batch: Batch, page: Page, calls: Sequence[CardCall], *, apart: b
     """Add each call's outcome if outcomes may differ (`apart`), and the answers and reasons that people gave."""
     notes = {r.id: _given_reason(r) for r in batch.questions}
     sizes, here = page.sizes, batch.page(page.number)
-    answers = [answer_quotes(request, sizes.answer) if request.inquiry else () for request in here]
-    calls = [replace(call, quotes=(*call.quotes, *own)) for call, own in zip(calls, answers, strict=True)]
+    if any(request.inquiry for request in here):
+        answers = [answer_quotes(request, sizes.answer) if request.inquiry else () for request in here]
+        calls = [replace(call, quotes=(*call.quotes, *own)) for call, own in zip(calls, answers, strict=True)]
     if not apart and len(set(notes.values())) == 1:
         label = "Reason given" if len(notes) == 1 else "Reason given for all calls"
         note = next(iter(notes.values()))
-        added = (_reason(label, note, sizes.reason),) if note else ()
-        return [*calls[:-1], replace(calls[-1], quotes=(*calls[-1].quotes, *added))]
+        if not note:
+            return list(calls)
+        return [*calls[:-1], replace(calls[-1], quotes=(*calls[-1].quotes, _reason(label, note, sizes.reason)))]
     ended: list[CardCall] = []
     for request, call in zip(here, calls, strict=True):
         own = outcome(request, cancel_budget=OUTCOME_BUDGET - 24)
         if note := notes[request.id]:
             call = replace(call, quotes=(*call.quotes, _reason("Reason given", note, sizes.own_reason)))
-        ended.append(replace(call, outcome=own or None))
+        ended.append(replace(call, outcome=own) if own else call)
     return ended
 
 

@@ -37,6 +37,7 @@ RUN = 10
 RUNS = 3
 _BLANK = " \t\r"
 _NAME = re.compile(r"[\w.$-]+")
+_JSON_BEGINS = re.compile(r"[\s{\[\"0-9tfnNI-]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class Value:
     """Whether the end of a cut value is shown, too."""
     diff: bool = False
 
-    @property
+    @cached_property
     def wants(self) -> int:
         """The budget that the value needs: whole, or as much of it as is ever shown."""
         if not self.lines_at_most:
@@ -91,6 +92,8 @@ class Value:
     def runs(self) -> list[tuple[int, int]]:
         """(first line, end) of the longest runs of equal or blank lines, in order."""
         runs: list[tuple[int, int]] = []
+        if len(self.lines) <= RUN:
+            return runs
         start = 0
         for _, group in groupby(self.lines, key=lambda line: line if line.strip(_BLANK) else ""):
             end = start + sum(1 for _ in group)
@@ -215,6 +218,8 @@ def _kind(value: Any) -> str:
 
 
 def _reads_as_json(text: str) -> bool:
+    if not _JSON_BEGINS.match(text):
+        return False
     try:
         json.loads(text)
     except (ValueError, RecursionError):

@@ -22,9 +22,13 @@ _IMITATED = re.compile(r"(?i)\\u\{2039\}\s{0,8}masked")
 
 
 def mask_batch(batch: Batch, masker: Masker) -> Batch:
-    """Mask a batch. Raises ValueError if masking would make two arguments indistinguishable."""
+    """Mask a batch. Raises ValueError if masking would make two arguments indistinguishable.
+
+    Return the batch itself if there is nothing to mask and nothing to leave out.
+    """
     requests = tuple(_bare(r) if r.held else mask_request(r, masker) for r in batch.requests)
-    return replace(batch, requests=requests, model_text=masker.mask_untrusted(batch.model_text))
+    masked = replace(batch, requests=requests, model_text=masker.mask_untrusted(batch.model_text))
+    return batch if masked == batch else masked
 
 
 def _bare(request: ApprovalRequest) -> ApprovalRequest:
@@ -37,11 +41,14 @@ def warnings_about_masks(request: ApprovalRequest) -> list[CardWarning]:
     args = request.call.args
     before: JsonObject = request.edit.original if request.edit else {}
     asked = texts_in(request.inquiry) if request.inquiry else []
-    count = count_masks([*strings_in([args, before]), request.summary, request.shown_preview, *asked])
+    texts = [*strings_in([args, before]), request.summary, request.shown_preview, *asked]
+    count = count_masks(texts)
     warnings: list[CardWarning] = []
     if count:
         values, are = ("value", "is") if count == 1 else ("values", "are")
         warnings.append(CardWarning("masks", f"{count} {values} {are} masked: length and a keyed digest are shown"))
+    if not _imitated(texts):
+        return warnings
     places = {argument_place(name): [name, *strings_in(args[name])] for name in sorted(args)}
     places |= {"tool's words": [request.summary], "tool's preview": [request.shown_preview]}
     places["arguments before the edit"] = list(strings_in(before))
@@ -58,7 +65,7 @@ def note_on_masks(model_text: str) -> str:
 
 
 def _imitated(texts: Iterable[str]) -> bool:
-    return any(_IMITATED.search(text) for text in texts)
+    return any("{2039}" in text and _IMITATED.search(text) for text in texts)
 
 
 def mask_request(request: ApprovalRequest, masker: Masker) -> ApprovalRequest:
@@ -66,24 +73,23 @@ def mask_request(request: ApprovalRequest, masker: Masker) -> ApprovalRequest:
 
     Otherwise the digests stay as the record has them, so that people can compare the two.
     """
-    call, settlement, edit = request.call, request.settlement, request.edit
+    call, settlement, edit, description = request.call, request.settlement, request.edit, request.description
     summary, preview = masker.mask_untrusted(request.summary), _mask_preview(request, masker)
-    call = replace(call, args=masker.mask_args(call.args))
+    args = masker.mask_args(call.args)
     edit = replace(edit, original=masker.mask_args(edit.original)) if edit else None
-    if (call, edit, summary, preview) != (request.call, request.edit, request.summary, request.shown_preview):
-        call = replace(call, digest=masker.mask_digest(call.digest))
+    if (args, edit, summary, preview) != (call.args, request.edit, request.summary, request.shown_preview):
+        call = replace(call, args=args, digest=masker.mask_digest(call.digest))
         edit = replace(edit, original_digest=masker.mask_digest(edit.original_digest)) if edit else None
+    said = masker.mask_untrusted(description.sentence), masker.mask_untrusted(description.title)
+    if said != (description.sentence, description.title):
+        description = replace(description, sentence=said[0], title=said[1])
     return replace(
         request,
         call=call,
         metadata={"summary": summary} if summary else {},
         preview=preview,
         diff_of=request.diff_of if request.shown_as_effect else request.diffed,
-        description=replace(
-            request.description,
-            sentence=masker.mask_untrusted(request.description.sentence),
-            title=masker.mask_untrusted(request.description.title),
-        ),
+        description=description,
         settlement=_mask_settlement(settlement, request.inquiry, masker) if settlement else None,
         edit=edit,
         inquiry=mask_inquiry(request.inquiry, masker) if request.inquiry else None,
@@ -123,7 +129,7 @@ def _mask_settlement(end: Settlement, inquiry: Inquiry | None, masker: Masker) -
     if answer is not None and inquiry is not None:
         seen = inquiry.masked(answer, masker.mask_args)
         answer = {masker.mask_untrusted(name): value for name, value in seen.items()}
-    return replace(end, note=masker.mask_text(end.note), answer=answer)
+    return replace(end, note=masker.mask_text(end.note), answer=answer) if end.note or answer else end
 
 
 def _mask_preview(request: ApprovalRequest, masker: Masker) -> str:

@@ -16,6 +16,10 @@ PADDING = 40
 """A run of this many spaces or tabs may push the rest of a line out of sight."""
 SUMMARY_BUDGET = 72
 _RUN_OF_SPACES = re.compile(rf"[ \t]{{{PADDING},}}")
+_REMARKABLE = re.compile(rf"[^\n\t -~]|(?i:xn--)|[ \t]{{{PADDING}}}")
+"""Every text with a warning has one of these."""
+_SHORT = 2000
+"""In a longer text, looking for all of them at every character is slower than looking for one after the other."""
 _NAME_BUDGET = 32
 SENTENCE = 240
 """Most characters of a text that is shown as a sentence."""
@@ -45,12 +49,14 @@ def warnings_in(where: str, texts: Iterable[str]) -> list[CardWarning]:
     """Return the warnings about these texts, each once. `where` names the texts for the reader."""
     warnings: dict[CardWarning, None] = {}
     for text in texts:
+        if len(text) <= _SHORT and not _REMARKABLE.search(text):
+            continue
         for warning in visible(text).findings:
             warnings[CardWarning("hidden characters", f"{where}: {warning}")] = None
         for warning in lookalikes(text):
             warnings[CardWarning("look-alikes", f"{where}: {warning}")] = None
-        widest = max((len(run) for run in _RUN_OF_SPACES.findall(text)), default=0)
-        if widest:
+        if runs := _RUN_OF_SPACES.findall(text):
+            widest = max(map(len, runs))
             warnings[CardWarning("padding", f"{where}: contains a run of {widest} spaces or tabs")] = None
     return list(warnings)
 

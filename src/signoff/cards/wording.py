@@ -249,8 +249,11 @@ def reminder(batch: Batch) -> Line:
 
 def held_lines(batch: Batch, named_at_most: int) -> list[Line]:
     """Name the held calls of a card: those that run with the questions, those not run, and those that were rejected."""
-    rejected = [r for r in batch.held if r.settlement and r.settlement.by]
-    others = [r for r in batch.held if r not in rejected]
+    held = batch.held
+    if not held:
+        return []
+    rejected = [r for r in held if r.settlement and r.settlement.by]
+    others = [r for r in held if r not in rejected]
     not_run = [r for r in others if r.state not in (RequestState.PENDING, RequestState.APPROVED)]
     waiting = [r for r in others if r not in not_run]
 

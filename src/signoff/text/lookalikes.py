@@ -41,6 +41,8 @@ SIGNS = _pairs(confusables.SIGNS)
 
 def lookalikes(text: str) -> tuple[str, ...]:
     """Return warnings about the letters of this text; none for ordinary text of any language."""
+    if text.isascii() and not _ACE.search(text):
+        return ()
     warnings = list(_punycode(text))
     if not text.isascii():
         warnings += _mixed_words(text)

@@ -35,9 +35,11 @@ _HIDDEN_RANGES = (
 )
 _CONTROL_NAMES = {0x00: "NULL", 0x08: "BACKSPACE", 0x0D: "CARRIAGE RETURN", 0x1B: "ESCAPE", 0x7F: "DELETE"}
 _OTHER_NAMES = {"Cs": "LONE SURROGATE", "Co": "PRIVATE USE", "Cn": "UNASSIGNED", "Cc": "CONTROL"}
+_ORDINARY = re.compile(r"[\n\t -~]*+")
 _WRITTEN_ESCAPE = re.compile(r"\\(?=u\{)")
 _ESCAPE = re.compile(r"\\u\{([0-9A-F]{4,6})\}")
-_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:/-")
+_PLAIN = re.compile(r"[A-Za-z0-9_.:/-]*+")
+_PROSE = re.compile(r"[A-Za-z0-9_.:/ ,'()-]*+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,8 @@ class Visible:
 
 def visible(text: str) -> Visible:
     """Return the text with every hidden character written as an escape; newline and tab stay."""
+    if _ORDINARY.fullmatch(text) and "\\u{" not in text:
+        return Visible(text)
     # A text has few distinct characters, so classifying each of them is cheap. Only C code walks the whole text.
     used = sorted(set(text))
     hidden = [c for c in used if is_hidden(c)]
@@ -67,7 +71,7 @@ def visible(text: str) -> Visible:
 
 def one_line(text: str) -> str:
     """Do the same for names and labels: newline and tab are escaped as well."""
-    return visible(text).text.translate({9: escape("\t"), 10: escape("\n")})
+    return visible(text).text.translate(_BREAKS)
 
 
 def unescape(shown: str) -> str:
@@ -81,10 +85,10 @@ def plain(text: str, budget: int, *, prose: bool = False) -> str:
     With `prose`, spaces, commas, apostrophes and parentheses stay too. The name cannot form markup, a line break or a
     quotation.
     """
-    kept = _PLAIN | set(" ,'()") if prose else _PLAIN
+    kept = _PROSE if prose else _PLAIN
 
     def show(part: str) -> str:
-        return "".join(c if c in kept else escape(c) for c in part)
+        return part if kept.fullmatch(part) else "".join(c if kept.fullmatch(c) else escape(c) for c in part)
 
     whole = show(text)
     return whole if len(whole) <= budget else show(text[: longest_head(text, budget - 3, show)]) + "..."
@@ -92,14 +96,16 @@ def plain(text: str, budget: int, *, prose: bool = False) -> str:
 
 def clip(text: str, budget: int) -> tuple[str, bool]:
     """Return one visible line of at most `budget` characters, and whether it was cut, which the caller must say."""
-    head = longest_head(text, budget, one_line)
-    if head == len(text):
-        return one_line(text), False
+    # No escape is shorter than its character, so a text that is too long does not fit.
+    if len(text) <= budget and len(whole := one_line(text)) <= budget:
+        return whole, False
     return one_line(text[: longest_head(text, budget - 1, one_line)]) + "…", True
 
 
 def longest_head(text: str, budget: int, show: Callable[[str], str]) -> int:
     """Return how many leading characters fit into `budget` once shown. Escapes are never cut in two."""
+    if len(text) <= budget and len(show(text)) <= budget:
+        return len(text)
     return _longest(min(len(text), max(budget, 0)), lambda n: len(show(text[:n])) <= budget)
 
 
@@ -119,6 +125,9 @@ def is_hidden(char: str) -> bool:
 
 def escape(char: str) -> str:
     return f"\\u{{{ord(char):04X}}}"
+
+
+_BREAKS = {9: escape("\t"), 10: escape("\n")}
 
 
 def char_name(char: str) -> str:

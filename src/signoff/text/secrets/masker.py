@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from signoff.text.secrets.kept_masks import KeptMasks
 from signoff.text.secrets.names import DEFAULT, Words, expects_words, is_about, is_plural, says_secret, words_of
-from signoff.text.secrets.shapes import Span, named_spans, token_spans
+from signoff.text.secrets.shapes import Span, may_contain_secret, named_spans, token_spans
 from signoff.text.secrets.values import RUN, reads_as_command, value_spans
 from signoff.text.visible import escape
 
@@ -47,11 +47,11 @@ class Masker:
 
     def mask_text(self, text: str) -> str:
         """Mask logs and other text that may have been masked before. Masks in it stay as they are."""
-        return self._mask(text, [])
+        return self._mask(text, ())
 
     def mask_untrusted(self, text: str) -> str:
         """Mask text that somebody else wrote. Imitated masks in it are escaped, so that every mask is ours."""
-        return self._kept.once("text", text, lambda: self._untrusted(text))
+        return self._kept.once("text", text, lambda: self._untrusted(text)) if text else ""
 
     def mask_args(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a masked copy of the same structure. Raises ValueError if two names are the same once masked."""
@@ -91,7 +91,7 @@ class Masker:
         return says_secret(name, self._known)
 
     def _untrusted(self, text: str) -> str:
-        return self._mask(_IMITATION.sub(lambda _: escape("‹"), text), [])
+        return self._mask(_without_imitations(text), ())
 
     def _arguments(self, args: Mapping[str, Any]) -> dict[str, Any] | str:
         """Return the masked arguments, or the reason why they cannot be masked. Either result may be cached."""
@@ -106,15 +106,15 @@ class Masker:
             safe = self._untrusted(name)
             if safe in shown:
                 raise ValueError("two names are the same once masked")
-            own = name if self._secret(name) else None if is_about(name) else inherited
+            own = name if self._secret(name) else None if inherited is None or is_about(name) else inherited
             shown[safe] = self._value(value, own)
         return shown
 
     def _value(self, value: Any, secret: str | None) -> Any:
         """Mask one value. `secret`: the name that makes it a secret, its own or that of an object or list around it."""
         if isinstance(value, str):
-            text = _IMITATION.sub(lambda _: escape("‹"), value)
-            return self._mask(text, value_spans(text, phrase=expects_words(secret)) if secret else [])
+            text = _without_imitations(value)
+            return self._mask(text, list(value_spans(text, phrase=expects_words(secret))) if secret else ())
         if isinstance(value, Mapping):
             return self._object(cast("Mapping[str, Any]", value), secret)
         if isinstance(value, list | tuple):
@@ -123,7 +123,7 @@ class Masker:
             return self._write(json.dumps(value), "number of ")
         return value
 
-    def _mask(self, text: str, more: Iterable[Span]) -> str:
+    def _mask(self, text: str, more: Sequence[Span]) -> str:
         """Mask again until nothing changes: a token next to a secret may be found only once the secret is a mask."""
         for _ in range(_PASSES):
             before, text = text, self._mask_once(text, more)
@@ -132,8 +132,10 @@ class Masker:
             more = ()
         return text
 
-    def _mask_once(self, text: str, more: Iterable[Span]) -> str:
-        spans = [*more, *token_spans(text), *self._named_spans(text), *self._own_spans(text)]
+    def _mask_once(self, text: str, more: Sequence[Span]) -> str:
+        spans = [*more, *self._own_spans(text)] if more or self._compiled else []
+        if may_contain_secret(text):
+            spans += [*token_spans(text), *self._named_spans(text)]
         if not spans:
             return text
         kept = [match.span() for match in MASK.finditer(text)]
@@ -190,8 +192,12 @@ class MaskingFilter(logging.Filter):
         return True
 
 
+def _without_imitations(text: str) -> str:
+    return _IMITATION.sub(lambda _: escape("‹"), text) if "‹" in text else text
+
+
 def count_masks(texts: Iterable[str]) -> int:
-    return sum(len(MASK.findall(text)) for text in texts)
+    return sum(len(MASK.findall(text)) for text in texts if "‹" in text)
 
 
 def _merged(text: str, spans: Iterable[Span], kept: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

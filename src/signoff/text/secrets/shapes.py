@@ -46,11 +46,30 @@ _QUOTED = re.compile(r"(?:[nN](?='))?\\{0,3}[\"'`]" + _SCHEME + r"([^\s\"'`\\‹
 _BARE = re.compile(r"(?![nN]')" + _SCHEME + r"([^\s\"'`\\‹;|&<>(){}$,\[\]#?]++)")
 
 
+_SIGN = re.compile(
+    r"[=:\"'`]|(?<!\S)--?[A-Za-z]"  # a pair, an address or a quoted password; an option
+    r"|[A-Za-z0-9_.+/-]{15}"  # a token, or an address of a webhook
+    # Words before a secret, some of which are in the first line of a private key.
+    r"|(?i:pass(?:wor[dt]|wd|phrase|code)|kennwort|mot de passe|token|secret|key|pin|bearer|basic)"
+    r"|[：是は]"
+)
+"""Every text with a secret in it has one of these, in a place where one of the expressions reads it."""
+_MOST = 2000
+"""In a longer text, some sign is almost certain, and looking for all of them at every character is slow."""
+
+
+def may_contain_secret(text: str) -> bool:
+    """Whether the text has to be searched at all. Most names and short values have no sign of a secret."""
+    return len(text) > _MOST or bool(_SIGN.search(text))
+
+
 def token_spans(text: str) -> Iterator[Span]:
     """Yield secrets that are known by their own shape, or by their place in an address or a header."""
-    yield from (Span(*place) for place in token_places(text))
+    for place in token_places(text):
+        yield Span(*place)
     for pattern in _WITHIN:
-        yield from (Span(*match.span(1)) for match in pattern.finditer(text))
+        for match in pattern.finditer(text):
+            yield Span(*match.span(1))
     for block in _PEM.finditer(text):
         # Take only text that is base64 by its length or its place: a script after a fake BEGIN line stays visible.
         begin, end = block.span(1)
@@ -76,7 +95,8 @@ def named_spans(text: str, secret: Callable[[str], bool]) -> Iterator[Span]:
             if value := _QUOTED.match(text, match.end()) or _BARE.match(text, match.end()):
                 covered = value.end()
                 yield Span(*value.span(1), named=True)
-    yield from (Span(*place, named=True) for place in told_places(text))
+    for place in told_places(text):
+        yield Span(*place, named=True)
     # On a line of its own, as in an .env file, a value may contain signs that would end it in a command.
     for match in _LINE.finditer(text):
         if secret(match[1]):

@@ -55,7 +55,8 @@ _OTHERS: Kinds = (
 def token_places(text: str) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each token in the text."""
     if len(text) < _SHORT or any(sign.search(text) for sign in _SIGNS):
-        yield from (match.span() for match in _TOKENS.finditer(text))
+        for match in _TOKENS.finditer(text):
+            yield match.span()
 
 
 def _expressions(kinds: Kinds) -> Iterator[str]:

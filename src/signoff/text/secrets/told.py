@@ -76,7 +76,8 @@ def told_places(text: str) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each password that the text names in one of these ways."""
     yield from _in_commands(text)
     for pattern in _STATEMENTS:
-        yield from (match.span(1) for match in pattern.finditer(text))
+        for match in pattern.finditer(text):
+            yield match.span(1)
     for pattern in _SENTENCES:
         for match in pattern.finditer(text):
             if match[1].lower().rstrip(".,:!?") not in _PROSE:
