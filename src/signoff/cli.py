@@ -1,30 +1,28 @@
 """`signoff COMMAND`.
 
-Without a command it serves Discord if a token is set, else the sandbox. Errors are one line.
+Without a command it serves Discord if a token is set, else the sandbox. Errors are one line. Each command imports what
+it needs when it runs, so that `--help` and `version` load almost nothing.
 """
 
 from __future__ import annotations
 
-import asyncio
+import gc
 import os
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from signoff import __version__
 from signoff.commands.audit import audit
 from signoff.commands.backup import backup, restore
-from signoff.config.approval_checks import check_approvals
-from signoff.config.findings import log_findings
-from signoff.config.schema import Config, load_config
-from signoff.config.setting_checks import check_settings
 from signoff.errors import StartupError
-from signoff.settings import Settings, load_settings
-from signoff.store.store import sqlite_path
-from signoff.telemetry.logs import set_up_log
+
+if TYPE_CHECKING:
+    from signoff.config.schema import Config
+    from signoff.settings import Settings
 
 CHAT_DATABASE = "sqlite:///data/chat/signoff.db"
 """The chat's own database, so that it can run beside a bot."""
@@ -63,6 +61,8 @@ def chat(
     database: str = typer.Option(CHAT_DATABASE, "--database", metavar="URL", help="the database to use"),
 ) -> None:
     """Talk to the agent in this terminal. Reads lines from a pipe as well."""
+    from signoff.settings import load_settings
+
     # The log goes to a file beside the database: the terminal is for the conversation.
     settings = load_settings().model_copy(update={"database_url": database})
     config = _config(settings)
@@ -85,6 +85,8 @@ def check(
     discord: bool = typer.Option(False, "--discord", help="connect, and check servers, channels and roles"),
 ) -> None:
     """Look for mistakes in the set-up. The exit code is 1 if something cannot work."""
+    import asyncio
+
     from signoff.commands.check import run_check
 
     report = asyncio.run(run_check(discord=discord))
@@ -107,6 +109,9 @@ def main() -> None:
 
 
 def _settings() -> Settings:
+    from signoff.settings import load_settings
+    from signoff.telemetry.logs import set_up_log
+
     settings = load_settings()
     set_up_log(settings.log_level, settings.log_format)
     return settings
@@ -114,13 +119,20 @@ def _settings() -> Settings:
 
 def _serve(settings: Settings) -> None:
     config = _config(settings)
-    # Imported here because it loads every package, which would delay the sandbox by seconds.
+    # Imported here because it loads every package, which would delay the sandbox by seconds. Modules are hardly ever
+    # garbage, so nothing is collected meanwhile, and later collections leave out what was loaded until now.
+    gc.disable()
     from signoff.commands.discord import run_discord
 
+    gc.freeze()
+    gc.enable()
     _run(run_discord(settings, config))
 
 
 def _config(settings: Settings) -> Config:
+    from signoff.config.schema import load_config
+    from signoff.store.store import sqlite_path
+
     config = load_config(settings.config_path, required=settings.config_required)
     database = [sqlite_path(settings.database_url)] if settings.database_url.startswith("sqlite") else []
     config.keep_workspace_apart(settings.config_path, Path(".env"), *database)
@@ -128,17 +140,22 @@ def _config(settings: Settings) -> Config:
 
 
 def _try_out(settings: Settings, *, fresh: bool) -> None:
+    from signoff.commands import sandbox as launch
+    from signoff.config.approval_checks import check_approvals
+    from signoff.config.findings import log_findings
+    from signoff.config.schema import load_config
+    from signoff.config.setting_checks import check_settings
+
     # Check the configuration here, so that its error is one line and not the child process's output.
     config = load_config(settings.config_path, required=settings.config_required)
     log_findings([*check_settings(os.environ, Path(".env")), *check_approvals(config)])
-    # Imported here so that a bot on Discord starts without the sandbox.
-    from signoff.commands import sandbox as launch
-
     program = [sys.executable, sys.argv[0]]
     _run(launch.sandbox(Path("data/sandbox"), fresh=fresh, program=program, config=config))
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:
+    import asyncio
+
     try:
         asyncio.run(work)
     except KeyboardInterrupt:
