@@ -106,9 +106,14 @@ def main() -> None:
         commands()
     except StartupError as error:
         raise SystemExit(f"signoff: {error}") from None
+    finally:
+        gc.enable()
 
 
 def _settings() -> Settings:
+    # Loading modules makes hardly any garbage, and looking for it would take a tenth of the time until the bot is
+    # online. `_run` turns the collector on again.
+    gc.disable()
     from signoff.settings import load_settings
     from signoff.telemetry.logs import set_up_log
 
@@ -119,13 +124,9 @@ def _settings() -> Settings:
 
 def _serve(settings: Settings) -> None:
     config = _config(settings)
-    # Imported here because it loads every package, which would delay the sandbox by seconds. Modules are hardly ever
-    # garbage, so nothing is collected meanwhile, and later collections leave out what was loaded until now.
-    gc.disable()
+    # Imported here because it loads every package, which would delay the sandbox by seconds.
     from signoff.commands.discord import run_discord
 
-    gc.freeze()
-    gc.enable()
     _run(run_discord(settings, config))
 
 
@@ -156,6 +157,8 @@ def _try_out(settings: Settings, *, fresh: bool) -> None:
 def _run(work: Coroutine[Any, Any, None]) -> None:
     import asyncio
 
+    gc.freeze()  # later collections leave out what is loaded by now: it stays until the end
+    gc.enable()
     try:
         asyncio.run(work)
     except KeyboardInterrupt:

@@ -102,7 +102,6 @@ class Brain:
 
     def runner(self, config: Config, store: TurnStore, clock: Clock, policy: Judge, mask: Mask) -> AgentRunner:
         limits = config.limits
-        ModelMessagesTypeAdapter.dump_json([])  # builds it now: later it would stop the event loop for a moment
         return AgentRunner(
             self.agent,
             store,
@@ -117,6 +116,11 @@ class Brain:
             mask,
             extras=self.extras,
         )
+
+
+def warm_up() -> None:
+    """Build what the first run would build. It stops the event loop for a moment, so call it before there is work."""
+    ModelMessagesTypeAdapter.dump_json([])
 
 
 def _attempt(

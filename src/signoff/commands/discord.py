@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from signoff.agent.setup import Brain
+from signoff.agent.setup import Brain, warm_up
 from signoff.bot.access import Access
 from signoff.bot.attachments import FileLimits
 from signoff.bot.catch_up import is_connected
@@ -91,6 +91,7 @@ async def run_discord(settings: Settings, config: Config) -> None:
             files=_file_limits(config),
             at_first_ready=partial(_when_ready, client, config, scheduler),
         )
+        client.event(on_connect)
         core.desk.subscribers.append(LogChannels(client, config.audit.log_channels))
         async with measured(settings, core, store, lambda: is_connected(client)):
             running = bot.run(settings.discord_token.get_secret_value())
@@ -98,6 +99,11 @@ async def run_discord(settings: Settings, config: Config) -> None:
                 await _until_told_to_stop(running, client, driver, config.limits.shutdown_grace)
             finally:
                 await scheduler.stop()
+
+
+async def on_connect() -> None:
+    """Handle Discord's event of this name: the bot is online now, and most often nobody has mentioned it yet."""
+    warm_up()
 
 
 async def _until_told_to_stop(
