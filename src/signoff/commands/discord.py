@@ -8,7 +8,7 @@ import signal
 from collections.abc import Coroutine
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from signoff.agent.setup import Brain, warm_up
 from signoff.bot.access import Access
@@ -31,7 +31,6 @@ from signoff.config.findings import log_findings
 from signoff.config.schema import Config
 from signoff.core import Core, build_budgets, build_schedule_terms, leave_for_certain, queue_limits
 from signoff.errors import SettingsError
-from signoff.servers.ports import Servers
 from signoff.servers.tool_names import enabled_tools
 from signoff.settings import Settings
 from signoff.store import Store
@@ -43,6 +42,9 @@ from signoff.turns.pausing import Pausing
 from signoff.turns.schedules import ScheduleBook
 from signoff.turns.scheduling import Scheduler
 from signoff.turns.usage import UsageBook
+
+if TYPE_CHECKING:
+    from signoff.servers.ports import Servers
 
 log = logging.getLogger(__name__)
 

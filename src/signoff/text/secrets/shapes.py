@@ -11,9 +11,6 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from signoff.text.secrets.tokens import token_places
-from signoff.text.secrets.told import told_places
-
 
 class Span(NamedTuple):
     start: int
@@ -48,6 +45,8 @@ _BARE = re.compile(r"(?![nN]')" + _SCHEME + r"([^\s\"'`\\‹;|&<>(){}$,\[\]#?]++
 
 def token_spans(text: str) -> Iterator[Span]:
     """Yield secrets that are known by their own shape, or by their place in an address or a header."""
+    from signoff.text.secrets.tokens import token_places  # here: compiling its expressions would delay every start
+
     yield from (Span(*place) for place in token_places(text))
     for pattern in _WITHIN:
         yield from (Span(*match.span(1)) for match in pattern.finditer(text))
@@ -62,6 +61,8 @@ def token_spans(text: str) -> Iterator[Span]:
 
 def named_spans(text: str, secret: Callable[[str], bool]) -> Iterator[Span]:
     """Yield the values beside a secret's name: `DB_PASSWORD=...`, `"token": "..."`, `--api-key ...`."""
+    from signoff.text.secrets.told import told_places  # here for the same reason
+
     judged: dict[str, bool] = {}
     for pattern in (_PAIR, _FLAG):
         covered = 0
