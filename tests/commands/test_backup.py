@@ -19,7 +19,7 @@ from signoff.approvals.clicks import Click
 from signoff.approvals.desk import Desk
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Choice, Remember, RequestState
-from signoff.cli import commands
+from signoff.commands.parser import commands
 from signoff.clock import SteadyClock
 from signoff.store import Store
 from signoff.store.backup import back_up
