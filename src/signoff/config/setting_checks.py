@@ -33,11 +33,11 @@ def check_settings(environment: Iterable[str], env_file: Path) -> list[Finding]:
 
 def setting_place(name: str, environment: Mapping[str, str], env_file: Path) -> str:
     """Return where a setting comes from: a line of `.env`, or the environment, which wins. Empty if it is not set."""
-    from dotenv import dotenv_values  # here, because few need it
+    if line := _names_in(env_file).get(name):
+        from dotenv import dotenv_values
 
-    line = _names_in(env_file).get(name)
-    if line and dotenv_values(env_file, encoding="utf-8-sig").get(name) == environment.get(name):
-        return f"{env_file}:{line}"
+        if dotenv_values(env_file, encoding="utf-8-sig").get(name) == environment.get(name):
+            return f"{env_file}:{line}"
     return ENVIRONMENT if name in environment else ""
 
 
