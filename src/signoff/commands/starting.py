@@ -1,4 +1,4 @@
-"""Starts the commands that run until they are stopped: reads the settings and signoff.toml, loads the rest, and runs it.
+"""Starts the commands that run until they are stopped: reads the settings and signoff.toml, loads the rest, runs it.
 
 Loading takes most of the time until the bot is online, so it is kept short here.
 """
@@ -21,28 +21,31 @@ if TYPE_CHECKING:
 
 def start_default() -> None:
     """Start Discord if a token is set, else the sandbox."""
-    with _loading():
-        settings = _settings()
+    settings = _settings()
     if settings.discord_token:
-        _serve(settings)
+        start_bot(settings)
     else:
         start_sandbox(settings)
 
 
-def start_bot() -> None:
+def start_bot(settings: Settings | None = None) -> None:
+    settings = settings or _settings()
     with _loading():
-        settings = _settings()
-    _serve(settings)
+        config = _config(settings)
+        _load_httpx()
+        # Imported here because it loads every package, which would delay the sandbox by seconds.
+        from signoff.commands.discord import run_discord
+    _run(run_discord(settings, config))
 
 
 def start_sandbox(settings: Settings | None = None, *, fresh: bool = False) -> None:
+    settings = settings or _settings()
     from signoff.commands import sandbox as launch
     from signoff.config.approval_checks import check_approvals
     from signoff.config.findings import log_findings
     from signoff.config.schema import load_config
     from signoff.config.setting_checks import check_settings
 
-    settings = settings or _settings()
     # Check the configuration here, so that its error is one line and not the child process's output.
     config = load_config(settings.config_path, required=settings.config_required)
     log_findings([*check_settings(os.environ, Path(".env")), *check_approvals(config)])
@@ -61,19 +64,10 @@ def start_chat(database: str, *, go_on: bool) -> None:
     _run(run_chat(settings, config, go_on=go_on))
 
 
-def _serve(settings: Settings) -> None:
-    with _loading():
-        config = _config(settings)
-        _load_httpx()
-        # Imported here because it loads every package, which would delay the sandbox by seconds.
-        from signoff.commands.discord import run_discord
-    _run(run_discord(settings, config))
-
-
 def _settings() -> Settings:
-    from signoff.settings import load_settings
-    from signoff.telemetry.logs import set_up_log
-
+    with _loading():
+        from signoff.settings import load_settings
+        from signoff.telemetry.logs import set_up_log
     settings = load_settings()
     set_up_log(settings.log_level, settings.log_format)
     return settings
@@ -92,7 +86,7 @@ def _config(settings: Settings) -> Config:
 @contextmanager
 def _loading() -> Generator[None]:
     """Load modules in less time, and make later garbage collections cheaper: they leave out what is loaded here."""
-    gc.disable()  # modules are hardly ever garbage: looking for it would take a tenth of the time
+    gc.disable()  # modules are hardly ever garbage, and looking for it would take a tenth of the time
     try:
         yield
         gc.freeze()

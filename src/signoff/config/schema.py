@@ -462,7 +462,7 @@ class McpConfig(_Section):
 
 
 def _table() -> Any:
-    """A table that may be missing. Its default is read like the file itself, so that it needs no validator of its own."""
+    """A table that may be missing. Its default is read like the file, so that it needs no validator of its own."""
     return Field(default_factory=dict, validate_default=True)
 
 

@@ -92,7 +92,7 @@ def _on_one_line(record: logging.LogRecord) -> bool:
 
 
 def _without_signs(record: logging.LogRecord) -> bool:
-    """Log in without the word "token": for it, the line would be searched for secrets, which loads much at each start."""
+    """Leave out the word "token": the masker would search the line for secrets, and load much for that at each start."""
     if record.msg == "logging in using static token":
         record.msg = "logging in"
     return True
