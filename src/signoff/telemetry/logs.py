@@ -92,7 +92,7 @@ def _on_one_line(record: logging.LogRecord) -> bool:
 
 
 def _without_signs(record: logging.LogRecord) -> bool:
-    """Leave out the word "token": the masker would search the line for secrets, and load much for that at each start."""
+    """Leave out the word "token": for it, the masker would load all that it searches for secrets with."""
     if record.msg == "logging in using static token":
         record.msg = "logging in"
     return True
