@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, Never
+from typing import TYPE_CHECKING, Any, Never
 
 from pydantic_ai import AgentRunResult, AgentRunResultEvent, DeferredToolRequests
 from pydantic_ai.agent import AbstractAgent
@@ -46,7 +46,6 @@ from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, Json
 from signoff.approvals.policy import Policy
 from signoff.approvals.ports import Clock, Revised
 from signoff.errors import SignoffError, TurnFailed
-from signoff.gate.dry_run import DryRun
 from signoff.gate.examiner import Judge
 from signoff.gate.gate import Gate
 from signoff.gate.journal import Journal
@@ -59,6 +58,9 @@ from signoff.turns.budgets import Budgets
 from signoff.turns.model import Finished, Step, Turn, Waiting
 from signoff.turns.ports import Progress, TurnStore, TurnTx
 from signoff.turns.progress import Unseen
+
+if TYPE_CHECKING:
+    from signoff.gate.dry_run import DryRun
 
 log = logging.getLogger(__name__)
 
@@ -262,6 +264,8 @@ class AgentRunner:
         return (await (await self._dry_run(place, actor)).call(tool, args)).ruling
 
     async def _dry_run(self, place: Place, asker: Actor) -> DryRun:
+        from signoff.gate.dry_run import DryRun  # here, because few need it
+
         heard = said((await self._conversation(place.conversation)).messages)
         extras = self.extras
         return DryRun(

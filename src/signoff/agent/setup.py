@@ -25,6 +25,7 @@ from signoff.approvals.policy import Policy
 from signoff.approvals.ports import Clock
 from signoff.config.schema import Config
 from signoff.errors import StartupError
+from signoff.gate.book import returned
 from signoff.gate.declarations import declaration, marks_of
 from signoff.gate.examiner import Judge
 from signoff.gate.tool_slots import ToolShares, ToolSlots
@@ -123,6 +124,7 @@ class Brain:
 def warm_up() -> None:
     """Build what the first run would build. It stops the event loop for a moment, so call it before there is work."""
     ModelMessagesTypeAdapter.dump_json([])
+    returned()
 
 
 def _attempt(
