@@ -32,7 +32,6 @@ def returned() -> TypeAdapter[ToolReturn[Any]]:
     return TypeAdapter(ToolReturn[Any])
 
 
-
 @dataclass(frozen=True, slots=True)
 class Go:
     """The call is recorded as *started*: call the tool. `request` is the approved request, if there is one."""
