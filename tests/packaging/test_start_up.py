@@ -18,13 +18,19 @@ MAIN = ROOT / "main.py"
 NOWHERE = {"DISCORD_TOKEN": "x.y.z", "DISCORD_API_URL": "http://127.0.0.1:9/api/v10"}
 """A bot with these settings starts completely, and ends because nobody answers its login."""
 AGENT = """
-import gc, json, sys
+import gc, json
 from pathlib import Path
+import discord
 from pydantic_ai import Agent
 from pydantic_ai.models.test import TestModel
 
-Path("seen.json").write_text(json.dumps([gc.isenabled(), gc.get_freeze_count(), len(gc.get_objects())]))
-agent = Agent(TestModel())
+agent, login = Agent(TestModel()), discord.Client.login
+
+async def seen(client, token):
+    Path("seen.json").write_text(json.dumps([gc.isenabled(), gc.get_freeze_count(), len(gc.get_objects())]))
+    await login(client, token)
+
+discord.Client.login = seen
 """
 FOR_FEW = {
     *("anthropic", "click", "dotenv", "fastmcp", "google", "groq", "markdown_it", "mcp", "mistralai", "openai"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 from collections.abc import Coroutine
@@ -95,6 +96,8 @@ async def run_discord(settings: Settings, config: Config) -> None:
         )
         client.event(on_connect)
         core.desk.subscribers.append(LogChannels(client, config.audit.log_channels))
+        gc.freeze()  # collections leave out what was loaded and built until now: it stays until the end
+        gc.enable()
         async with measured(settings, core, store, lambda: is_connected(client)):
             running = bot.run(settings.discord_token.get_secret_value())
             try:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Coroutine, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Coroutine
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,13 +29,19 @@ def start_default() -> None:
 
 
 def start_bot(settings: Settings | None = None) -> None:
-    settings = settings or _settings()
-    with _loading():
+    # Loading and building make hardly any garbage, and looking for it would take a tenth of the time until the bot is
+    # online. `run_discord` turns the collector on again.
+    gc.disable()
+    try:
+        settings = settings or _settings()
         config = _config(settings)
         _load_httpx()
         # Imported here because it loads every package, which would delay the sandbox by seconds.
         from signoff.commands.discord import run_discord
-    _run(run_discord(settings, config))
+
+        _run(run_discord(settings, config))
+    finally:
+        gc.enable()
 
 
 def start_sandbox(settings: Settings | None = None, *, fresh: bool = False) -> None:
@@ -65,9 +71,9 @@ def start_chat(database: str, *, go_on: bool) -> None:
 
 
 def _settings() -> Settings:
-    with _loading():
-        from signoff.settings import load_settings
-        from signoff.telemetry.logs import set_up_log
+    from signoff.settings import load_settings
+    from signoff.telemetry.logs import set_up_log
+
     settings = load_settings()
     set_up_log(settings.log_level, settings.log_format)
     return settings
@@ -81,17 +87,6 @@ def _config(settings: Settings) -> Config:
     database = [sqlite_path(settings.database_url)] if settings.database_url.startswith("sqlite") else []
     config.keep_workspace_apart(settings.config_path, Path(".env"), *database)
     return config
-
-
-@contextmanager
-def _loading() -> Generator[None]:
-    """Load modules in less time, and make later garbage collections cheaper: they leave out what is loaded here."""
-    gc.disable()  # modules are hardly ever garbage, and looking for it would take a tenth of the time
-    try:
-        yield
-        gc.freeze()
-    finally:
-        gc.enable()
 
 
 def _load_httpx() -> None:
