@@ -46,7 +46,7 @@ $(RUNS): requirements.lock pyproject.toml
 	@$(PIP) --no-deps $$(grep '^uv==' requirements.lock)
 	$(call INSTALL,requirements.lock)
 	$(PIP) --no-deps --no-build-isolation --editable .
-	@$(BIN)/python -m compileall -q -j 2 -x '$(SELDOM)' $(VENV)/lib || true
+	@$(BIN)/python -m compileall -q -j 2 -x '$(SELDOM)' $(VENV)/lib src || true
 	@touch $@
 
 $(READY): $(RUNS) requirements-dev.lock

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from signoff.bot.access import Access
 from signoff.bot.admin.record import Record
 from signoff.bot.admin.tree import signoff_group
-from signoff.cli import commands
+from signoff.commands.parser import commands
 from signoff.config.schema import BUILTIN_TOOLS, WORKSPACE_TOOLS, Config, parse_config
 from signoff.settings import Settings
 from signoff.turns.administration import Administration

@@ -74,6 +74,16 @@ def test_unknown_names_are_ignored() -> None:
     del os.environ["SIGNOFF_NO_SUCH_THING"]
 
 
+def test_names_count_in_any_case_and_only_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("signoff_model", "m:n")
+    monkeypatch.setenv("HTTP", "not ours")
+    monkeypatch.setenv("log_level", "not ours either")
+    settings = load_settings()
+    assert (settings.model, settings.http, settings.log_level) == ("m:n", None, "INFO")
+    monkeypatch.setenv("SIGNOFF_MODEL", "this:wins")
+    assert load_settings().model == "this:wins"
+
+
 def test_a_named_config_file_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIGNOFF_CONFIG", "other.toml")
     settings = load_settings()

@@ -11,10 +11,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from dotenv import dotenv_values
-from dotenv.parser import parse_stream
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
 
 from signoff.errors import SettingsError
 
@@ -25,10 +22,10 @@ LogFormat = Literal["text", "json"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """Every setting. The alias is the name in the environment. An empty value counts as not set."""
 
-    model_config = SettingsConfigDict(
+    model_config = ConfigDict(
         frozen=True,
         extra="ignore",
         populate_by_name=True,
@@ -120,6 +117,10 @@ class Settings(BaseSettings):
         return value
 
 
+_NAMES = {str(field.validation_alias) for field in Settings.model_fields.values()}
+"""Their names in the environment."""
+
+
 def host_and_port(text: str) -> tuple[str, int]:
     """Read HOST:PORT. An IPv6 address has brackets: [::1]:8080."""
     host, colon, port = text.rpartition(":")
@@ -135,8 +136,10 @@ def load_settings(env_file: str | Path | None = ".env") -> Settings:
     """Read `.env` into the environment, where provider keys are looked up too, then build the settings."""
     if env_file is not None:
         _load_env_file(Path(env_file))
+    # Names count in any case, and DISCORD_TOKEN wins over discord_token.
+    given = {name.upper(): value for name, value in os.environ.items()} | dict(os.environ)
     try:
-        return Settings()
+        return Settings.model_validate({name: given[name] for name in _NAMES & given.keys()})
     except ValidationError as error:
         raise SettingsError("\n".join(_line(e["loc"], e["msg"]) for e in error.errors())) from None
 
@@ -161,6 +164,9 @@ def _load_env_file(path: Path) -> None:
     except (OSError, UnicodeDecodeError) as error:
         reason = "is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror or "cannot be read"
         raise SettingsError(f"{path}: {reason}; write it as a text file with one NAME=value per line") from None
+    from dotenv import dotenv_values  # here, because a bot in a container has no such file
+    from dotenv.parser import parse_stream
+
     for binding in parse_stream(StringIO(text)):
         if binding.error:
             raise SettingsError(f"{path}:{binding.original.line}: this line cannot be read; write NAME=value")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from signoff.cli import commands
+from signoff.commands.parser import commands
 from signoff.store import Store
 from tests.rigs.audit_samples import attacking, write_record, write_row
 

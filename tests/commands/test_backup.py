@@ -19,8 +19,8 @@ from signoff.approvals.clicks import Click
 from signoff.approvals.desk import Desk
 from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Choice, Remember, RequestState
-from signoff.cli import commands
 from signoff.clock import SteadyClock
+from signoff.commands.parser import commands
 from signoff.store import Store
 from signoff.store.backup import back_up
 from signoff.turns.model import TurnState

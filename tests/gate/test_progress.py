@@ -132,7 +132,7 @@ class Odd:
 def kept(result: Any) -> bytes:
     """The result as the journal stores it, or nothing if it cannot be stored."""
     try:
-        return returned.dump_json(result if isinstance(result, ToolReturn) else ToolReturn(return_value=result))
+        return returned().dump_json(result if isinstance(result, ToolReturn) else ToolReturn(return_value=result))
     except ValueError:
         return b""
 

@@ -89,17 +89,7 @@ def test_the_lock_fits_the_project() -> None:
 
 def test_the_default_dependencies_stay_few() -> None:
     assert {key(Requirement(text).name) for text in PROJECT["dependencies"]} == {
-        *(
-            "discord-py",
-            "pydantic-ai",
-            "python-dotenv",
-            "pydantic-settings",
-            "aiohttp",
-            "typer",
-            "rich",
-            "markdown-it-py",
-            "cronsim",
-        )
+        *("discord-py", "pydantic-ai", "python-dotenv", "aiohttp", "typer", "rich", "markdown-it-py", "cronsim")
     }
 
 

@@ -12,7 +12,6 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model, known_model_names, parse_model_id
 from pydantic_ai.models.fallback import FallbackModel
 
-from signoff.agent.demo.model import demo_model
 from signoff.errors import SettingsError
 from signoff.settings import DEMO_MODEL
 
@@ -30,6 +29,8 @@ def choose_model(names: str) -> Model:
 
 def _one_model(name: str) -> Model:
     if name == DEMO_MODEL:
+        from signoff.agent.demo.model import demo_model  # here, because most bots have a real model
+
         return demo_model()
     if name.endswith(":"):
         raise SettingsError(f'model "{name}" names a provider but no model; write for example {_EXAMPLE}')

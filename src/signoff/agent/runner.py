@@ -12,7 +12,7 @@ import logging
 from collections.abc import AsyncIterable, Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, Never
+from typing import TYPE_CHECKING, Any, Never
 
 from pydantic_ai import AgentRunResult, AgentStreamEvent, DeferredToolRequests, RunContext
 from pydantic_ai.agent import AbstractAgent
@@ -46,7 +46,6 @@ from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, Json
 from signoff.approvals.policy import Policy
 from signoff.approvals.ports import Clock, Revised
 from signoff.errors import SignoffError, TurnFailed
-from signoff.gate.dry_run import DryRun
 from signoff.gate.examiner import Judge
 from signoff.gate.gate import Gate
 from signoff.gate.journal import Journal
@@ -59,6 +58,9 @@ from signoff.turns.budgets import Budgets
 from signoff.turns.model import Finished, HistoryEntry, Step, StepInput, Turn, Waiting
 from signoff.turns.ports import Progress, TurnStore, TurnTx
 from signoff.turns.progress import Unseen
+
+if TYPE_CHECKING:
+    from signoff.gate.dry_run import DryRun
 
 log = logging.getLogger(__name__)
 
@@ -265,6 +267,8 @@ class AgentRunner:
         return (await (await self._dry_run(place, actor)).call(tool, args)).ruling
 
     async def _dry_run(self, place: Place, asker: Actor) -> DryRun:
+        from signoff.gate.dry_run import DryRun  # here, because few need it
+
         entries = await self.store.run(lambda tx: tx.history(place.conversation))
         heard = said(await self._messages(entries))
         extras = self.extras

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pydantic_ai
 from pydantic_ai import Agent, Tool, ToolDefinition
@@ -13,26 +13,28 @@ from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
-from signoff.agent.demo.model import demo_model
 from signoff.agent.imported import import_agent, load_deps, model_for
 from signoff.agent.mcp import build_servers, server_in
 from signoff.agent.models import choose_model
 from signoff.agent.own_asking import asking_tools_of
 from signoff.agent.plugins import OURSELVES, Listener, PluginParts, PluginTool, load_plugins
 from signoff.agent.runner import AgentRunner, Extras, Limits
-from signoff.agent.tools import builtin_tools
 from signoff.approvals.model import JsonObject, Ruling, Terms, Verdict
 from signoff.approvals.notify import ways_of_card
 from signoff.approvals.policy import Policy
 from signoff.approvals.ports import Clock
 from signoff.config.schema import Config
 from signoff.errors import StartupError
+from signoff.gate.book import returned
 from signoff.gate.declarations import declaration, marks_of
 from signoff.gate.examiner import Judge
 from signoff.gate.tool_slots import ToolShares, ToolSlots
-from signoff.servers.ports import Servers
+from signoff.settings import DEMO_MODEL
 from signoff.turns.administration import ToolFacts
 from signoff.turns.ports import TurnStore
+
+if TYPE_CHECKING:
+    from signoff.servers.ports import Servers
 
 pydantic_ai.BANNER_ENABLED = False  # its first run would print advertising between the lines of a chat
 
@@ -92,8 +94,9 @@ class Brain:
             lines = verdicts([*imported.toolsets, *toolsets], policy)
             return cls(imported, policy, tuple(lines), tuple(parts.listeners), parts.owners, extras)
         tools: list[PluginTool] = [*own, *plugins, *mcp_servers]
+        model = _attempt(problems, ("agent", "model"), partial(choose_model, model_name), None)
         agent = Agent(
-            _attempt(problems, ("agent", "model"), partial(choose_model, model_name), demo_model()),
+            model or choose_model(DEMO_MODEL),
             instructions=config.agent.instructions,
             tools=[tool for tool in tools if isinstance(tool, Tool)],
             toolsets=[toolset for toolset in tools if isinstance(toolset, AbstractToolset)],
@@ -102,7 +105,6 @@ class Brain:
 
     def runner(self, config: Config, store: TurnStore, clock: Clock, policy: Judge, mask: Mask) -> AgentRunner:
         limits = config.limits
-        ModelMessagesTypeAdapter.dump_json([])  # builds it now: later it would stop the event loop for a moment
         return AgentRunner(
             self.agent,
             store,
@@ -117,6 +119,12 @@ class Brain:
             mask,
             extras=self.extras,
         )
+
+
+def warm_up() -> None:
+    """Build what the first run would build. It stops the event loop for a moment, so call it before there is work."""
+    ModelMessagesTypeAdapter.dump_json([])
+    returned()
 
 
 def _attempt(
@@ -193,6 +201,8 @@ def build_own_tools(
     config: Config, problems: list[Problem] | None = None, servers: Servers | None = None
 ) -> list[Tool[Any]]:
     """Return the tools of Signoff itself that are enabled. See `Brain.build` for the parameters."""
+    from signoff.agent.tools import builtin_tools  # here, because an imported agent has tools of its own
+
     tools = builtin_tools(config.tools.enable, config.workspace, servers)
     if config.tools.workspace_tools:
         from signoff.agent.tools.workspace_set import workspace_tools  # most bots need none of them

@@ -16,7 +16,6 @@ from pydantic_ai.models import Model
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 from pydantic_ai.usage import RunUsage
 
-from signoff.agent.demo.model import demo_model
 from signoff.agent.imported import capabilities_of
 from signoff.agent.mcp import McpServer, server_in
 from signoff.agent.own_asking import asking_tools, asking_tools_of
@@ -173,7 +172,11 @@ async def _of_server(server: McpServer, ctx: RunContext[Any], config: Config, ke
 
 def _model(brain: Brain) -> Model:
     model = brain.agent.model
-    return model if isinstance(model, Model) else demo_model()
+    if isinstance(model, Model):
+        return model
+    from signoff.agent.demo.model import demo_model  # here, because few need it
+
+    return demo_model()
 
 
 def _arguments(tool: ToolDefinition) -> Mapping[str, Mapping[str, Any]] | None:

@@ -13,19 +13,18 @@ import os
 import re
 import sys
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
-from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
-from signoff.approvals.audit import AuditRow, Report
 from signoff.errors import StartupError
-from signoff.settings import load_settings
-from signoff.store.audit_file import open_audit_file
-from signoff.store.store import sqlite_path
+
+if TYPE_CHECKING:
+    from signoff.approvals.audit import AuditRow, Report
+    from signoff.store.audit_file import AuditFile
 
 audit = typer.Typer(help="Check or export the record of decisions.", no_args_is_help=True)
 
@@ -46,7 +45,7 @@ _FORMAT = typer.Option(Format.JSONL, "--format", help="jsonl: exact; csv: for sp
 def verify_command(database: str = _DATABASE) -> None:
     """Check every row against its hash and the last one against the anchor. Exit code 1: the record was changed."""
     with _one_line():
-        with open_audit_file(_path(database)) as file:
+        with _record(database) as file:
             report = file.verify()
         print(_verdict(report))
         # Fail closed: without an anchor nobody knows whether rows are missing at the end.
@@ -64,7 +63,7 @@ def export_command(
 ) -> None:
     """Write the rows, oldest first, with the texts that are still kept."""
     start, end = _moment("--since", since), _moment("--until", until)
-    with _one_line(), open_audit_file(_path(database)) as file, _sink(output) as sink:
+    with _one_line(), _record(database) as file, _sink(output) as sink:
         write = _csv(sink) if format is Format.CSV else _jsonl(sink)
         for row in file.rows(server=server or None, since=start, until=end):
             write(row, file.text(row.text) if row.text else "")
@@ -144,8 +143,13 @@ def _moment(option: str, text: str) -> float | None:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def _path(database: str) -> Path:
-    return sqlite_path(database or load_settings().database_url)
+def _record(database: str) -> AbstractContextManager[AuditFile]:
+    # Imported here because the help of every command loads this module.
+    from signoff.settings import load_settings
+    from signoff.store.audit_file import open_audit_file
+    from signoff.store.store import sqlite_path
+
+    return open_audit_file(sqlite_path(database or load_settings().database_url))
 
 
 @contextmanager

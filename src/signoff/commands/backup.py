@@ -1,25 +1,21 @@
 """`signoff backup` copies the database while the bot runs; `signoff restore` puts such a copy in place.
 
-Exit codes of both: 0 done, 1 not done, or done although the record was changed from outside.
+Exit codes of both: 0 done, 1 not done, or done although the record was changed from outside. Each function imports what
+it needs, because the help of every command loads this module.
 """
 
 from __future__ import annotations
 
-import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from signoff.approvals.audit import Report
-from signoff.approvals.desk import Desk
-from signoff.config.schema import Config, load_config
-from signoff.settings import load_settings
-from signoff.store import Store
-from signoff.store.backup import back_up, check, replacing
-from signoff.store.policy_rows import revoke_all_grants
-from signoff.store.store import sqlite_path
-from signoff.turns.restoring import Restored, end_open_work
+if TYPE_CHECKING:
+    from signoff.approvals.audit import Report
+    from signoff.config.schema import Config
+    from signoff.turns.restoring import Restored
 
 _FILE = typer.Argument(..., metavar="FILE", help="the copy; its anchor is FILE.head beside it")
 _DATABASE = typer.Option("", "--database", metavar="URL", help="the database (default: SIGNOFF_DATABASE_URL)")
@@ -27,6 +23,8 @@ _DATABASE = typer.Option("", "--database", metavar="URL", help="the database (de
 
 def backup(file: Path = _FILE, database: str = _DATABASE) -> None:
     """Copy the database, also while the bot runs, and check the copy. Overwrites nothing."""
+    from signoff.store.backup import back_up
+
     copy = back_up(_path(database), file)
     print(f"{copy.path}: {copy.size:,} bytes; the record has {copy.report.rows:,} rows")
     _end(copy.report)
@@ -38,6 +36,12 @@ def restore(
     replace: bool = typer.Option(False, "--replace", help="move an existing database aside first"),
 ) -> None:
     """Put a copy in the place of the database. Stop the bot first. Work that was under way in the copy is ended."""
+    import asyncio
+
+    from signoff.config.schema import load_config
+    from signoff.settings import load_settings
+    from signoff.store.backup import check, replacing
+
     settings = load_settings()
     config = load_config(settings.config_path, required=settings.config_required)
     target = _path(database)
@@ -56,9 +60,12 @@ def restore(
 
 
 async def _end_open_work(database: Path, config: Config) -> Restored:
-    # Imported here because it loads the agent, which would delay every other command by seconds.
+    from signoff.approvals.desk import Desk
     from signoff.clock import SteadyClock
     from signoff.core import build_mask
+    from signoff.store import Store
+    from signoff.store.policy_rows import revoke_all_grants
+    from signoff.turns.restoring import end_open_work
 
     async with await Store.open(f"sqlite:///{database}") as store:
         clock = SteadyClock()
@@ -76,4 +83,7 @@ def _end(report: Report) -> None:
 
 
 def _path(database: str) -> Path:
+    from signoff.settings import load_settings
+    from signoff.store.store import sqlite_path
+
     return sqlite_path(database or load_settings().database_url)

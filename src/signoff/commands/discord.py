@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 from collections.abc import Coroutine
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from signoff.agent.setup import Brain
+from signoff.agent.setup import Brain, warm_up
 from signoff.bot.access import Access
 from signoff.bot.attachments import FileLimits
 from signoff.bot.catch_up import is_connected
@@ -31,7 +32,6 @@ from signoff.config.findings import log_findings
 from signoff.config.schema import Config
 from signoff.core import Core, build_budgets, build_schedule_terms, leave_for_certain, queue_limits
 from signoff.errors import SettingsError
-from signoff.servers.ports import Servers
 from signoff.servers.tool_names import enabled_tools
 from signoff.settings import Settings
 from signoff.store import Store
@@ -43,6 +43,9 @@ from signoff.turns.pausing import Pausing
 from signoff.turns.schedules import ScheduleBook
 from signoff.turns.scheduling import Scheduler
 from signoff.turns.usage import UsageBook
+
+if TYPE_CHECKING:
+    from signoff.servers.ports import Servers
 
 log = logging.getLogger(__name__)
 
@@ -91,13 +94,21 @@ async def run_discord(settings: Settings, config: Config) -> None:
             files=_file_limits(config),
             at_first_ready=partial(_when_ready, client, config, scheduler),
         )
+        client.event(on_connect)
         core.desk.subscribers.append(LogChannels(client, config.audit.log_channels))
+        gc.freeze()  # collections leave out what was loaded and built until now: it stays until the end
+        gc.enable()
         async with measured(settings, core, store, lambda: is_connected(client)):
             running = bot.run(settings.discord_token.get_secret_value())
             try:
                 await _until_told_to_stop(running, client, driver, config.limits.shutdown_grace)
             finally:
                 await scheduler.stop()
+
+
+async def on_connect() -> None:
+    """Handle Discord's event of this name: the bot is online now, and most often nobody has mentioned it yet."""
+    warm_up()
 
 
 async def _until_told_to_stop(

@@ -9,8 +9,6 @@ from signoff import __version__
 from signoff.core import Core
 from signoff.settings import Settings, host_and_port
 from signoff.store import Store
-from signoff.telemetry.http import Probe, serving
-from signoff.telemetry.measures import Measures
 
 
 @asynccontextmanager
@@ -19,6 +17,9 @@ async def measured(settings: Settings, core: Core, store: Store, connected: Call
     if settings.http is None:
         yield
         return
+    from signoff.telemetry.http import Probe, serving  # here, because few need it: it loads a web server
+    from signoff.telemetry.measures import Measures
+
     measures = Measures(__version__)
     core.activity.listeners.append(measures.heard)
     core.desk.subscribers.append(measures.decided)

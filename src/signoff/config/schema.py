@@ -109,7 +109,8 @@ INSTRUCTIONS = (
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    # Pydantic builds one validator for the whole file when it is read, and not one for each table at import.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 class AgentConfig(_Section):
@@ -460,20 +461,25 @@ class McpConfig(_Section):
         return self
 
 
+def _table() -> Any:
+    """A table that may be missing. Its default is read like the file, so that it needs no validator of its own."""
+    return Field(default_factory=dict, validate_default=True)
+
+
 class Config(_Section):
     """The whole file. `Config()` is used if there is none."""
 
-    agent: AgentConfig = AgentConfig()
-    tools: ToolsConfig = ToolsConfig()
-    access: AccessConfig = AccessConfig()
-    approvals: ApprovalsConfig = ApprovalsConfig()
+    agent: AgentConfig = _table()
+    tools: ToolsConfig = _table()
+    access: AccessConfig = _table()
+    approvals: ApprovalsConfig = _table()
     rules: Annotated[tuple[RuleConfig, ...], Strict(False)] = ()
     """The rules in the order of the file."""
-    limits: LimitsConfig = LimitsConfig()
-    budgets: BudgetsConfig = BudgetsConfig()
-    schedules: SchedulesConfig = SchedulesConfig()
-    audit: AuditConfig = AuditConfig()
-    secrets: SecretsConfig = SecretsConfig()
+    limits: LimitsConfig = _table()
+    budgets: BudgetsConfig = _table()
+    schedules: SchedulesConfig = _table()
+    audit: AuditConfig = _table()
+    secrets: SecretsConfig = _table()
     mcp: Mapping[ServerName, McpConfig] = Field(default_factory=dict[str, McpConfig])
 
     _folder: Path = PrivateAttr(default=Path("."))

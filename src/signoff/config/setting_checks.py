@@ -9,9 +9,6 @@ from collections.abc import Iterable, Mapping
 from io import StringIO
 from pathlib import Path
 
-from dotenv import dotenv_values
-from dotenv.parser import parse_stream
-
 from signoff.config.findings import Finding, nearest, warning
 from signoff.settings import Settings
 
@@ -36,9 +33,11 @@ def check_settings(environment: Iterable[str], env_file: Path) -> list[Finding]:
 
 def setting_place(name: str, environment: Mapping[str, str], env_file: Path) -> str:
     """Return where a setting comes from: a line of `.env`, or the environment, which wins. Empty if it is not set."""
-    line = _names_in(env_file).get(name)
-    if line and dotenv_values(env_file, encoding="utf-8-sig").get(name) == environment.get(name):
-        return f"{env_file}:{line}"
+    if line := _names_in(env_file).get(name):
+        from dotenv import dotenv_values
+
+        if dotenv_values(env_file, encoding="utf-8-sig").get(name) == environment.get(name):
+            return f"{env_file}:{line}"
     return ENVIRONMENT if name in environment else ""
 
 
@@ -48,6 +47,8 @@ def _names_in(env_file: Path) -> dict[str, int]:
         text = env_file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
         return {}
+    from dotenv.parser import parse_stream  # here, because a bot in a container has no such file
+
     # The parser counts the blank lines before an entry as a part of it.
     return {
         binding.key: binding.original.line + _leading_newlines(binding.original.string)

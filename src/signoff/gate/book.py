@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import islice
 from typing import Any, Protocol, cast
 
@@ -24,7 +25,11 @@ MOST_ITEMS = 10_000
 LONG = 400_000
 """A result with more characters than this may have to be shortened."""
 
-returned: TypeAdapter[ToolReturn[Any]] = TypeAdapter(ToolReturn[Any])
+
+@cache
+def returned() -> TypeAdapter[ToolReturn[Any]]:
+    """Reads and writes the results of tools. It is built when it is needed: at import it would delay every start."""
+    return TypeAdapter(ToolReturn[Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,7 @@ class Replay:
 
     @property
     def result(self) -> ToolReturn[Any]:
-        return returned.validate_json(self.record.result or b"null")
+        return returned().validate_json(self.record.result or b"null")
 
     @property
     def failure(self) -> str:
@@ -201,7 +206,7 @@ def packed(result: Any) -> tuple[Any, bytes]:
 
 def _json_of(result: Any) -> bytes:
     full = cast("ToolReturn[Any]", result) if isinstance(result, ToolReturn) else ToolReturn(return_value=result)
-    return returned.dump_json(full)
+    return returned().dump_json(full)
 
 
 class UnusableResult(Exception):
@@ -256,7 +261,7 @@ def _listed(result: Any) -> Any:
 def _try_round_trip(result: Any) -> int:
     """Raise if the journal or the conversation could not be written, or could not be read again. Return its size."""
     full = cast("ToolReturn[Any]", result) if isinstance(result, ToolReturn) else ToolReturn(return_value=result)
-    returned.validate_json(returned.dump_json(full))
+    returned().validate_json(returned().dump_json(full))
     message = ModelRequest(parts=[ToolReturnPart("tool", full.return_value, "call")])
     written = ModelMessagesTypeAdapter.dump_json([message])
     ModelMessagesTypeAdapter.validate_json(written)

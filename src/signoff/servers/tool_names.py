@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
-from signoff.servers.model import Kind
+if TYPE_CHECKING:
+    from signoff.servers.model import Kind
 
 ReadingTool = Literal["read_channel", "list_members", "list_roles", "list_channels"]
 ActingTool = Literal[
@@ -38,4 +39,6 @@ def enabled_tools(enabled: Iterable[str]) -> tuple[str, ...]:
 
 def enabled_kinds(enabled: Iterable[str]) -> tuple[Kind, ...]:
     """Return the kinds of acts among the names of `[tools] enable`."""
+    from signoff.servers.model import Kind  # here, because few need it
+
     return tuple(Kind(name) for name in enabled_tools(enabled) if name in ACTING)

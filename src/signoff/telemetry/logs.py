@@ -60,7 +60,8 @@ def set_up_log(level: str, form: Format, handlers: Iterable[logging.Handler] | N
         handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     logging.basicConfig(level=level, handlers=chosen, force=True)
     logging.captureWarnings(True)
-    logging.getLogger("discord.client").addFilter(_on_one_line)
+    for change in (_on_one_line, _without_signs):
+        logging.getLogger("discord.client").addFilter(change)
     for name in CHATTY:
         _quiet(name)
 
@@ -87,4 +88,11 @@ def _on_one_line(record: logging.LogRecord) -> bool:
         record.args = ()
         record.exc_info = None
         record.levelno, record.levelname = logging.WARNING, "WARNING"
+    return True
+
+
+def _without_signs(record: logging.LogRecord) -> bool:
+    """Leave out the word "token": for it, the masker would load all that it searches for secrets with."""
+    if record.msg == "logging in using static token":
+        record.msg = "logging in"
     return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic_ai import Tool
 
@@ -14,8 +14,10 @@ from signoff.agent.tools.harmless import current_time, post_announcement, roll_d
 from signoff.agent.tools.housekeeping import HousekeepingTools
 from signoff.config.schema import BUILTIN_TOOLS, WORKSPACE, BuiltinTool, EnabledTool
 from signoff.gate.declarations import OWN
-from signoff.servers.ports import Servers
 from signoff.servers.tool_names import enabled_tools
+
+if TYPE_CHECKING:
+    from signoff.servers.ports import Servers
 
 
 def builtin_tools(

@@ -11,9 +11,6 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from signoff.text.secrets.tokens import token_places
-from signoff.text.secrets.told import told_places
-
 
 class Span(NamedTuple):
     start: int
@@ -65,6 +62,8 @@ def may_contain_secret(text: str) -> bool:
 
 def token_spans(text: str) -> Iterator[Span]:
     """Yield secrets that are known by their own shape, or by their place in an address or a header."""
+    from signoff.text.secrets.tokens import token_places  # here: compiling its expressions would delay every start
+
     for place in token_places(text):
         yield Span(*place)
     for pattern in _WITHIN:
@@ -81,6 +80,8 @@ def token_spans(text: str) -> Iterator[Span]:
 
 def named_spans(text: str, secret: Callable[[str], bool]) -> Iterator[Span]:
     """Yield the values beside a secret's name: `DB_PASSWORD=...`, `"token": "..."`, `--api-key ...`."""
+    from signoff.text.secrets.told import told_places  # here for the same reason
+
     judged: dict[str, bool] = {}
     for pattern in (_PAIR, _FLAG):
         covered = 0
