@@ -93,9 +93,9 @@ async def test_a_click_whose_commit_fails_decides_nothing_and_a_later_click_work
     assert await watched.desk.standing_grants(PLACE.server) == []
 
     await watched.desk.decide(accept(batch))
-    assert [event["approved"] for event in watched.events] == [True]
     assert future.done()
     assert await watched.record() == ["asked", "approved"]
+    assert [event["approved"] for event in watched.events] == [True]
 
 
 async def test_a_vote_whose_commit_fails_is_not_counted(watched: Watched) -> None:

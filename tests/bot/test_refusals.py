@@ -66,12 +66,15 @@ async def test_two_people_who_mention_it_there_again_and_again_cost_one_refusal_
     assert len(await refused(rig.sandbox)) == 2
 
 
-async def test_a_refusal_that_the_permissions_do_not_show_is_not_repeated_either(rig: Rig, max_: Person) -> None:
+async def test_a_refusal_that_the_permissions_do_not_show_is_not_repeated_either(
+    rig: Rig, max_: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Discord refuses although the permissions allow it: the reply is tried once, and later mentions are not taken."""
     thread = await max_.open_thread("general", "work", await max_.say("general", "hi"))
     turn = await rig.turn(max_, str(thread.id))
     await rig.sandbox.add_person("Max", accepts_dms=False)
     await rig.sandbox.fault("POST", f"/channels/{thread.id}/", status=403, code=50013, times=1000)
+    monkeypatch.setattr("signoff.bot.front_end.TYPING_AFTER", 0.0)
     async with rig.front_end.working(turn):
         await rig.sandbox.wait_for("POST", lambda data: "typing" in data["path"], kind="rest")
         await until(lambda: rig.client.refusals.is_closed(str(thread.id)))

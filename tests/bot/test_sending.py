@@ -184,10 +184,14 @@ async def test_a_deleted_question_is_still_answered(rig: Rig, max_: Person) -> N
     assert "three" in await from_bot(max_, "general")
 
 
-async def test_typing_is_shown_and_never_stops_the_run(rig: Rig, max_: Person) -> None:
+async def test_typing_is_shown_and_never_stops_the_run(rig: Rig, max_: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     turn = await rig.turn(max_)
     async with rig.front_end.working(turn):
+        pass
+    assert await rig.sandbox.rest_calls("POST", "/typing") == [], "a quick step shows no typing"
+    async with rig.front_end.working(turn):
         await rig.sandbox.wait_for("POST", lambda data: "typing" in data["path"], kind="rest")
+    monkeypatch.setattr("signoff.bot.front_end.TYPING_AFTER", 0.0)
     await rig.sandbox.fault("POST", "/typing", status=403, code=50013, times=5)
     async with asyncio.timeout(20), rig.front_end.working(turn):
         await asyncio.sleep(0.1)

@@ -157,9 +157,10 @@ class Desk:
         """Settle a request, or every open request of a batch, as this person chose; or count their vote."""
         seen: dict[str, Actor | None] = {}
         outcome, go_on = await self._taken(click, seen)
-        self._announce(outcome.batch, outcome.settled)
         if outcome.settled:
             self._wake(outcome.batch, go_on)
+            # A moment later: the person who clicked gets their response first.
+            asyncio.get_running_loop().call_soon(self._announce, outcome.batch, outcome.settled)
         if outcome.late:
             raise AlreadySettled(outcome.batch)
         return outcome

@@ -43,6 +43,8 @@ Key = tuple[object, ...]
 CARD_DELAYS = (0.5, 2.0, 5.0)
 BEGUN = 1000
 """The number of texts for which the front end remembers that it began to post them."""
+TYPING_AFTER = 0.3
+"""Seconds that a step works before it shows typing. The request would delay a quick step more than it tells people."""
 TYPING_EVERY = 8.0
 """Discord shows typing for ten seconds."""
 
@@ -240,6 +242,7 @@ class DiscordFrontEnd:
             await channel.typing()
 
         try:
+            await asyncio.sleep(TYPING_AFTER)
             while True:
                 await self._in_place(turn.place, turn.id, title(turn.text), once)
                 await asyncio.sleep(TYPING_EVERY)

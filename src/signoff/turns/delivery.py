@@ -153,11 +153,12 @@ class Delivery:
         It edits the card only if something has changed, at most every `EVERY` seconds, until nothing more can change.
         """
         shown: Batch | None = None
+        read: Batch | None = None
         finished = False
 
         async def work() -> None:
-            nonlocal shown, finished
-            current = await self.store.run(lambda tx: tx.batch(batch.id))
+            nonlocal shown, read, finished
+            current, read = read or await self.store.run(lambda tx: tx.batch(batch.id)), None
             finished = current is None or current.card_message is None or current.card_final
             if current is None or finished:
                 return
@@ -180,7 +181,7 @@ class Delivery:
                     self.changes.ring(batch.turn)
 
         if any(r.settlement and r.settlement.by for r in batch.requests):
-            await self._leave_to_click(batch)
+            read = await self._leave_to_click(batch)
         while not finished:
             changed = self.changes.next(batch.turn)
             if not await self._steadily(f"the card of {batch.id} does not show its end", work):
@@ -189,19 +190,24 @@ class Delivery:
                 await asyncio.sleep(EVERY)
                 await changed.wait()
 
-    async def _leave_to_click(self, batch: Batch) -> None:
-        """Wait while the settling click updates the card. If calls run meanwhile, wait only for a moment."""
+    async def _leave_to_click(self, batch: Batch) -> Batch | None:
+        """Wait while the settling click updates the card. If calls run meanwhile, wait only for a moment.
+
+        Returns the batch if it was read just now.
+        """
         changed = self.changes.next(batch.turn)
         if not any(r.state is RequestState.APPROVED for r in batch.requests):
             await asyncio.sleep(CLICK_GRACE)
-            return
+            return None
         await asyncio.sleep(MOMENT)
         current = await self.store.run(lambda tx: tx.batch(batch.id))
-        if current and not current.card_final and not any(r.run for r in current.requests):
-            try:
-                await asyncio.wait_for(changed.wait(), max(CLICK_GRACE - MOMENT, 0.0))
-            except TimeoutError:
-                pass
+        if current is None or current.card_final or any(r.run for r in current.requests):
+            return current
+        try:
+            await asyncio.wait_for(changed.wait(), max(CLICK_GRACE - MOMENT, 0.0))
+        except TimeoutError:
+            pass
+        return None
 
     # Approvers
 
