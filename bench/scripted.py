@@ -1,12 +1,13 @@
 """The agent that both bots of the benchmark run: an instant model, and one tool that needs approval.
 
 `restart web` makes the model call the tool once and then reply; `restart web 3 times` makes it call the tool three
-times, one after the other; `restart web with 500000 characters` gives the call an argument of that size. The tool
+times, one after the other; `restart web with 490000 characters` gives the call an argument of that size. The tool
 writes the time at which it starts into the file that BENCH_TRACE names, and the model what it was sent.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
@@ -32,6 +33,11 @@ DONE = "All done."
 TRACE = os.environ.get("BENCH_TRACE", os.devnull)
 HASHES = bool(os.environ.get("BENCH_HASHES"))
 """Whether to write a hash of every message that the model is sent. That takes time, so it is off for measurements."""
+PROBE = bool(os.environ.get("BENCH_PROBE"))
+"""Whether to write each time that the event loop was stopped for longer than `STALL`."""
+SLOW = "it answers slowly"
+EVERY, STALL = 0.002, 0.01
+watches: list[asyncio.Task[None]] = []
 
 
 def restart(service: str, reason: str) -> str:
@@ -45,8 +51,19 @@ def _note(*words: str) -> None:
         file.write(" ".join([repr(time.time()), *words]) + "\n")
 
 
+async def _watch_the_loop() -> None:
+    while True:
+        began = time.perf_counter()
+        await asyncio.sleep(EVERY)
+        late = time.perf_counter() - began - EVERY
+        if late > STALL:
+            _note("stall", repr(late))
+
+
 def _next_call(messages: list[ModelMessage]) -> dict[str, str] | None:
     """Return the arguments of the next call, or None if the work is done."""
+    if PROBE and not watches:
+        watches.append(asyncio.get_running_loop().create_task(_watch_the_loop()))
     if HASHES:
         dumped = [ModelMessagesTypeAdapter.dump_json([message]) for message in messages]
         _note("request", *(hashlib.sha256(body).hexdigest() for body in dumped))
@@ -62,7 +79,10 @@ def _next_call(messages: list[ModelMessage]) -> dict[str, str] | None:
     if made >= (int(times[1]) if times else 1):
         return None
     size = re.search(r"(\d+) characters", prompt)
-    return {"service": "web", "reason": "x" * int(size[1]) if size else "it answers slowly"}
+    reason = (
+        SLOW if size is None else "".join(f"{n}: {SLOW} again\n" for n in range(int(size[1]) // 20))[: int(size[1])]
+    )
+    return {"service": "web", "reason": reason}
 
 
 def _respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:

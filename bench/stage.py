@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -111,18 +111,23 @@ class Stage:
     def accept(self, card: Message) -> Entry:
         """Press Accept. Returns the log entry of the press."""
         log, before = self.server.sandbox.log, self.server.sandbox.log.head
-        presses.press(self.server.sandbox, self.asker, card, accept_id(card))
+        presses.press(self.server.sandbox, self.asker, card, accept_ids(card)[0])
         return log.after(before, lambda entry: entry.name == "interaction.create")[0]
 
-    async def see(self, after: int, name: str, holds: Callable[[Entry], bool]) -> Entry:
-        found = await self.server.sandbox.log.wait(after, lambda e: e.name == name and holds(e), PATIENCE)
+    async def see(self, after: int, names: Collection[str], holds: Callable[[Entry], bool]) -> Entry:
+        """Wait for the first log entry after a number that has one of these names and fits."""
+        found = await self.server.sandbox.log.wait(after, lambda e: e.name in names and holds(e), PATIENCE)
         if not found:
-            raise SystemExit(f"{self.name}: no {name}: {(self.folder / 'bot.log').read_text()[-2000:]}")
+            raise SystemExit(f"{self.name}: no {' or '.join(names)}: {(self.folder / 'bot.log').read_text()[-2000:]}")
         return found[0]
+
+    async def acknowledged(self, pressed: Entry) -> Entry:
+        number = pressed.data["interaction_id"]
+        return await self.see(pressed.seq, ["interaction.answered"], lambda e: e.data["interaction_id"] == number)
 
     async def card_in(self, thread: int, after: int) -> tuple[Message, float]:
         """Wait for the next card in a thread."""
-        entry = await self._posted(thread, after, lambda message: bool(message.components))
+        entry = await self._posted(thread, after, lambda message: bool(accept_ids(message)))
         message = self.server.sandbox.world.message(thread, int(entry.data["message_id"]))
         assert message is not None
         return message, entry.at
@@ -135,7 +140,7 @@ class Stage:
             message = self.server.sandbox.world.message(thread, int(entry.data["message_id"]))
             return message is not None and fits(message)
 
-        return await self.see(after, "message.create", holds)
+        return await self.see(after, ("message.create", "message.update"), holds)
 
     async def round(self) -> Round:
         """One mention, one card, one click, one reply, in a new thread."""
@@ -146,8 +151,7 @@ class Stage:
         await asyncio.sleep(PAUSE)
         before = log.head
         pressed = self.accept(card)
-        number = pressed.data["interaction_id"]
-        answered = await self.see(before, "interaction.answered", lambda e: e.data["interaction_id"] == number)
+        answered = await self.acknowledged(pressed)
         replied = await self.reply_in(thread, before)
         started = float(self.notes("start")[starts][0])
         await asyncio.sleep(PAUSE)
@@ -168,8 +172,8 @@ class Stage:
         return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) * 1024
 
 
-def accept_id(card: Message) -> str:
-    """Return the custom id of the button Accept, wherever it is in the message."""
+def accept_ids(card: Message) -> list[str]:
+    """Return the custom ids of the buttons named Accept, wherever they are in the message."""
     found: list[str] = []
 
     def look(part: Any) -> None:
@@ -183,7 +187,7 @@ def accept_id(card: Message) -> str:
                 look(inner)
 
     look(card.components)
-    return found[0]
+    return found
 
 
 def prepared(folder: Path) -> Path:

@@ -103,7 +103,7 @@ def broken(error: Exception) -> str:
 
 def not_asked(why: str) -> str:
     """Do not mention other calls of the same model response: they may have run by then."""
-    return f"I could not ask for approval: {why}. The calls that needed it were not run."
+    return f"I could not ask for approval: {why.removesuffix('.')}. The calls that needed it were not run."
 
 
 def expired_unseen(why: str) -> str:

@@ -1,0 +1,297 @@
+"""Compares Signoff with the shortest bot that stores nothing: both as processes, interleaved in one run.
+
+`make bench` prints the tables that README.md and docs/performance.md quote: medians, in brackets the tenth and the
+ninetieth of a hundred, and whether each bar is met. `--plots FOLDER` draws the figures against the number of waiting
+runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+from bench.plots import draw
+from bench.stage import BARE, SIGNOFF, Round, Stage, stage
+from bench.waiting import let_wait
+
+WAITING = (0, 200, 2_000, 10_000)
+BLOCK = 10
+"""Rounds of one bot before it is the other one's turn."""
+REST = 1.5
+"""Seconds after a block in which a bot finishes what it does late, such as the last edit of a card."""
+CROWD, CALLS = 100, 3
+LARGE = 490_000
+"""Characters of a large call. A card takes 500,000 at most."""
+
+FIGURES: Mapping[str, tuple[Callable[[Round], float], float]] = {
+    "click to acknowledged": (lambda r: r.acknowledged - r.clicked, 1.3),
+    "click to tool start": (lambda r: r.started - r.clicked, 1.2),
+    "mention to card": (lambda r: r.card - r.asked, 1.3),
+    "click to reply": (lambda r: r.replied - r.clicked, 1.2),
+}
+"""Name of each figure -> how to read it from a round, and its bar."""
+PROCESSOR, PROCESSOR_BAR = "processor time of a round", 1.4
+
+
+@dataclass
+class Level:
+    """What was measured of one bot while so many runs waited."""
+
+    rounds: list[Round] = field(default_factory=list[Round])
+    processor: list[float] = field(default_factory=list[float])
+    """Milliseconds per round, one value per block."""
+    idle: float = 0.0
+    """Part of a processor that the bot used while nothing happened."""
+
+    def milliseconds(self, figure: str) -> list[float]:
+        if figure == PROCESSOR:
+            return self.processor
+        read = FIGURES[figure][0]
+        return [read(one) * 1000 for one in self.rounds]
+
+    def median(self, figure: str) -> float:
+        return statistics.median(self.milliseconds(figure))
+
+
+@dataclass
+class Report:
+    rows: list[tuple[str, str, bool]] = field(default_factory=list[tuple[str, str, bool]])
+    """Bar, what was measured, whether it is met."""
+
+    def add(self, bar: str, measured: str, met: bool) -> None:
+        self.rows.append((bar, measured, met))
+
+    def show(self) -> None:
+        table(
+            "every other bar", "measured", "", rows=[(a, b, "met" if met else "**not met**") for a, b, met in self.rows]
+        )
+
+
+def table(*heads: str, rows: Sequence[Sequence[str]]) -> None:
+    for row in (heads, ["---"] * len(heads), *rows):
+        print(f"| {' | '.join(row)} |")
+    print(flush=True)
+
+
+def spread(values: Sequence[float]) -> str:
+    low, *_, high = statistics.quantiles(values, n=10) if len(values) > 1 else (values[0], values[0])
+    return f"{statistics.median(values):.1f} ms ({low:.1f} to {high:.1f})"
+
+
+@asynccontextmanager
+async def both(folder: Path, waiting: int = 0) -> AsyncGenerator[tuple[Stage, Stage]]:
+    """Start Signoff and the bare bot, with so many runs that wait in each."""
+    async with stage("Signoff", SIGNOFF, folder / "signoff") as ours, stage("bare", BARE, folder / "bare") as bare:
+        if waiting:
+            await let_wait(ours.folder, waiting)
+        await asyncio.gather(ours.start(), bare.start(BENCH_WAITING=str(waiting)))
+        await asyncio.sleep(3)
+        for bot in (ours, bare):
+            for _ in range(BLOCK // 2):
+                await bot.round()
+        await asyncio.sleep(REST)
+        yield ours, bare
+
+
+async def measure_rounds(folder: Path, waiting: int, blocks: int) -> dict[str, Level]:
+    """Let both bots work in turn while so many runs wait. Returns the name of each bot -> what was measured."""
+    levels = {"Signoff": Level(), "bare": Level()}
+    async with both(folder, waiting) as bots:
+        for _ in range(blocks):
+            for bot in bots:
+                used = bot.processor_seconds()
+                levels[bot.name].rounds += [await bot.round() for _ in range(BLOCK)]
+                await asyncio.sleep(REST)
+                levels[bot.name].processor.append((bot.processor_seconds() - used) / BLOCK * 1000)
+        for bot in bots:
+            used, began = bot.processor_seconds(), time.monotonic()
+            await asyncio.sleep(5)
+            levels[bot.name].idle = (bot.processor_seconds() - used) / (time.monotonic() - began)
+    return levels
+
+
+def show_rounds(measured: Mapping[int, Mapping[str, Level]], report: Report) -> None:
+    rows: list[list[str]] = []
+    for figure in (*FIGURES, PROCESSOR):
+        bar = PROCESSOR_BAR if figure == PROCESSOR else FIGURES[figure][1]
+        ours, bare = (measured[0][name] for name in ("Signoff", "bare"))
+        ratio = ours.median(figure) / bare.median(figure)
+        met = "met" if ratio <= bar else "**not met**"
+        spreads = [spread(level.milliseconds(figure)) for level in (ours, bare)]
+        rows.append([figure, *spreads, f"{ratio:.2f}", f"{bar}", met])
+    table("nothing else waits", "Signoff", "in-memory bot", "ratio", "bar", "", rows=rows)
+    heads = [f"{waiting:,}" for waiting in measured]
+    grown: list[list[str]] = []
+    for figure in (*FIGURES, PROCESSOR):
+        for name in ("Signoff", "bare"):
+            medians = [levels[name].median(figure) for levels in measured.values()]
+            grown.append([f"{figure}, {name}", *(f"{value:.1f} ms" for value in medians)])
+    table("medians while so many runs wait", *heads, rows=grown)
+    most = max(measured)
+    growth = [measured[most]["Signoff"].median(f) / measured[0]["Signoff"].median(f) for f in (*FIGURES, PROCESSOR)]
+    listed = ", ".join(f"{one:.2f}" for one in growth)
+    report.add(f"the same figures at {most:,} waiting against 0: no growth", f"{listed} times", max(growth) <= 1.15)
+    idle = measured[most]["Signoff"].idle
+    report.add(f"idle processor time with {most:,} waiting under 1 percent", f"{idle:.2%}", idle < 0.01)
+
+
+async def measure_start(folder: Path, runs: int, report: Report) -> None:
+    taken: dict[str, list[float]] = {"Signoff": [], "bare": []}
+    async with stage("Signoff", SIGNOFF, folder / "signoff") as ours, stage("bare", BARE, folder / "bare") as bare:
+        for number in range(runs + 1):
+            for bot in (ours, bare):
+                seconds = await bot.start()
+                await bot.kill()
+                if number:  # the first one makes the database and fills the disk's cache
+                    taken[bot.name].append(seconds)
+    ours_, bare_ = (statistics.median(values) for values in taken.values())
+    measured = f"{ours_:.2f} s against {bare_:.2f} s: {ours_ / bare_:.2f}"
+    report.add("start to gateway session: 1.1 times the in-memory bot", measured, ours_ / bare_ <= 1.1)
+
+
+async def measure_restart(folder: Path, waiting: int, report: Report) -> None:
+    """Kill the bot while a card is open, and press the old button as soon as the bot is back."""
+    taken: dict[int, float] = {}
+    for many in (0, waiting):
+        async with stage("Signoff", SIGNOFF, folder / str(many)) as bot:
+            await bot.start()
+            await asyncio.sleep(2)
+            before = bot.server.sandbox.log.head
+            thread, _ = bot.mention()
+            card, _ = await bot.card_in(thread, before)
+            await asyncio.sleep(0.3)
+            await bot.kill()
+            await let_wait(bot.folder, many)
+            began, before = bot.server.sandbox.clock.now(), bot.server.sandbox.log.head
+            await bot.start()
+            taken[many] = (await bot.acknowledged(bot.accept(card))).at - began
+            await bot.reply_in(thread, before)
+    more = taken[waiting] - taken[0]
+    measured = f"{taken[waiting]:.2f} s against {taken[0]:.2f} s: {more:+.2f} s"
+    report.add(f"restart with {waiting:,} waiting to the first old button: 1 s more at most", measured, more <= 1.0)
+
+
+async def measure_memory(folder: Path, many: int, report: Report) -> None:
+    """Let real mentions open cards that nobody clicks."""
+    async with both(folder) as bots:
+        used: dict[str, float] = {}
+        for bot in bots:
+            await _open_cards(bot, many)  # fills the caches of the database and the allocator
+            before = bot.memory()
+            await _open_cards(bot, many)
+            used[bot.name] = (bot.memory() - before) / many / 1024
+    measured = f"{used['Signoff']:.1f} KiB, the in-memory bot {used['bare']:.1f} KiB"
+    report.add("memory per waiting run: 4 KiB", measured, used["Signoff"] <= 4)
+
+
+async def _open_cards(bot: Stage, many: int) -> None:
+    for first in range(0, many, 20):
+        before = bot.server.sandbox.log.head
+        threads = [bot.mention()[0] for _ in range(min(20, many - first))]
+        await asyncio.gather(*(bot.card_in(thread, before) for thread in threads))
+    await asyncio.sleep(1)
+
+
+async def measure_crowd(folder: Path, report: Report) -> None:
+    """Let a hundred conversations ask at once, each three times, and click every card the moment it is there.
+
+    Only Signoff: the in-memory bot knows its buttons only after Discord's response, and loses so early a click.
+    """
+    async with stage("Signoff", SIGNOFF, folder / "signoff") as bot:
+        await bot.start()
+        await asyncio.sleep(2)
+        await bot.round()
+        taken = await asyncio.gather(*(_talk(bot) for _ in range(CROWD)))
+    waits = sorted(wait for talk in taken for wait in talk)
+    slow = waits[int(len(waits) * 0.99) - 1]
+    bar = f"{CROWD} conversations with {CALLS} approvals each: 99 of 100 clicks acknowledged within 1 s"
+    report.add(bar, f"{slow:.2f} s, median {statistics.median(waits):.2f} s", slow < 1.0)
+
+
+async def _talk(bot: Stage) -> list[float]:
+    before = bot.server.sandbox.log.head
+    thread, _ = bot.mention(f"restart web {CALLS} times")
+    waits: list[float] = []
+    for _ in range(CALLS):
+        card, _ = await bot.card_in(thread, before)
+        before = bot.server.sandbox.log.head
+        pressed = bot.accept(card)
+        waits.append((await bot.acknowledged(pressed)).at - pressed.at)
+    await bot.reply_in(thread, before)
+    return waits
+
+
+async def measure_large_card(folder: Path, report: Report) -> None:
+    async with stage("Signoff", SIGNOFF, folder / "signoff") as bot:
+        await bot.start(BENCH_PROBE="1")
+        await asyncio.sleep(2)
+        await bot.round()
+        await asyncio.sleep(REST)
+        before, earlier = bot.server.sandbox.log.head, len(bot.notes("stall"))
+        thread, _ = bot.mention(f"restart web with {LARGE} characters")
+        card, _ = await bot.card_in(thread, before)
+        bot.accept(card)
+        await bot.reply_in(thread, before)
+        await asyncio.sleep(REST)
+        stalls = [float(words[2]) for words in bot.notes("stall")[earlier:]]
+    longest = max(stalls, default=0.0) * 1000
+    report.add("a card with 500 KB of arguments stalls the loop less than 100 ms", f"{longest:.0f} ms", longest < 100)
+
+
+async def measure_requests(folder: Path, report: Report) -> None:
+    """Look at what the model was sent in a turn with three cards."""
+    async with stage("Signoff", SIGNOFF, folder / "signoff") as bot:
+        await bot.start(BENCH_HASHES="1")
+        await asyncio.sleep(2)
+        await _talk(bot)
+        sent = [words[2:] for words in bot.notes("request")]
+    longer = all(after[: len(before)] == before for before, after in pairwise(sent))
+    met = len(sent) == CALLS + 1 and longer
+    measured = (
+        f"{len(sent) - 1} requests for {CALLS} decisions, each {'begins' if longer else 'does not begin'} as the last"
+    )
+    report.add("one model request per decided batch, with the same beginning to the byte", measured, met)
+
+
+def plot(folder: Path, measured: Mapping[int, Mapping[str, Level]]) -> None:
+    for figure in (*FIGURES, PROCESSOR):
+        series = {
+            label: [levels[name].median(figure) for levels in measured.values()]
+            for name, label in (("Signoff", "Signoff"), ("bare", "in-memory bot"))
+        }
+        draw(folder / f"performance-{figure.replace(' ', '-')}.svg", figure.capitalize(), "ms", list(measured), series)
+
+
+async def main(blocks: int, waiting: Sequence[int], plots: Path | None) -> None:
+    report, measured = Report(), dict[int, dict[str, Level]]()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for many in waiting:
+            measured[many] = await measure_rounds(folder / f"waiting-{many}", many, blocks)
+        show_rounds(measured, report)
+        await measure_start(folder / "start", 5, report)
+        await measure_restart(folder / "restart", max(waiting), report)
+        await measure_memory(folder / "memory", 400, report)
+        await measure_crowd(folder / "crowd", report)
+        await measure_large_card(folder / "large", report)
+        await measure_requests(folder / "requests", report)
+    report.show()
+    if plots:
+        plot(plots, measured)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--blocks", type=int, default=6, help=f"blocks of {BLOCK} rounds for each bot and level")
+    parser.add_argument("--waiting", type=int, nargs="+", default=list(WAITING))
+    parser.add_argument("--plots", type=Path, help="a folder for the plots")
+    given = parser.parse_args()
+    asyncio.run(main(given.blocks, given.waiting, given.plots))
