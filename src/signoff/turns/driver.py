@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine, Sequence
+from contextvars import Context, copy_context
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -76,6 +77,8 @@ class Driver:
     """When the sweeper looks at the deadlines again. A card with an earlier one wakes it."""
     _strays: dict[str, float] = field(default_factory=dict[str, float])
     """Running turn without a step -> when the sweeper first saw it. A turn that was just claimed may be one."""
+    _context: Context = field(default_factory=copy_context)
+    """The context in which turns go on after a decision: that of an earlier step would stay in memory as long."""
     _stopping: bool = False
 
     def __post_init__(self) -> None:
@@ -209,7 +212,7 @@ class Driver:
         self._changes.ring(turn.id)
         if not batch.settled:
             self._spawn(self._status.remove(turn))
-        self.desk.watch(batch, self._claim_with).add_done_callback(self._woken)
+        self.desk.watch(batch, self._claim_with).add_done_callback(self._woken, context=self._context)
         if _first_moment(batch) < self._sweeps_at:
             self._sweep_now.set()
         if not batch.settled:
