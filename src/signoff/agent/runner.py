@@ -45,7 +45,7 @@ from signoff.approvals.containment import contained, described
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, JsonObject, Place, Ruling, Terms
 from signoff.approvals.policy import Policy
 from signoff.approvals.ports import Clock, Revised
-from signoff.errors import SignoffError, StoreError, TurnFailed
+from signoff.errors import SignoffError, TurnFailed
 from signoff.gate.examiner import Judge
 from signoff.gate.gate import Gate
 from signoff.gate.journal import Journal
@@ -183,20 +183,10 @@ class AgentRunner:
                 reached.standings, gate.responses, self.budgets, turn, self.policy, self.terms, self.clock.now()
             )
             return Waiting(batch)
-        except BaseException:
-            await self._save_uses(saver)
-            raise
         if isinstance(output, DeferredToolRequests):
             words = next(text_of(m) for m in reversed(saver.history) if isinstance(m, ModelResponse))
             return Waiting(build_batch(output, gate, turn, words, now=self.clock.now(), terms=self.terms))
         return Finished(output, saver.unsaved(), tuple(saver.uses))
-
-    async def _save_uses(self, saver: Saver) -> None:
-        """Store what a run used that failed or was stopped. If the store fails too, the end of the run matters more."""
-        try:
-            await saver.save(())
-        except StoreError as error:
-            log.warning("what turn %s used is not stored: %s", saver.turn.id, error)
 
     async def _output(
         self, turn: Turn, prompt: Prompt | None, history: list[ModelMessage], gate: Gate, saver: Saver
