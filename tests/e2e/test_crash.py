@@ -38,6 +38,7 @@ BEFORE_THE_CARD = {
     "card_id_stored": f"{SHOWING}.post_card:after",
 }
 AFTER_THE_CLICK = {
+    "turn_claimed_with_the_decision": f"{DESK}._wake:before",
     "decision_committed": f"{DESK}.decide:after",
     "turn_claimed_again": f"{RUNNER}.advance:before",
     "call_about_to_start": f"{JOURNAL}.enter:before",
@@ -127,6 +128,22 @@ async def test_killed_after_the_click_the_tool_runs_once_and_nobody_is_asked_aga
     await live.closed(card, f"APPROVED by {live.people['Ada'].mention}")
     await check_the_end(live, asked, cards=1)
     assert live.trace.count(f"record {step}") == 1
+
+
+@pytest.mark.parametrize("step", ["turn_claimed_with_the_decision", "decision_committed", "turn_claimed_again"])
+async def test_killed_after_a_rejection_the_model_is_told_and_the_card_shows_it(live: CrashingRig, step: str) -> None:
+    asked = await live.ask(f'call record {{"value": "rejected {step}"}}')
+    card = await live.card(asked.id)
+    live.arm(AFTER_THE_CLICK[step])
+    await live.people["Ada"].click(card, "Reject", wait=0)
+    await live.dies()
+    assert live.rows("SELECT state FROM turns WHERE message = ?", str(asked.id)) == [("running",)]
+    await live.start()
+    await live.sees(asked.id, "Rejected by user Ada")
+    await live.ended(asked)
+    await live.closed(card, f"REJECTED by {live.people['Ada'].mention}")
+    await check_the_end(live, asked, cards=1)
+    assert f"record rejected {step}" not in live.trace
 
 
 @pytest.mark.parametrize("step", WHERE_IT_CANNOT_BE_KNOWN)

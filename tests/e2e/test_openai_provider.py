@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import aiohttp
 import pytest
@@ -22,6 +23,7 @@ from tests.rigs.openai_server import (
     openai_server,
     refusal,
     sse,
+    texts_in,
     tool_results,
 )
 
@@ -116,6 +118,41 @@ async def test_a_provider_that_reuses_call_ids_gets_each_call_decided_and_run(st
     await stage.rig.sees(asked.id, "All three are done.")
     assert [line for line in stage.rig.trace if "reused" in line] == [f"record reused {n}" for n in (1, 2, 3)]
     assert tool_results(stage.provider.requests[-1]) == {"call_0": "recorded reused 3"}
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_each_request_begins_byte_for_byte_with_the_one_before(stage: Stage, restarted: bool) -> None:
+    """Each decided card leads to one request. It repeats the earlier ones exactly, so a provider's cache hits."""
+    odd = '{ "value":"odd \\u00fcber  spaces ' + str(restarted) + '" }'
+    rounds = (
+        Say("First über this.", (Call("record", odd, "call_a"),)),
+        Say("Then both.", (Call("record", '{"value": "no"}', "call_b"), Call("free", '{"value": "1"}', "call_c"))),
+        Say("All is decided."),
+        Say("And the next mention."),
+    )
+    asked = await stage.ask("please record, mit ümlaut", *rounds)
+    last = 0
+    for number, button in enumerate(["Accept", "Reject"], 1):
+        card = await stage.rig.card(asked.id, after=last)
+        assert len(stage.provider.sent) == number
+        if restarted:
+            await stage.rig.kill()
+            await stage.rig.start()
+        await stage.rig.people["Ada"].click(card, button)
+        last = card.id
+    await stage.rig.sees(asked.id, "All is decided.")
+    assert len(stage.provider.sent) == 3
+    await stage.rig.ended(asked)
+    await stage.rig.ask("and now?", where=str(asked.id))
+    await stage.rig.sees(asked.id, "And the next mention.")
+    sent = [texts_in(text) for text in stage.provider.sent]
+    assert len(sent) == 4
+    messages = [text.pop("messages") for text in sent]
+    for before, after in pairwise(messages):
+        assert after.startswith(before.removesuffix("]") + ",")
+    assert "tools" in sent[0]
+    assert sent == [sent[0]] * 4, "the tools and the settings stay the same"
+    assert stage.provider.refused == []
 
 
 async def test_three_parallel_calls_are_one_card_and_three_results(stage: Stage) -> None:

@@ -17,6 +17,7 @@ from pydantic_ai import Agent, Tool
 from pydantic_ai.exceptions import ModelOverloadedError
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.usage import UsageLimits
 
 from signoff.agent import failures
 from signoff.agent.runner import Limits
@@ -589,3 +590,16 @@ async def test_a_tool_cannot_open_a_realtime_session(bench: Bench) -> None:
 
     await bench.start([calls(("talk", {"topic": "t"})), "done"], [talk])
     assert "bypass every approval" in bench.script.results["call_0"]
+
+
+async def test_a_response_that_reaches_the_limit_of_an_inner_agent_counts(bench: Bench) -> None:
+    inner, script = child("researcher", ["many words that cost more than the tool allows"], [])
+
+    async def research(topic: str) -> str:
+        return (await inner.run(topic, usage_limits=UsageLimits(output_tokens_limit=1))).output
+
+    step = await bench.start([calls(("research", {"topic": "t"})), "done"], [research])
+    assert isinstance(step, Finished)
+    assert len(script.asked) == 1
+    counted = await bench.store.run(lambda tx: len(tx.db.all("SELECT turn FROM usage")))
+    assert counted + len(step.uses) == 3, "two responses of the turn and one of the agent inside the tool"

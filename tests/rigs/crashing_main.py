@@ -28,6 +28,7 @@ PLACES = (
     "signoff.turns.delivery:Delivery.reply",
     "signoff.approvals.desk:Desk.watch",
     "signoff.approvals.desk:Desk.decide",
+    "signoff.approvals.desk:Desk._wake",
     "signoff.agent.runner:AgentRunner.advance",
     "signoff.gate.gate:Gate.after_tool_validate",
     "signoff.gate.journal:Journal.enter",

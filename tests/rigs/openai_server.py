@@ -76,6 +76,8 @@ class OpenAIServer:
 
     script: Script = field(default_factory=lambda: in_turn(Say("nothing was scripted")))
     requests: list[Json] = field(default_factory=list[Json])
+    sent: list[str] = field(default_factory=list[str])
+    """The same requests as the texts that were sent."""
     keys: set[str] = field(default_factory=set[str])
     refused: list[str] = field(default_factory=list[str])
     """The errors in the client's requests."""
@@ -89,6 +91,7 @@ class OpenAIServer:
     def play(self, *answers: Answer) -> None:
         """Forget the requests so far and play these for the next ones."""
         self.requests.clear()
+        self.sent.clear()
         self.script = in_turn(*answers)
 
     async def open(self) -> None:
@@ -108,6 +111,7 @@ class OpenAIServer:
         body: Json = await request.json()
         self.keys.add(request.headers.get("Authorization", ""))
         self.requests.append(body)
+        self.sent.append(await request.text())
         if problem := wrong_with(body):
             self.refused.append(problem)
             trouble = refusal(400, problem)
@@ -147,6 +151,24 @@ def tool_results(request: Json) -> dict[str, str]:
             break
         results[message["tool_call_id"]] = str(message["content"])
     return results
+
+
+def texts_in(sent: str) -> dict[str, str]:
+    """Return key -> the text of its value, exactly as it was sent, for a request."""
+    decoder, at, found = json.JSONDecoder(), sent.index("{"), dict[str, str]()
+    while sent[at] != "}":
+        key, colon = decoder.raw_decode(sent, _skip(sent, at + 1))
+        begin = _skip(sent, _skip(sent, colon) + 1)
+        _, end = decoder.raw_decode(sent, begin)
+        found[key] = sent[begin:end]
+        at = _skip(sent, end)
+    return found
+
+
+def _skip(text: str, at: int) -> int:
+    while text[at].isspace():
+        at += 1
+    return at
 
 
 def wrong_with(request: Json) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import takewhile
 from typing import Any, cast
 
-from pydantic_ai import CallToolsNode, RunContext
+from pydantic_ai import AgentRunResult, CallToolsNode, RunContext
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import (
     ModelMessage,
@@ -25,9 +26,12 @@ from pydantic_ai.models import ModelRequestContext
 
 from signoff.agent.prompt import storable
 from signoff.approvals.ports import Clock
+from signoff.errors import StoreError
 from signoff.gate.transcript import is_prompt
 from signoff.turns.model import CallRecord, CallState, HistoryEntry, ModelUse, Turn
 from signoff.turns.ports import TurnStore, TurnTx
+
+log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -69,6 +73,14 @@ class Saver(AbstractCapability[Any]):
         elif self.uses:
             await self.save(())  # the response was not the last one: the next request counts what it used
         return cast(Any, node)
+
+    async def on_run_error(self, ctx: RunContext[Any], *, error: BaseException) -> AgentRunResult[Any]:
+        """Store what a run used that failed or was stopped. If the store fails too, the end of the run matters more."""
+        try:
+            await self.save(())
+        except StoreError as failure:
+            log.warning("what turn %s used is not stored: %s", self.turn.id, failure)
+        raise error
 
     def must_save(self, response: ModelResponse) -> bool:
         """Whether the conversation is stored before this response is handled. The last one is stored with the reply."""

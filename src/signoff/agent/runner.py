@@ -183,9 +183,6 @@ class AgentRunner:
                 reached.standings, gate.responses, self.budgets, turn, self.policy, self.terms, self.clock.now()
             )
             return Waiting(batch)
-        except BaseException:
-            await saver.save(())  # what was used counts, however the run ended
-            raise
         if isinstance(output, DeferredToolRequests):
             words = next(text_of(m) for m in reversed(saver.history) if isinstance(m, ModelResponse))
             return Waiting(build_batch(output, gate, turn, words, now=self.clock.now(), terms=self.terms))

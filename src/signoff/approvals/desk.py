@@ -36,6 +36,7 @@ from signoff.approvals.server_rules import must_manage
 from signoff.approvals.settling import Ended, Settler
 from signoff.approvals.todays_rules import TodaysRules, Unjudged
 from signoff.approvals.votes import Unchecked
+from signoff.errors import StoreError
 
 log = logging.getLogger(__name__)
 
@@ -52,10 +53,14 @@ Claim = Callable[[DeskTx, Batch], GoOn | None]
 
 @dataclass(frozen=True, slots=True)
 class Woken:
-    """A settled batch, and how to continue its turn, if the transaction that settled it has claimed the turn."""
+    """A settled batch, and whether the transaction that settled it has claimed its turn, which goes on already."""
 
     batch: Batch
-    go_on: GoOn | None = None
+    claimed: bool = False
+
+
+Taken = tuple[Outcome, GoOn | None]
+"""What became of a click, and how to continue the turn that its transaction has claimed."""
 
 
 @dataclass
@@ -80,6 +85,7 @@ class Desk:
     """Batch id -> the future that wakes its run."""
     _claims: dict[str, Claim] = field(default_factory=dict[str, Claim])
     """Batch id -> how to claim its turn."""
+    _catching_up: asyncio.Future[None] | None = None
 
     @property
     def settler(self) -> Settler:
@@ -155,24 +161,45 @@ class Desk:
 
     async def decide(self, click: Click) -> Outcome:
         """Settle a request, or every open request of a batch, as this person chose; or count their vote."""
-        seen: dict[str, Actor | None] = {}
-        outcome, go_on = await self._taken(click, seen)
-        if outcome.settled:
-            self._wake(outcome.batch, go_on)
-            # A moment later: the person who clicked gets their response first.
-            asyncio.get_running_loop().call_soon(self._announce, outcome.batch, outcome.settled)
+        taken: list[Taken] = []
+        try:
+            outcome, go_on = await self._taken(click, taken)
+        except asyncio.CancelledError:
+            # The store finishes its work all the same.
+            self._catching_up = asyncio.ensure_future(self._catch_up(click, taken))
+            raise
+        self._told(outcome, go_on)
         if outcome.late:
             raise AlreadySettled(outcome.batch)
         return outcome
 
-    async def _taken(self, click: Click, seen: dict[str, Actor | None]) -> tuple[Outcome, GoOn | None]:
-        """Run the transaction. If it needs to know earlier voters or today's rules, find that out and run it again."""
-        taker = ClickTaker(self.settler, self.direct_users, self.todays)
+    def _told(self, outcome: Outcome, go_on: GoOn | None) -> None:
+        if outcome.settled:
+            self._wake(outcome.batch, go_on)
+            # A moment later: the person who clicked gets their response first.
+            asyncio.get_running_loop().call_soon(self._announce, outcome.batch, outcome.settled)
 
-        def work(tx: DeskTx) -> tuple[Outcome, GoOn | None]:
+    async def _catch_up(self, click: Click, taken: Sequence[Taken]) -> None:
+        """Wake the run if a click that was cancelled has settled its batch after all, and nobody else has woken it."""
+        try:
+            batch = await self.find(click.target)  # in a later transaction than the click's
+        except StoreError:
+            return  # the sweeper or the next start takes the turn
+        if taken and batch and batch.settled and batch.id in self._futures:
+            self._told(*taken[-1])
+
+    async def _taken(self, click: Click, taken: list[Taken]) -> Taken:
+        """Run the transaction. If it needs to know earlier voters or today's rules, find that out and run it again.
+
+        `taken` gets the result before the commit, for a caller that is cancelled.
+        """
+        taker, seen = ClickTaker(self.settler, self.direct_users, self.todays), dict[str, Actor | None]()
+
+        def work(tx: DeskTx) -> Taken:
             outcome = taker.take(tx, click, seen, self.clock.now())
             claim = self._claims.get(outcome.batch.id) if outcome.settled and outcome.batch.settled else None
-            return outcome, claim(tx, outcome.batch) if claim else None
+            taken.append((outcome, claim(tx, outcome.batch) if claim else None))
+            return taken[-1]
 
         while True:
             try:
@@ -363,11 +390,13 @@ class Desk:
         if not batch.settled:
             return
         self._claims.pop(batch.id, None)
+        if go_on:
+            go_on()  # not by the future, which is a moment later: a stop that comes next has to find the step
         future = self._futures.pop(batch.id, None)
         if future is None:
             self.unattended.put_nowait(batch)
         elif not future.done():
-            future.set_result(Woken(batch, go_on))
+            future.set_result(Woken(batch, go_on is not None))
 
     def _announce(self, batch: Batch, settled: Sequence[ApprovalRequest]) -> None:
         announce(self.subscribers, batch, settled, self.mask)

@@ -240,13 +240,17 @@ class Responses:
         was pressed is drawn. `end` replaces a private message with something else than one line.
         """
         canvas = self._drawing.of(batch)
-        before = canvas.drawn
+        # While this task asked for more time, others may have decided and drawn.
+        before = None if interaction.response.is_done() else canvas.drawn
         if visit.private:
             said = wording.answer(batch, target)
             await (end(said) if end else self._end_panel(interaction, said, batch if visit.away else None))
         async with canvas:
             # Decisions wake their tasks in the order of their commits: nothing is newer unless somebody has drawn it.
             latest = batch if canvas.drawn == before else await self._latest(visit, batch)
+            # A click may come before the store knows which message shows the card.
+            posted = visit.card if visit.channel == batch.place.channel else None
+            latest = replace(latest, card_message=latest.card_message or posted)
             try:
                 if not visit.private:
                     await self._draw(interaction, latest, page, visit.channel)
@@ -265,13 +269,10 @@ class Responses:
 
     async def _latest(self, visit: Visit, batch: Batch) -> Batch:
         try:
-            latest = await self._desk.look(batch.id, visit.actor, visit.channel, visit.card)
+            return await self._desk.look(batch.id, visit.actor, visit.channel, visit.card)
         except Exception as error:
             log.warning("the batch %s could not be read again: %s", batch.id, error)
-            latest = batch
-        # A click may come before the store knows which message shows the card.
-        posted = visit.card if visit.channel == batch.place.channel else None
-        return replace(latest, card_message=latest.card_message or posted)
+            return batch
 
     async def _draw(self, interaction: discord.Interaction[Any], batch: Batch, page: int, channel: str) -> None:
         try:

@@ -100,6 +100,7 @@ class Journal(CallBook):
     async def _end(self, call: ToolCall, state: CallState, result: bytes, said: Any) -> None:
         line = result_line(said, result, self.mask)
         record = CallRecord(call.key, call.tool, call.digest, state, result, line=line)
+        self._changed.add(call.key)  # a call that went on while people answered was entered in an earlier step
         now = self.clock.now()
 
         def work(tx: TurnTx) -> None:

@@ -137,6 +137,8 @@ class Driver:
     # One step
 
     def _step(self, turn: Turn, given: StepInput | None = None) -> None:
+        if self._stopping:
+            return  # the next start takes it
         task = self._spawn(self._drive(turn, given))
         self._steps[turn.id] = task
         task.add_done_callback(lambda done: self._steps.pop(turn.id) if self._steps.get(turn.id) is done else None)
@@ -254,9 +256,7 @@ class Driver:
         self._settled(future.result())
 
     def _settled(self, woken: Woken) -> None:
-        if woken.go_on:
-            woken.go_on()
-        else:
+        if not woken.claimed:
             self._spawn(self._continue(woken.batch.turn))
             self._spawn(self._delivery.tidy(woken.batch.id))
         self._spawn(self._delivery.finish_card(woken.batch))
