@@ -233,7 +233,7 @@ async def test_every_decision_is_announced_and_a_broken_subscriber_changes_nothi
     batch = make_batch(make_request(), make_request())
     await opened(desk, batch)
     await desk.decide(Click(batch.id, Choice.ACCEPT, ADA, PLACE.channel))
-    await asyncio.sleep(0)  # the click gets its response first
+    await asyncio.sleep(0.01)  # the click gets its response first
     assert [(e["event"], e["tool"], e["approved"], e["by"]) for e in events] == [
         ("tool_approval", "delete_file", True, ADA.id)
     ] * 2

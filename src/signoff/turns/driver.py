@@ -146,6 +146,7 @@ class Driver:
     async def _drive(self, turn: Turn, given: StepInput | None) -> None:
         """Advance a claimed turn, and try again if the store fails: the journal lets no call run twice."""
         current: Turn | None = turn
+        await asyncio.sleep(0)  # the response to the click that woke this turn goes out first
         for delay in STEP_DELAYS:
             try:
                 current = current or await self.store.run(lambda tx: tx.turn(turn.id))
