@@ -93,7 +93,7 @@ async def test_a_promised_start_is_not_given_to_a_turn_whose_thread_was_quicker(
     await office.driver.go(turns[3].id)
     for turn in turns[:3]:
         await office.driver.go(turn.id)
-    await asyncio.sleep(0)
+    await office.until(lambda: len(office.runner.advanced) >= 3)
     assert sorted(office.runner.advanced) == sorted(turn.id for turn in turns[:3])
 
 
