@@ -86,9 +86,11 @@ async def wait(key: int) -> None:
 
 class Bot(discord.Client):
     async def setup_hook(self) -> None:
-        self.waiting = [asyncio.create_task(wait(key)) for key in range(int(os.environ.get("BENCH_WAITING", "0")))]
-        while len(decisions) < len(self.waiting):  # noqa: ASYNC110 - nothing tells when they all wait
-            await asyncio.sleep(0.01)
+        self.waiting: list[asyncio.Task[None]] = []
+        for key in range(int(os.environ.get("BENCH_WAITING", "0"))):
+            self.waiting.append(asyncio.create_task(wait(key)))
+            while key not in decisions:  # noqa: ASYNC110 - nothing tells when it waits
+                await asyncio.sleep(0)
 
     async def on_message(self, message: discord.Message) -> None:
         if self.user in message.mentions and not message.author.bot:

@@ -21,7 +21,8 @@ from discord_sandbox.eventlog import Entry
 from discord_sandbox.model import Message, User
 
 HERE = Path(__file__).parent
-PATIENCE = 60.0
+PATIENCE = 180.0
+"""Seconds. The in-memory bot needs most of a minute to make 10,000 runs that wait."""
 PAUSE = 0.05
 """Seconds between a card and its click, as a person would need more, so that the bot has finished with the card."""
 CONFIG = """[agent]
