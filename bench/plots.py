@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-WIDTH, HEIGHT = 460, 240
-LEFT, RIGHT, TOP, BOTTOM = 56, 96, 36, 34
+WIDTH, HEIGHT = 472, 240
+LEFT, RIGHT, TOP, BOTTOM = 56, 108, 36, 34
 STYLE = """
   text { font: 12px system-ui, sans-serif; fill: #1f2328 } .title { font-weight: 600 } .faint { fill: #59636e }
   .grid { stroke: #d1d9e0 } .a { stroke: #0969da } .a-text { fill: #0969da }
