@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from pathlib import Path
 from textwrap import dedent
@@ -240,6 +241,7 @@ async def test_a_listener_of_a_plugin_is_told_every_decision(tmp_path: Path, sto
     batch = make_batch()
     desk.watch(await store.run(lambda tx: desk.open(tx, batch)))
     await desk.decide(Click(batch.id, Choice.ACCEPT, ADA, PLACE.channel, note="fine"))
+    await asyncio.sleep(0.01)  # the click gets its response first
     (event,) = listener.__globals__["heard"]
     assert (event["event"], event["tool"], event["by"]) == ("tool_approval", "delete_file", ADA.id)
     assert event["approved"] is True
