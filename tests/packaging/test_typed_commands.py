@@ -41,6 +41,7 @@ ON_DISCORD = {f"{PROGRAM} discord", f"{PROGRAM} check --discord"}
 NOT_RUN = {
     "make test": "this test is a part of it",
     "make checks": "it takes a minute; the workflow in .github runs it",
+    "make bench": "it takes minutes, and measures",
     ".venv/bin/signoff restore FILE": "it keeps a database that exists; the form with --replace is run",
     "pip install .": "it needs a network; test_wheel.py installs the wheel without one",
     "signoff version": "it needs the line before; test_wheel.py runs the installed program",
