@@ -242,7 +242,7 @@ class AgentRunner:
                 usage_limits=UsageLimits(request_limit=max(int(gate.requests.left), 0)),
                 usage=usage,
                 capabilities=capabilities,
-                # Not `run_stream_events`: its task and its stream cost a fifth of an instant run.
+                # Not `run_stream_events`: its task and its stream cost a fifteenth of an instant run.
                 event_stream_handler=report,
             )
         finally:
