@@ -407,7 +407,7 @@ class Driver:
                 pass
 
     def _take_strays(self, running: Sequence[Turn]) -> None:
-        """Take the step of each turn that was claimed some time ago and has none, because its click was cancelled."""
+        """Take the step of each turn that was claimed some time ago and that nobody has woken since."""
         now = self.clock.now()
         self._strays = {turn.id: self._strays.get(turn.id, now) for turn in running if turn.id not in self._steps}
         for turn in running:
