@@ -249,13 +249,10 @@ async def test_nothing_starts_in_a_turn_that_is_stopped(bench: Bench) -> None:
     ruled = asyncio.Event()
 
     class Waiting(Changing):
-        seen = 0
-
         async def decide(self, call: ToolCall, declaration: Declaration, context: Context) -> Ruling:
-            self.seen += 1
-            if self.seen == 2:  # the last look before the journal
-                await bench.store.run(lambda tx: tx.move(bench.turn.id, TurnState.RUNNING, TurnState.STOPPED))
-                ruled.set()
+            # The only look at a call that is alone, and the last one before the journal.
+            await bench.store.run(lambda tx: tx.move(bench.turn.id, TurnState.RUNNING, TurnState.STOPPED))
+            ruled.set()
             return await policy.decide(call, declaration, context)
 
     with pytest.raises(TurnFailed, match="the turn was stopped"):

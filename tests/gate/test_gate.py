@@ -179,6 +179,21 @@ async def test_a_predicate_declared_by_the_tool_decides(bench: Bench) -> None:
     assert seen[0] == ["hello"]
 
 
+async def test_a_predicate_looks_once_at_a_call_that_is_alone_and_again_when_it_is_let_in(bench: Bench) -> None:
+    seen: list[str] = []
+
+    def big(args: Any, context: Context) -> bool:
+        seen.append(args["value"])
+        return True
+
+    tool = Tool(bench.box.tool("move"), metadata={"approval": big})
+    step = await bench.start([calls(("move", {"value": "a"})), "done"], [tool])
+    assert seen == ["a"]
+    await bench.decide(step, Choice.ACCEPT)
+    assert seen == ["a", "a"]
+    assert len(bench.box.ran) == 1
+
+
 @pytest.mark.parametrize(("word", "asks"), [("always_require", True), ("never_require", False), ("allways", True)])
 async def test_declared_words(bench: Bench, word: str, asks: bool) -> None:
     tool = Tool(bench.box.tool("move"), metadata={"approval": word})

@@ -67,14 +67,15 @@ async def test_no_tool_starts_in_a_paused_server(bench: Bench) -> None:
     slots = ToolSlots()
     policy = Changing(slots, pause_after=1)  # while the response is validated
     tools = [bench.box.tool("one")]
-    going = asyncio.ensure_future(bench.start([calls(("one", {})), "done"], tools, policy=policy, slots=slots))
+    two = calls(("one", {"value": "a"}), ("one", {"value": "b"}))
+    going = asyncio.ensure_future(bench.start([two, "done"], tools, policy=policy, slots=slots))
     await policy.paused.wait()
     await settle()
     assert bench.box.ran == []
     assert await bench.store.run(lambda tx: tx.audit_page(SERVER, kind="started")) == []
     slots.resume(SERVER)
     assert isinstance(await going, Finished)
-    assert len(bench.box.ran) == 1
+    assert len(bench.box.ran) == 2
 
 
 async def test_a_pause_in_the_moment_of_the_start_withdraws_it(bench: Bench, monkeypatch: Any) -> None:
@@ -103,7 +104,7 @@ async def test_a_pause_in_the_moment_of_the_start_withdraws_it(bench: Bench, mon
 
 async def test_a_rule_made_during_a_pause_holds_for_the_call_that_waited(bench: Bench) -> None:
     slots = ToolSlots()
-    policy = Changing(slots, pause_after=2)  # the second ruling is the one in front of the call
+    policy = Changing(slots, pause_after=1)  # a call that is alone is judged once, when it enters
     tools = [bench.box.tool("one")]
     going = asyncio.ensure_future(bench.start([calls(("one", {})), "done"], tools, policy=policy, slots=slots))
     await policy.paused.wait()

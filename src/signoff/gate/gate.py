@@ -192,6 +192,8 @@ class Gate(AbstractCapability[Any]):
         if tool_def.name not in self.examiner.tools and ctx.tool_manager and ctx.tool_manager.tools:
             self.declare({tool_def.name: ctx.tool_manager.tools[tool_def.name]})
             self._around.add(tool_def.name)
+        if not self.asks_inside and len(response_of(ctx).tool_calls) == 1:
+            return args  # it is judged when it enters, and no call beside it has to know
         # All calls of a response are validated before any runs, so the first one that runs knows of the others.
         described = (await self.examiner.describe(ctx, tool_def.name, args, self._key(call.tool_call_id)))[0]
         self._seen[described.key] = described, await self.examiner.rule(described, ctx)
