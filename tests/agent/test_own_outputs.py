@@ -12,7 +12,7 @@ from pydantic_ai import Agent, DeferredToolRequests, ModelRetry, NativeOutput, P
 from pydantic_ai.capabilities import HandleDeferredToolCalls
 from pydantic_ai.output import TextOutput
 
-from signoff.agent.runner import AgentRunner, Extras
+from signoff.agent.runner import AgentRunner
 from signoff.approvals.errors import Refused
 from signoff.approvals.model import Choice
 from signoff.turns.model import Finished, Step, TurnState, Waiting
@@ -40,7 +40,7 @@ async def begin(bench: Bench, answers: list[Answer], tools: list[Any], **options
     """Take the turn of the bench with an agent that has an output of its own."""
     bench.script = Script(answers)
     agent = Agent(bench.script.model(), tools=tools, **options)
-    bench.runner = AgentRunner(agent, bench.store, bench.clock, extras=Extras(own_output=True))
+    bench.runner = AgentRunner(agent, bench.store, bench.clock)
     await take(bench)
     return await bench.advance()
 
@@ -102,7 +102,7 @@ async def test_each_kind_of_output_comes_out_behind_an_approval(
     model = bench.script.model()
     model.profile.update(model_profile)  # type: ignore[typeddict-item]
     agent = Agent(model, tools=[protected(bench.box)], output_type=output_type)
-    bench.runner = AgentRunner(agent, bench.store, bench.clock, extras=Extras(own_output=True))
+    bench.runner = AgentRunner(agent, bench.store, bench.clock)
     await take(bench)
     step = await bench.advance()
     assert [request.call.tool for request in batch_of(step).requests] == ["danger"]
@@ -192,7 +192,7 @@ async def test_validators_and_their_retries_are_kept(bench: Bench) -> None:
             raise ModelRetry("longer")
         return text
 
-    bench.runner = AgentRunner(agent, bench.store, bench.clock, extras=Extras(own_output=True))
+    bench.runner = AgentRunner(agent, bench.store, bench.clock)
     await take(bench)
     step = await bench.advance()
     assert isinstance(step, Waiting)
@@ -258,7 +258,7 @@ async def test_secrets_in_an_output_are_masked_by_their_names(bench: Bench) -> N
         asked.append(values)
         return {"output": {**values["output"], "password": "•••"}}
 
-    runner = AgentRunner(agent, bench.store, bench.clock, mask=mask, extras=Extras(own_output=True))
+    runner = AgentRunner(agent, bench.store, bench.clock, mask=mask)
     bench.runner = runner
     await take(bench)
     assert text_of(await bench.advance()) == "- **user:** ada\n- **password:** •••"
@@ -308,7 +308,7 @@ async def test_only_text_that_is_the_reply_is_shown_while_it_is_written(
 async def test_text_that_a_validator_may_change_is_not_shown_while_it_is_written(bench: Bench) -> None:
     agent = Agent(Script(["the key is sk-1"]).model())
     agent.output_validator(lambda output: output.replace("sk-1", "***"))
-    bench.runner = AgentRunner(agent, bench.store, bench.clock, extras=Extras(own_output=True))
+    bench.runner = AgentRunner(agent, bench.store, bench.clock)
     bench.progress = progress = Written()
     await take(bench)
     assert text_of(await bench.advance()).strip() == "the key is ***"

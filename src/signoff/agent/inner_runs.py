@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Never, TypeVar, cast
 
-from pydantic_ai import DeferredToolRequests, RunContext
+from pydantic_ai import RunContext
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
@@ -170,9 +170,6 @@ class InnerOutput(OutputAfterCalls):
 
     leave: Callable[[Sequence[PendingCall]], Awaitable[None]] = field(kw_only=True)
     """Leaves the run until people have decided."""
-
-    async def handle_deferred_tool_calls(self, ctx: RunContext[Any], *, requests: DeferredToolRequests) -> None:
-        return None  # the gate does that
 
     async def _wait(self, calls: list[ToolCallPart]) -> None:
         await self.leave([pending for call in calls for pending in self.gate.pending(call.tool_call_id)])

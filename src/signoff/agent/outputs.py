@@ -1,7 +1,7 @@
-"""Keeps the output of an imported agent as it is: its output type, output functions, validators and retries.
+"""Keeps the output of an agent as it is: its output type, output functions, validators and retries.
 
 A run with an output type of its own cannot end with `DeferredToolRequests`: the framework refuses that type beside
-output validators, and drops deferred calls if the same response calls an output tool. So such a run ends with the
+output validators, and drops deferred calls if the same response calls an output tool. So every run ends with the
 exception `RunWaits` when people have to decide, and is run again afterwards. An output tool never runs before the calls
 beside it are settled. Knows nothing of people and cards.
 """
@@ -38,18 +38,21 @@ class RunWaits(Exception):
         self.requests = requests
 
 
+class TurnGate(Gate):
+    """Ends the run when calls are deferred. It is outermost, so no handler of the agent decides about them before."""
+
+    async def handle_deferred_tool_calls(self, ctx: RunContext[Any], *, requests: DeferredToolRequests) -> None:
+        raise RunWaits(requests)
+
+
 @dataclass
 class OutputAfterCalls(AbstractCapability[Any]):
-    """Ends the run when calls are deferred, and lets an output tool run only after the calls of its response."""
+    """Lets an output tool run only after the calls of its response."""
 
     gate: Gate
 
     def get_ordering(self) -> CapabilityOrdering:
-        # Outermost, so that it ends the run before a handler of the agent could decide about calls itself.
         return CapabilityOrdering(position="outermost")
-
-    async def handle_deferred_tool_calls(self, ctx: RunContext[Any], *, requests: DeferredToolRequests) -> None:
-        raise RunWaits(requests)
 
     async def wrap_output_validate(
         self, ctx: RunContext[Any], *, output_context: OutputContext, output: Any, handler: Any
@@ -121,6 +124,10 @@ def writes_reply(agent: AbstractAgent[Any, Any]) -> bool:
     return str in (*kinds, output_type) and getattr(agent, "_output_validators", None) == []
 
 
-def around(gate: Gate, inner: Sequence[AbstractCapability[Any]]) -> list[AbstractCapability[Any]]:
-    """Return the capabilities of a run that keeps the agent's output, with `inner` between gate and seal."""
+def around(
+    gate: Gate, agent: AbstractAgent[Any, Any], inner: Sequence[AbstractCapability[Any]]
+) -> list[AbstractCapability[Any]]:
+    """Return the capabilities of a run of this agent, with `inner` between gate and seal."""
+    if agent.output_type is str:  # it has no output tools, and every capability costs each step of every run
+        return [gate, *inner, gate.seal()]
     return [gate, OutputAfterCalls(gate), *inner, OutputLast(), gate.seal()]

@@ -39,7 +39,7 @@ from signoff.agent.history import (
     use_of,
 )
 from signoff.agent.inner_runs import StoredRuns, judged_inside
-from signoff.agent.outputs import RunWaits, around, shown, writes_reply
+from signoff.agent.outputs import RunWaits, TurnGate, around, shown, writes_reply
 from signoff.agent.prompt import NOTE, Prompt, has_enclosures, images_in, prompt_of, with_images
 from signoff.approvals.containment import contained, described
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, JsonObject, Place, Ruling, Terms
@@ -85,8 +85,8 @@ class Extras:
     capabilities: tuple[AbstractCapability[Any], ...] = ()
     """They lie between gate and seal. One that must be outermost lies around the gate, as an agent's own does."""
     deps: DepsMaker | None = None
-    own_output: bool = False
-    """Whether to keep the agent's own output type. If not, its output is text."""
+    imported: bool = False
+    """Whether the agent is one that Signoff did not build."""
 
     async def deps_for(self, asker: Actor, place: Place, slots: ToolSlots) -> Any:
         return await self.deps.make(asker, place, slots) if self.deps else None
@@ -158,7 +158,7 @@ class AgentRunner:
             conversation = await self._conversation(await self._read(turn))
         saver = Saver(self.store, turn, conversation.messages, self.clock)
         journal = Journal(self.store, self.clock, turn, self.mask, given.known)
-        gate = Gate(
+        gate = TurnGate(
             self.policy,
             ObservedBook(journal, turn, self.activity),
             turn.place,
@@ -192,13 +192,9 @@ class AgentRunner:
         self, turn: Turn, prompt: Prompt | None, history: list[ModelMessage], gate: Gate, saver: Saver
     ) -> str | DeferredToolRequests:
         """Run the agent. Returns the text of the reply, or the calls that people have to decide about."""
-        if not self.extras.own_output:
-            inner = [*self.extras.capabilities, gate, saver, *self._checks(turn), gate.seal()]
-            output_type = [str, DeferredToolRequests]
-            return (await self._run(turn, prompt, history, gate, inner, output_type)).output
+        capabilities = [*self.extras.capabilities, *around(gate, self.agent, [saver, *self._checks(turn)])]
         try:
-            inner = [*self.extras.capabilities, *around(gate, [saver, *self._checks(turn)])]
-            result = await self._run(turn, prompt, history, gate, inner)
+            result = await self._run(turn, prompt, history, gate, capabilities)
         except RunWaits as waits:
             return waits.requests
         saver.note_results(result.all_messages())
@@ -218,10 +214,9 @@ class AgentRunner:
         history: list[ModelMessage],
         gate: Gate,
         capabilities: Sequence[AbstractCapability[Any]],
-        output_type: Any = None,
     ) -> AgentRunResult[Any]:
         marked = has_enclosures(history) or not isinstance(prompt, str | None)
-        usage, is_shown = RunUsage(), not self.extras.own_output or writes_reply(self.agent)
+        usage, is_shown = RunUsage(), writes_reply(self.agent)
         deps = await self.extras.deps_for(turn.asker, turn.place, self.slots)
 
         async def report(ctx: RunContext[Any], events: AsyncIterable[AgentStreamEvent]) -> None:
@@ -232,7 +227,6 @@ class AgentRunner:
         try:
             return await self.agent.run(
                 prompt,
-                output_type=output_type,
                 deps=deps,
                 model=self.extras.model,
                 toolsets=self.extras.toolsets,
