@@ -86,6 +86,19 @@ def test_fields_are_words_that_programs_can_read() -> None:
     )
 
 
+def test_a_secret_in_a_field_is_masked_in_every_line_and_other_values_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("signoff.text.secrets.masker.MOST_HARMLESS", 2)
+    output = written("text")
+    for number in range(4):
+        fields = {"request": f"b340fe9b636126e{number}", "server": "900000000000000001", "tool": SECRET}
+        note(logging.getLogger("signoff.approvals"), "decision", fields)
+    lines = output.getvalue().splitlines()
+    assert [f"decision request=b340fe9b636126e{n} server=900000000000000001 tool=" in lines[n] for n in range(4)] == [
+        True
+    ] * 4
+    assert SECRET not in output.getvalue()
+
+
 def test_fields_are_keys_in_json_and_are_masked() -> None:
     output = written("json")
     fields = {"request": "b340fe9b636126ec", "tool": SECRET, "waited": 1.5, "by": None}

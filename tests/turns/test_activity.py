@@ -13,6 +13,7 @@ from signoff.approvals.clicks import Click
 from signoff.approvals.decision_log import log_decision
 from signoff.approvals.model import Choice
 from signoff.errors import TurnFailed
+from signoff.text.log_lines import Line
 from signoff.turns.activity import Activity, BatchOpened, CallEnded, ModelUsed, TurnEnded, TurnStarted
 from signoff.turns.activity_log import ActivityLog
 from signoff.turns.model import Step, Turn, TurnState
@@ -32,8 +33,8 @@ def info(caplog: pytest.LogCaptureFixture) -> None:
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[tuple[str, dict[str, Any]]]:
     """Return (event, fields) of each line that has them."""
-    told = [record for record in caplog.records if hasattr(record, "event")]
-    return [(record.event, record.fields) for record in told]  # type: ignore[attr-defined]
+    told = [record.msg for record in caplog.records if isinstance(record.msg, Line)]
+    return [(line.event, dict(line.fields)) for line in told]
 
 
 async def test_a_turn_that_asks_is_four_lines(office: Office, caplog: pytest.LogCaptureFixture) -> None:

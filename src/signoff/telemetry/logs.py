@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from signoff.text.log_lines import Line
+
 Format = Literal["text", "json"]
 
 CHATTY = ("aiohttp", "anthropic", "discord.http", "fastmcp", "httpcore", "httpx", "httpx2", "mcp", "openai", "urllib3")
@@ -42,8 +44,8 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        if event := getattr(record, "event", None):
-            line |= {"event": event, **getattr(record, "fields", {})}
+        if isinstance(record.msg, Line):
+            line |= {"event": record.msg.event, **record.msg.fields}
         if record.exc_info and not record.exc_text:
             record.exc_text = self.formatException(record.exc_info)
         if record.exc_text:

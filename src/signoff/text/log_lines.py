@@ -1,6 +1,6 @@
 """Log lines with named fields: `decision request=67cadc state=approved`. Knows only the standard library's logging.
 
-The fields are part of the message as text, and the record carries them as well, so that a JSON log has them as keys.
+The message of such a record is a `Line`: as text it has all fields, and a JSON log has them as keys.
 """
 
 from __future__ import annotations
@@ -8,11 +8,26 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 Value = str | int | float | bool | None
 
 _BARE = re.compile(r"[\w.:/@+*-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    event: str
+    fields: Mapping[str, Value]
+
+    def __str__(self) -> str:
+        return " ".join([self.event, *(f"{name}={_written(value)}" for name, value in self.fields.items())])
+
+    def changed(self, change: Callable[[str], str]) -> Line:
+        """Return the line with each text changed."""
+        fields = {name: change(value) if isinstance(value, str) else value for name, value in self.fields.items()}
+        return Line(self.event, fields)
 
 
 def note(
@@ -25,8 +40,7 @@ def note(
 ) -> None:
     """Log one event. A field that is None is left out; `error` adds its traceback."""
     given = {name: _rounded(value) for name, value in fields.items() if value is not None}
-    words = " ".join([event, *(f"{name}={_written(value)}" for name, value in given.items())])
-    log.log(level, "%s", words, exc_info=error, extra={"event": event, "fields": given})
+    log.log(level, Line(event, given), exc_info=error)
 
 
 def _rounded(value: Value) -> Value:

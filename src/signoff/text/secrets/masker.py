@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
 
+from signoff.text.log_lines import Line
 from signoff.text.secrets.kept_masks import KeptMasks
 from signoff.text.secrets.names import DEFAULT, Words, expects_words, is_about, is_plural, says_secret, words_of
 from signoff.text.secrets.shapes import Span, may_contain_secret, named_spans, token_spans
@@ -27,6 +28,7 @@ __all__ = ["DEFAULT", "MASK", "Masker", "MaskingFilter", "count_masks"]
 
 MASK = re.compile(r"‹masked (?:number of )?[0-9]+ characters #[0-9a-f]{8}›")
 LEAST_KEY = 16
+MOST_HARMLESS = 1000
 _PASSES = 8
 _TELLING = re.compile(r"[A-Za-z0-9]")
 _IMITATION = re.compile(r"(?i)‹(?=\s{0,8}masked)")
@@ -172,17 +174,20 @@ class MaskingFilter(logging.Filter):
     def __init__(self, masker: Masker) -> None:
         super().__init__()
         self._masker = masker
+        self._harmless: set[str] = set()
+        """Values of fields with nothing to mask: the same few ids are in line after line."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        try:
-            message = record.getMessage()
-        except Exception:
-            message = f"{record.msg} (its arguments could not be written)"
-        record.msg, record.args = self._masker.mask_text(message), None
+        if isinstance(record.msg, Line):
+            record.msg = record.msg.changed(self._mask_field)
+        else:
+            try:
+                message = record.getMessage()
+            except Exception:
+                message = f"{record.msg} (its arguments could not be written)"
+            record.msg, record.args = self._masker.mask_text(message), None
         if record.exc_info and not record.exc_text:
             record.exc_text = logging.Formatter().formatException(record.exc_info)
-        if fields := getattr(record, "fields", None):
-            record.fields = {k: self._masker.mask_text(v) if isinstance(v, str) else v for k, v in fields.items()}
         # A formatter that ignores `exc_text` would render the exception again, unmasked.
         record.exc_info = None
         if record.exc_text:
@@ -190,6 +195,16 @@ class MaskingFilter(logging.Filter):
         if record.stack_info:
             record.stack_info = self._masker.mask_text(record.stack_info)
         return True
+
+    def _mask_field(self, value: str) -> str:
+        if value in self._harmless:
+            return value
+        masked = self._masker.mask_text(value)
+        if masked == value:
+            if len(self._harmless) >= MOST_HARMLESS:
+                self._harmless.clear()
+            self._harmless.add(value)
+        return masked
 
 
 def _without_imitations(text: str) -> str:
