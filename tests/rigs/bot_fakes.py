@@ -86,8 +86,9 @@ class MemoryStore:
     def batch(self, batch_id: str) -> Batch | None:
         return self.batches.get(batch_id)
 
-    def batch_of_request(self, request_id: str) -> Batch | None:
-        return next((b for b in self.batches.values() for r in b.requests if r.id == request_id), None)
+    def batch_about(self, target: str) -> Batch | None:
+        of_request = (b for b in self.batches.values() for r in b.requests if r.id == target)
+        return self.batch(target) or next(of_request, None)
 
     def batch_of_card(self, card: str) -> Batch | None:
         return next((b for b in self.batches.values() if b.card_message == card), None)
@@ -109,7 +110,7 @@ class MemoryStore:
         return self.rewrite(request)
 
     def rewrite(self, request: ApprovalRequest) -> bool:
-        batch = self.batch_of_request(request.id)
+        batch = self.batch_about(request.id)
         if batch is None or request.id not in {r.id for r in batch.pending}:
             return False
         if request.state is RequestState.APPROVED:

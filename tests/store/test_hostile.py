@@ -84,7 +84,7 @@ async def test_hostile_text_in_every_field_comes_back(store: Store, text: str) -
     def read(tx: Tx) -> None:
         assert tx.turn(text) == turn
         assert tx.files_of(text) == [file]
-        assert tx.batch(text) == tx.batch_of_request(text) == tx.batch_of_card(text) == batch
+        assert tx.batch(text) == tx.batch_about(text) == tx.batch_of_card(text) == batch
         assert tx.decision_for(key, batch.turn) == request
         assert tx.call(key) == record
         assert tx.queued(asker=text) == tx.queued(conversation=text) == tx.queued(asker=text, conversation=text) == 1

@@ -40,7 +40,7 @@ def settle_with_card(tx: Tx) -> None:
 
 WORKS = {
     "batch": lambda tx: tx.batch("b1"),
-    "batch_of_request": lambda tx: tx.batch_of_request("b1-q1"),
+    "batch_about": lambda tx: (tx.batch_about("b1-q1"), tx.batch_about("b1")),
     "batch_of_card": lambda tx: tx.batch_of_card("m1"),
     "open_in": lambda tx: tx.open_in("c1"),
     "insert_batch": lambda tx: tx.insert_batch(a_batch("b2")),

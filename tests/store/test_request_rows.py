@@ -23,13 +23,20 @@ async def test_a_batch_comes_back_as_it_was_by_id_request_and_card(store: Store)
     )
     await store.run(lambda tx: tx.insert_batch(batch))
     assert await store.run(lambda tx: tx.batch("b1")) == batch
-    assert await store.run(lambda tx: tx.batch_of_request("q1")) == batch
+    for target in ("b1", "q1", "q2"):
+        assert await store.run(lambda tx, target=target: tx.batch_about(target)) == batch
     assert await store.run(lambda tx: tx.batch_of_card("m1")) is None
     await store.run(lambda tx: tx.set_card("b1", "m1"))
     assert await store.run(lambda tx: tx.batch_of_card("m1")) == replace(batch, card_message="m1")
     for missing in ("", "b2", "q1' OR '1'='1"):
         assert await store.run(lambda tx, missing=missing: tx.batch(missing)) is None
-        assert await store.run(lambda tx, missing=missing: tx.batch_of_request(missing)) is None
+        assert await store.run(lambda tx, missing=missing: tx.batch_about(missing)) is None
+
+
+async def test_an_id_of_a_batch_counts_before_the_same_id_of_a_request(store: Store) -> None:
+    first, second = a_batch("same", a_request("q1")), replace(a_batch("b1", a_request("same")), opened=0.5)
+    await store.run(lambda tx: (tx.insert_batch(first), tx.insert_batch(second)))
+    assert await store.run(lambda tx: tx.batch_about("same")) == first
 
 
 async def test_votes_come_back_whether_they_count_or_not(store: Store) -> None:

@@ -65,7 +65,7 @@ class Click:
 
 def locate(tx: DeskTx, target: str, actor: Actor, channel: str, card: str | None) -> Batch:
     """Return the batch of a click or a modal. Raises UnknownRequest if it belongs to another place or message."""
-    batch = tx.batch(target) or tx.batch_of_request(target)
+    batch = tx.batch_about(target)
     if batch is not None and batch.place.channel != channel:
         batch, card = located_copy(tx, batch, channel, card), None
     if batch is None or batch.place.server != actor.server:

@@ -222,7 +222,7 @@ class Desk:
 
     async def find(self, target: str) -> Batch | None:
         """Return the batch of a request or batch id, wherever it is. The caller checks nothing yet."""
-        return await self.store.run(lambda tx: tx.batch(target) or tx.batch_of_request(target))
+        return await self.store.run(lambda tx: tx.batch_about(target))
 
     async def open_by_server(self) -> Mapping[str, Sequence[Batch]]:
         """Server -> its batches with a pending request. Direct messages count as one server."""

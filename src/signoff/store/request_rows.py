@@ -70,7 +70,7 @@ RUNS_OF = f"""SELECT r.id, calls.state, calls.request, calls.started, calls.at, 
     WHERE r.state = 'approved' AND r.batch {{those}}"""
 COPIES_OF = "SELECT batch, channel, message FROM card_copies WHERE batch {those} ORDER BY batch, channel"
 BY_ID = "id = ?"
-BY_REQUEST = "id = (SELECT batch FROM requests WHERE id = ?)"
+BY_ID_OR_REQUEST = "id IN (?, (SELECT batch FROM requests WHERE id = ?))"
 BY_CARD = "card = ?"
 OPEN_IN = "settled = FALSE AND channel = ?"
 OPEN_OF = "settled = FALSE AND server = ?"
@@ -123,8 +123,9 @@ class RequestRows:
     def batch(self, batch_id: str) -> Batch | None:
         return _first(self._batches(BY_ID, batch_id))
 
-    def batch_of_request(self, request_id: str) -> Batch | None:
-        return _first(self._batches(BY_REQUEST, request_id))
+    def batch_about(self, target: str) -> Batch | None:
+        found = self._batches(BY_ID_OR_REQUEST, target, target)
+        return next((batch for batch in found if batch.id == target), _first(found))
 
     def batch_of_card(self, card: str) -> Batch | None:
         return _first(self._batches(BY_CARD, card, order="opened DESC"))
