@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from pydantic_ai import Agent, DeferredToolRequests, ModelRetry, NativeOutput, PromptedOutput, RunContext, ToolOutput
-from pydantic_ai.capabilities import HandleDeferredToolCalls
+from pydantic_ai import (
+    Agent,
+    DeferredToolRequests,
+    ModelRequestNode,
+    ModelRetry,
+    NativeOutput,
+    PromptedOutput,
+    RunContext,
+    ToolOutput,
+)
+from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls
+from pydantic_ai.messages import PartDeltaEvent
+from pydantic_ai.models import Model
+from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.output import TextOutput
 
 from signoff.agent.runner import AgentRunner
@@ -313,3 +326,60 @@ async def test_text_that_a_validator_may_change_is_not_shown_while_it_is_written
     await take(bench)
     assert text_of(await bench.advance()).strip() == "the key is ***"
     assert progress.text == ""
+
+
+@dataclass
+class Listener(AbstractCapability[Any]):
+    """A capability of an agent that wants the events of its run, in one of two ways."""
+
+    events: list[Any] = field(default_factory=list[Any])
+
+    async def on_event(self, ctx: RunContext[Any], *, event: Any) -> None:
+        self.events.append(event)
+
+
+@dataclass
+class Wrapper(AbstractCapability[Any]):
+    events: list[Any] = field(default_factory=list[Any])
+
+    async def wrap_run_event_stream(self, ctx: RunContext[Any], *, stream: AsyncIterable[Any]) -> AsyncIterable[Any]:
+        async for event in stream:
+            self.events.append(event)
+            yield event
+
+
+@pytest.mark.parametrize("kind", [Listener, Wrapper])
+async def test_an_agent_that_listens_to_its_run_hears_it_and_people_read_it_once(bench: Bench, kind: Any) -> None:
+    listener = kind()
+    bench.runner = AgentRunner(
+        Agent(Script(["three short words"]).model(), capabilities=[listener]), bench.store, bench.clock
+    )
+    bench.progress = progress = Written()
+    await take(bench)
+    assert text_of(await bench.advance()).strip() == "three short words"
+    assert progress.text.strip() == "three short words"
+    assert any(isinstance(event, PartDeltaEvent) for event in listener.events)
+
+
+async def test_a_run_that_nobody_listens_to_is_not_streamed_itself(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each event of a streamed run passes all capabilities, so a word would cost three times as much."""
+    monkeypatch.setattr(ModelRequestNode, "stream", None)
+    bench.progress = progress = Written()
+    step = await begin(bench, [calls(("act", {})), "three short words"], [bench.box.tool("act")])
+    assert (text_of(step).strip(), progress.text.strip()) == ("three short words", "three short words")
+
+
+class Whole(WrapperModel):
+    """A model that cannot stream."""
+
+    request_stream = Model.request_stream
+
+
+async def test_a_model_that_cannot_stream_gives_its_response_whole(bench: Bench) -> None:
+    agent = Agent(Whole(Script([calls(("act", {})), "done"]).model()), tools=[bench.box.tool("act")])
+    bench.runner = AgentRunner(agent, bench.store, bench.clock)
+    await take(bench)
+    assert text_of(await bench.advance()) == "done"
+    assert len(bench.box.ran) == 1

@@ -203,22 +203,22 @@ async def test_a_crash_between_the_accept_and_the_next_step_raises_the_limit_onc
 
 
 async def test_two_threads_of_one_person_get_a_card_each_and_the_limit_is_raised_once(open_bureau: Any) -> None:
-    bureau = open_bureau("done", budgets=Budgets({(Budget.PERSON, Unit.TOKENS): 100}))
+    bureau = open_bureau("done", budgets=Budgets({(Budget.PERSON, Unit.TOKENS): 1000}))
     one, two = in_thread(1), in_thread(2)
-    await bureau.spend(one, 60)
-    await bureau.spend(two, 40)
+    await bureau.spend(one, 600)
+    await bureau.spend(two, 400)
     await bureau.take(one)
     await bureau.take(two)
     first, second = await bureau.card(one), await bureau.card(two)
     assert first.id != second.id
-    assert first.requests[0].why.startswith("The asker has used 100 of 100 tokens today.")
+    assert first.requests[0].why.startswith("The asker has used 1,000 of 1,000 tokens today.")
     await bureau.press(first, Choice.ACCEPT)
     await bureau.press(second, Choice.ACCEPT)
     await bureau.reply(one)
     await bureau.reply(two)
     now = bureau.clock.now()
     (standing,) = await bureau.store.run(lambda tx: bureau.budgets.standings(tx, one.place, MAX.id, now))
-    assert standing.limit == 150
+    assert standing.limit == 1500  # and the two replies together use less than what was added
 
 
 async def test_with_four_eyes_the_asker_cannot_allow_their_own_overage(open_bureau: Any) -> None:

@@ -9,15 +9,16 @@ beside it are settled. Knows nothing of people and cards.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast, get_args
 
-from pydantic_ai import DeferredToolRequests, ModelRetry, RunContext, ToolDefinition
+from pydantic_ai import AgentStreamEvent, DeferredToolRequests, ModelRetry, RunContext, ToolDefinition
 from pydantic_ai.agent import AbstractAgent, WrapperAgent
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.messages import ModelResponse, ToolCallPart
-from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.models import Model, ModelRequestContext
+from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.output import OutputContext
 
 from signoff.agent.output_text import text_of_output
@@ -25,7 +26,7 @@ from signoff.approvals.containment import answered
 from signoff.approvals.model import CallKey, JsonObject
 from signoff.gate.gate import Gate
 from signoff.gate.tool_slots import ToolSlots
-from signoff.gate.transcript import response_of
+from signoff.gate.transcript import response_of, words_in
 
 log = logging.getLogger(__name__)
 
@@ -38,8 +39,46 @@ class RunWaits(Exception):
         self.requests = requests
 
 
+class HeardModel(WrapperModel):
+    """Tells what the model writes while it writes it. The run itself gets each response whole.
+
+    To stream the run costs three times more for every word, since each event passes all capabilities.
+    """
+
+    def __init__(self, wrapped: Model, tell: Callable[[str], None]) -> None:
+        super().__init__(wrapped)
+        self.tell = tell
+
+    async def request(self, *request: Any, **options: Any) -> ModelResponse:
+        try:
+            async with self.wrapped.request_stream(*request, **options) as stream:
+                async for event in stream:
+                    if words := words_in(event):
+                        self.tell(words)
+        except NotImplementedError:
+            return await self.wrapped.request(*request, **options)  # it cannot stream
+        return stream.get()
+
+
+@dataclass
 class TurnGate(Gate):
     """Ends the run when calls are deferred. It is outermost, so no handler of the agent decides about them before."""
+
+    shows_text: bool = True
+    """Whether people may read what the model writes while it writes it."""
+
+    def get_wrapper_model(self, model: Model) -> Model:
+        return HeardModel(model, self.tell)
+
+    def tell(self, words: str) -> None:
+        if self.shows_text:
+            self.progress.writing(words)
+
+    async def hear(self, ctx: RunContext[Any], events: AsyncIterable[AgentStreamEvent]) -> None:
+        """Tell what the model writes in a run that is streamed."""
+        async for event in events:
+            if words := words_in(event):
+                self.tell(words)
 
     async def handle_deferred_tool_calls(self, ctx: RunContext[Any], *, requests: DeferredToolRequests) -> None:
         raise RunWaits(requests)
@@ -110,6 +149,11 @@ async def shown(output: Any, mask: Callable[[JsonObject], JsonObject], slots: To
     except Exception as error:
         log.warning("an output of type %s cannot be shown", type(output).__name__, exc_info=error)
         return f"The agent finished, but its output ({type(output).__name__}) cannot be shown as text."
+
+
+def is_streamed(agent: AbstractAgent[Any, Any], capabilities: Sequence[AbstractCapability[Any]]) -> bool:
+    """Whether the framework streams a run, because a capability wants its events."""
+    return any(one.has_wrap_run_event_stream or one.has_on_event for one in (agent.root_capability, *capabilities))
 
 
 def writes_reply(agent: AbstractAgent[Any, Any]) -> bool:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, Never
 
-from pydantic_ai import AgentRunResult, AgentStreamEvent, DeferredToolRequests, RunContext
+from pydantic_ai import AgentRunResult, DeferredToolRequests
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -39,7 +39,7 @@ from signoff.agent.history import (
     use_of,
 )
 from signoff.agent.inner_runs import StoredRuns, judged_inside
-from signoff.agent.outputs import RunWaits, TurnGate, around, shown, writes_reply
+from signoff.agent.outputs import RunWaits, TurnGate, around, is_streamed, shown, writes_reply
 from signoff.agent.prompt import NOTE, Prompt, has_enclosures, images_in, prompt_of, with_images
 from signoff.approvals.containment import contained, described
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, JsonObject, Place, Ruling, Terms
@@ -47,12 +47,11 @@ from signoff.approvals.policy import Policy
 from signoff.approvals.ports import Clock, Revised
 from signoff.errors import SignoffError, TurnFailed
 from signoff.gate.examiner import Judge
-from signoff.gate.gate import Gate
 from signoff.gate.journal import Journal
 from signoff.gate.live_calls import LiveCalls
 from signoff.gate.observed_book import ObservedBook
 from signoff.gate.tool_slots import ToolSlots
-from signoff.gate.transcript import said, text_of, words_in
+from signoff.gate.transcript import said, text_of
 from signoff.turns.activity import Activity, ModelUsed
 from signoff.turns.budgets import Budgets
 from signoff.turns.model import Finished, HistoryEntry, Step, StepInput, Turn, Waiting
@@ -170,6 +169,7 @@ class AgentRunner:
             progress=progress,
             children=StoredRuns(self.store, turn, self.clock, self.budgets, self.limits.model_retries),
             live=self.live,
+            shows_text=writes_reply(self.agent),
         )
         prompt = None if turn.prompted else prompt_of(turn, given.files)
         made = requests_made(conversation.shown) + given.inner_requests if turn.prompted else 0
@@ -189,7 +189,7 @@ class AgentRunner:
         return Finished(output, saver.unsaved(), tuple(saver.uses))
 
     async def _output(
-        self, turn: Turn, prompt: Prompt | None, history: list[ModelMessage], gate: Gate, saver: Saver
+        self, turn: Turn, prompt: Prompt | None, history: list[ModelMessage], gate: TurnGate, saver: Saver
     ) -> str | DeferredToolRequests:
         """Run the agent. Returns the text of the reply, or the calls that people have to decide about."""
         capabilities = [*self.extras.capabilities, *around(gate, self.agent, [saver, *self._checks(turn)])]
@@ -212,18 +212,11 @@ class AgentRunner:
         turn: Turn,
         prompt: Prompt | None,
         history: list[ModelMessage],
-        gate: Gate,
+        gate: TurnGate,
         capabilities: Sequence[AbstractCapability[Any]],
     ) -> AgentRunResult[Any]:
         marked = has_enclosures(history) or not isinstance(prompt, str | None)
-        usage, is_shown = RunUsage(), writes_reply(self.agent)
-        deps = await self.extras.deps_for(turn.asker, turn.place, self.slots)
-
-        async def report(ctx: RunContext[Any], events: AsyncIterable[AgentStreamEvent]) -> None:
-            async for event in events:
-                if is_shown and (words := words_in(event)):
-                    gate.progress.writing(words)
-
+        usage, deps = RunUsage(), await self.extras.deps_for(turn.asker, turn.place, self.slots)
         try:
             return await self.agent.run(
                 prompt,
@@ -236,8 +229,7 @@ class AgentRunner:
                 usage_limits=UsageLimits(request_limit=max(int(gate.requests.left), 0)),
                 usage=usage,
                 capabilities=capabilities,
-                # Not `run_stream_events`: its task and its stream cost a fifteenth of an instant run.
-                event_stream_handler=report,
+                event_stream_handler=gate.hear if is_streamed(self.agent, capabilities) else None,
             )
         finally:
             self.activity.tell(ModelUsed(turn, usage.requests, usage.input_tokens, usage.output_tokens))
