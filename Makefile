@@ -94,7 +94,7 @@ soak: $(READY)
 # What is measured, not tested. Signoff against the shortest bot that stores nothing, then its durable decisions: under ten
 # minutes. Let nothing else run on the machine meanwhile. docs/performance.md quotes the tables.
 bench: $(READY)
-	@$(BIN)/python -m bench.approvals
+	@$(BIN)/python -m bench.approvals $(if $(PLOTS),--plots $(PLOTS))
 	@$(BIN)/python -m bench.durable
 
 # Parts on their own: the record, the policy, the sandbox's page.

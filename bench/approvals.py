@@ -277,7 +277,7 @@ async def main(blocks: int, waiting: Sequence[int], plots: Path | None) -> None:
         for many in waiting:
             measured[many] = await measure_rounds(folder / f"waiting-{many}", many, blocks)
         show_rounds(measured, report)
-        await measure_start(folder / "start", 5, report)
+        await measure_start(folder / "start", 9, report)
         await measure_restart(folder / "restart", max(waiting), report)
         await measure_memory(folder / "memory", 400, report)
         await measure_crowd(folder / "crowd", report)

@@ -71,7 +71,7 @@ class Stage:
         """Start the bot, and return the seconds from there to its session."""
         log, before = self.server.sandbox.log, self.server.sandbox.log.head
         environment = {
-            **os.environ,
+            **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
             "DISCORD_TOKEN": self.server.token,
             "DISCORD_API_URL": self.server.api_url,
             "DISCORD_GATEWAY_URL": self.server.gateway_url,
