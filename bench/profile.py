@@ -6,6 +6,7 @@ every few milliseconds, and its time is divided by where it was found.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import os
@@ -22,7 +23,6 @@ from types import FrameType
 
 from bench.stage import BARE, SIGNOFF, Stage, stage
 
-ROUNDS = 150
 WARM_UP = 15
 REST = 1.5
 EVERY = 0.001
@@ -95,24 +95,24 @@ def _spent() -> dict[int | None, float]:
     return {thread: time.clock_gettime(time.pthread_getcpuclockid(thread)) for thread in threads}
 
 
-async def measure(bot: Stage) -> dict[str, float]:
+async def measure(bot: Stage, rounds: int) -> dict[str, float]:
     """Return the milliseconds of each part in a round."""
     assert bot.process
     written = bot.folder / "profile.json"
-    for _ in range(WARM_UP):
+    for _ in range(min(WARM_UP, rounds)):
         await bot.round()
     await asyncio.sleep(REST)
     bot.process.send_signal(signal.SIGUSR1)
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         await bot.round()
     await asyncio.sleep(REST)
     bot.process.send_signal(signal.SIGUSR2)
     await asyncio.sleep(REST)
     found: dict[str, float] = json.loads(written.read_text(encoding="utf-8"))
-    return {part: seconds * 1000 / ROUNDS for part, seconds in found.items()}
+    return {part: seconds * 1000 / rounds for part, seconds in found.items()}
 
 
-async def main() -> None:
+async def main(rounds: int) -> None:
     found: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as name:
         for label, command in (("Signoff", SIGNOFF), ("in-memory bot", BARE)):
@@ -121,7 +121,7 @@ async def main() -> None:
                 paths = os.pathsep.join(map(str, Path(__file__).parents[:2]))
                 await bot.start(BENCH_PROFILE=str(bot.folder / "profile.json"), PYTHONPATH=paths)
                 await asyncio.sleep(3)
-                found[label] = await measure(bot)
+                found[label] = await measure(bot, rounds)
     ours, bare = found.values()
     print("| ms of processor time in a round | Signoff | in-memory bot |\n| --- | --- | --- |")
     for part in sorted(ours | bare, key=lambda part: -ours.get(part, 0.0)):
@@ -135,4 +135,6 @@ if __name__ == "__main__":
         watch()
         runpy.run_path(sys.argv[0], run_name="__main__")
     else:
-        asyncio.run(main())
+        parser = argparse.ArgumentParser(description=__doc__)
+        parser.add_argument("--rounds", type=int, default=150, help="rounds of each bot")
+        asyncio.run(main(parser.parse_args().rounds))

@@ -42,6 +42,7 @@ NOT_RUN = {
     "make test": "this test is a part of it",
     "make checks": "it takes a minute; the workflow in .github runs it",
     "make bench": "it takes minutes, and measures",
+    ".venv/bin/python -m bench.profile": "it takes a minute; below, a few rounds of it are run",
     ".venv/bin/signoff restore FILE": "it keeps a database that exists; the form with --replace is run",
     "pip install .": "it needs a network; test_wheel.py installs the wheel without one",
     "signoff version": "it needs the line before; test_wheel.py runs the installed program",
@@ -144,6 +145,20 @@ def test_a_command_works_as_typed(command: str, copies: Copies, tmp_path: Path) 
 def test_a_target_that_is_not_run_can_be_made(command: str, copy: Path) -> None:
     done = run(command.replace("make ", "make -n "), copy)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_the_profile_names_the_parts_of_both_bots(copy: Path) -> None:
+    done = run(".venv/bin/python -m bench.profile --rounds 3", copy)
+    assert done.returncode == 0, done.stderr
+    rows = {part.strip(): (float(ours), float(bare)) for _, part, ours, bare, _ in rows_of(done.stdout)}
+    assert all(time > 0 for time in rows["PydanticAI"] + rows["all"])
+    assert rows["the thread of the store"][0] > 0 == rows["the thread of the store"][1]
+
+
+def rows_of(table: str) -> list[list[str]]:
+    """Return the cells of each row of a Markdown table, below its head."""
+    return [line.split("|") for line in table.splitlines() if line.startswith("|")][2:]
 
 
 @pytest.mark.slow
