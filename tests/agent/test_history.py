@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from typing import Any
+
 from pydantic_ai import Tool
-from pydantic_ai.capabilities import ProcessHistory
-from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, UserPromptPart
+from pydantic_ai.capabilities import AbstractCapability, ProcessHistory
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    UserPromptPart,
+)
 
 from signoff.approvals.model import Choice
 from signoff.turns.model import Finished, Step, TurnState
 from tests.conftest import PLACE, make_turn
-from tests.rigs.gate_bench import Bench, protected
-from tests.rigs.scripted import calls
+from tests.rigs.gate_bench import Bench, batch_of, protected
+from tests.rigs.scripted import Answer, calls
 
 
 async def end(bench: Bench, step: Step) -> None:
@@ -35,6 +45,32 @@ async def prompts(bench: Bench) -> list[str]:
 
 def newest(messages: list[ModelMessage]) -> list[ModelMessage]:
     return messages[-2:]
+
+
+@dataclass
+class Rewriter(AbstractCapability[Any]):
+    """A capability of an agent that changes what the model said."""
+
+    async def after_model_request(self, ctx: Any, *, request_context: Any, response: ModelResponse) -> ModelResponse:
+        return replace(response, parts=[self._changed(part) for part in response.parts])
+
+    def _changed(self, part: Any) -> Any:
+        if isinstance(part, ToolCallPart):
+            return replace(part, args={"value": "changed"})
+        return replace(part, content="changed") if isinstance(part, TextPart) else part
+
+
+async def test_a_response_that_a_capability_changed_is_stored_as_the_run_uses_it(bench: Bench) -> None:
+    answers: list[Answer] = [calls(("danger", {"value": "x"})), "done"]
+    step = await bench.start(answers, [protected(bench.box)], capabilities=[Rewriter()])
+    assert batch_of(step).requests[0].call.args["value"] == "changed"
+    step = await bench.decide(step, Choice.ACCEPT)
+    assert isinstance(step, Finished)
+    assert [value for _, value, _ in bench.box.ran] == ["changed"]
+    await end(bench, step)
+    entries = await bench.store.run(lambda tx: tx.history(PLACE.conversation))
+    assert step.text == "changed"
+    assert b"done" not in entries[-1].body
 
 
 def since_the_prompt(messages: list[ModelMessage]) -> list[ModelMessage]:

@@ -48,6 +48,8 @@ class Saver(AbstractCapability[Any]):
     saved: int = field(init=False)
     uses: list[Callable[[], ModelUse]] = field(default_factory=list[Callable[[], ModelUse]])
     """What the newest responses used. It is stored together with what follows a response, to save a commit."""
+    _heard: ModelResponse | None = None
+    """The newest response as the model gave it, until its calls are run."""
 
     def __post_init__(self) -> None:
         self.history = list(self.history)
@@ -61,13 +63,16 @@ class Saver(AbstractCapability[Any]):
         while self.history and isinstance(self.history[-1], ModelRequest):
             self.history.pop()
         self.saved = min(self.saved, len(self.history))
-        response = writable(response)
+        self._heard = response = writable(response)
         self.history += [*reversed(asked), response]
         self.uses.append(partial(use_of, response, self.clock.now()))
         return response
 
     async def before_node_run(self, ctx: RunContext[Any], *, node: Any) -> Any:
         if isinstance(node, CallToolsNode):
+            if self._heard not in (None, node.model_response):
+                self.history[-1] = writable(node.model_response)  # a capability of the agent has changed it meanwhile
+            self._heard = None
             if self.must_save(node.model_response):
                 await self.save(self.unsaved())
         elif self.uses:
