@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from pydantic_ai import (
-    Agent,
-    DeferredToolRequests,
-    ModelRequestNode,
-    ModelRetry,
-    NativeOutput,
-    PromptedOutput,
-    RunContext,
-    ToolOutput,
-)
+from pydantic_ai import Agent, DeferredToolRequests, ModelRetry, NativeOutput, PromptedOutput, RunContext, ToolOutput
 from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls
 from pydantic_ai.messages import PartDeltaEvent
-from pydantic_ai.models import Model
-from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.output import TextOutput
+from pydantic_ai.run import AgentRunResult
 
-from signoff.agent.runner import AgentRunner
+from signoff.agent.runner import AgentRunner, Extras
 from signoff.approvals.errors import Refused
 from signoff.approvals.model import Choice
 from signoff.turns.model import Finished, Step, TurnState, Waiting
@@ -53,7 +42,7 @@ async def begin(bench: Bench, answers: list[Answer], tools: list[Any], **options
     """Take the turn of the bench with an agent that has an output of its own."""
     bench.script = Script(answers)
     agent = Agent(bench.script.model(), tools=tools, **options)
-    bench.runner = AgentRunner(agent, bench.store, bench.clock)
+    bench.runner = AgentRunner(agent, bench.store, bench.clock, extras=Extras(own_output=True))
     await take(bench)
     return await bench.advance()
 
@@ -115,7 +104,7 @@ async def test_each_kind_of_output_comes_out_behind_an_approval(
     model = bench.script.model()
     model.profile.update(model_profile)  # type: ignore[typeddict-item]
     agent = Agent(model, tools=[protected(bench.box)], output_type=output_type)
-    bench.runner = AgentRunner(agent, bench.store, bench.clock)
+    bench.runner = AgentRunner(agent, bench.store, bench.clock, extras=Extras(own_output=True))
     await take(bench)
     step = await bench.advance()
     assert [request.call.tool for request in batch_of(step).requests] == ["danger"]
@@ -205,7 +194,7 @@ async def test_validators_and_their_retries_are_kept(bench: Bench) -> None:
             raise ModelRetry("longer")
         return text
 
-    bench.runner = AgentRunner(agent, bench.store, bench.clock)
+    bench.runner = AgentRunner(agent, bench.store, bench.clock, extras=Extras(own_output=True))
     await take(bench)
     step = await bench.advance()
     assert isinstance(step, Waiting)
@@ -271,7 +260,7 @@ async def test_secrets_in_an_output_are_masked_by_their_names(bench: Bench) -> N
         asked.append(values)
         return {"output": {**values["output"], "password": "•••"}}
 
-    runner = AgentRunner(agent, bench.store, bench.clock, mask=mask)
+    runner = AgentRunner(agent, bench.store, bench.clock, mask=mask, extras=Extras(own_output=True))
     bench.runner = runner
     await take(bench)
     assert text_of(await bench.advance()) == "- **user:** ada\n- **password:** •••"
@@ -321,7 +310,7 @@ async def test_only_text_that_is_the_reply_is_shown_while_it_is_written(
 async def test_text_that_a_validator_may_change_is_not_shown_while_it_is_written(bench: Bench) -> None:
     agent = Agent(Script(["the key is sk-1"]).model())
     agent.output_validator(lambda output: output.replace("sk-1", "***"))
-    bench.runner = AgentRunner(agent, bench.store, bench.clock)
+    bench.runner = AgentRunner(agent, bench.store, bench.clock, extras=Extras(own_output=True))
     bench.progress = progress = Written()
     await take(bench)
     assert text_of(await bench.advance()).strip() == "the key is ***"
@@ -329,8 +318,26 @@ async def test_text_that_a_validator_may_change_is_not_shown_while_it_is_written
 
 
 @dataclass
+class Recoverer(AbstractCapability[Any]):
+    """A capability of an agent that turns every failure of a run into an output."""
+
+    async def on_run_error(self, ctx: RunContext[Any], *, error: BaseException) -> AgentRunResult[Any]:
+        return AgentRunResult(output="sorry")
+
+
+@pytest.mark.parametrize(("output_type", "beside"), [(str, ()), (Report, (("final_result", REPORT),))])
+async def test_an_agent_that_recovers_from_failures_still_waits_for_people(
+    bench: Bench, output_type: Any, beside: Any
+) -> None:
+    answers: list[Answer] = [calls(("danger", {"value": "x"}), *beside), "done"]
+    step = await begin(bench, answers, [protected(bench.box)], output_type=output_type, capabilities=[Recoverer()])
+    assert [request.call.tool for request in batch_of(step).requests] == ["danger"]
+    assert bench.box.ran == []
+
+
+@dataclass
 class Listener(AbstractCapability[Any]):
-    """A capability of an agent that wants the events of its run, in one of two ways."""
+    """A capability of an agent that wants the events of its run."""
 
     events: list[Any] = field(default_factory=list[Any])
 
@@ -338,48 +345,9 @@ class Listener(AbstractCapability[Any]):
         self.events.append(event)
 
 
-@dataclass
-class Wrapper(AbstractCapability[Any]):
-    events: list[Any] = field(default_factory=list[Any])
-
-    async def wrap_run_event_stream(self, ctx: RunContext[Any], *, stream: AsyncIterable[Any]) -> AsyncIterable[Any]:
-        async for event in stream:
-            self.events.append(event)
-            yield event
-
-
-@pytest.mark.parametrize("kind", [Listener, Wrapper])
-async def test_an_agent_that_listens_to_its_run_hears_it_and_people_read_it_once(bench: Bench, kind: Any) -> None:
-    listener = kind()
-    bench.runner = AgentRunner(
-        Agent(Script(["three short words"]).model(), capabilities=[listener]), bench.store, bench.clock
-    )
+async def test_an_agent_that_listens_to_its_run_hears_it_and_people_read_it_once(bench: Bench) -> None:
+    listener = Listener()
     bench.progress = progress = Written()
-    await take(bench)
-    assert text_of(await bench.advance()).strip() == "three short words"
-    assert progress.text.strip() == "three short words"
+    step = await begin(bench, ["three short words"], [], capabilities=[listener])
+    assert text_of(step).strip() == progress.text.strip() == "three short words"
     assert any(isinstance(event, PartDeltaEvent) for event in listener.events)
-
-
-async def test_a_run_that_nobody_listens_to_is_not_streamed_itself(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each event of a streamed run passes all capabilities, so a word would cost three times as much."""
-    monkeypatch.setattr(ModelRequestNode, "stream", None)
-    bench.progress = progress = Written()
-    step = await begin(bench, [calls(("act", {})), "three short words"], [bench.box.tool("act")])
-    assert (text_of(step).strip(), progress.text.strip()) == ("three short words", "three short words")
-
-
-class Whole(WrapperModel):
-    """A model that cannot stream."""
-
-    request_stream = Model.request_stream
-
-
-async def test_a_model_that_cannot_stream_gives_its_response_whole(bench: Bench) -> None:
-    agent = Agent(Whole(Script([calls(("act", {})), "done"]).model()), tools=[bench.box.tool("act")])
-    bench.runner = AgentRunner(agent, bench.store, bench.clock)
-    await take(bench)
-    assert text_of(await bench.advance()) == "done"
-    assert len(bench.box.ran) == 1

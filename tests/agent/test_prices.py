@@ -53,7 +53,7 @@ def test_a_limit_on_the_cost_of_a_model_without_a_price_is_found() -> None:
     config = parse_config("[budgets]\ncost_per_thread = 1.5\n")
     (finding,) = check_prices(config, Brain.build(config, "demo"))
     assert "the price of demo is not known" in str(finding)
-    imported = Brain(Agent(), Policy(), (), extras=Extras(model=demo_model(), imported=True))
+    imported = Brain(Agent(), Policy(), (), extras=Extras(model=demo_model(), own_output=True))
     assert check_prices(config, imported) == [finding], "the model of an imported agent without one of its own"
     tokens = parse_config("[budgets]\ntokens_per_thread = 15\n")
     assert check_prices(tokens, Brain.build(tokens, "demo")) == []

@@ -9,7 +9,7 @@ import pytest
 from pydantic_ai import Agent, RunContext, Tool
 
 from signoff import ApprovalDecision, ApprovalRequest, Signoff
-from signoff.agent.runner import AgentRunner
+from signoff.agent.runner import AgentRunner, Extras
 from signoff.approvals.model import Verdict
 from signoff.approvals.policy import Policy, Rule
 from signoff.turns.model import TurnState
@@ -56,7 +56,7 @@ def from_a_condition(run: Run, box: Box) -> tuple[list[Answer], dict[str, Any]]:
 
 
 async def advance(bench: Bench, agent: Agent[Any, Any]) -> None:
-    bench.runner = AgentRunner(agent, bench.store, bench.clock, policy=NO_FREE)
+    bench.runner = AgentRunner(agent, bench.store, bench.clock, policy=NO_FREE, extras=Extras(own_output=True))
     await bench.store.run(lambda tx: tx.insert_turn(bench.turn))
     await bench.store.run(lambda tx: tx.move(bench.turn.id, TurnState.QUEUED, TurnState.RUNNING))
     await bench.advance()

@@ -99,6 +99,17 @@ def test_a_secret_in_a_field_is_masked_in_every_line_and_other_values_stay(monke
     assert SECRET not in output.getvalue()
 
 
+def test_a_pattern_of_the_operator_may_name_a_field_or_a_number() -> None:
+    output = io.StringIO()
+    handler = logging.StreamHandler(output)
+    handler.addFilter(MaskingFilter(Masker(b"key" * 11, patterns=[r"person=(\d+)", r"waited=([\d.]+)"])))
+    set_up_log("INFO", "text", [handler])
+    note(logging.getLogger("signoff.approvals"), "decision", {"person": "100000000000000002", "waited": 12.5})
+    assert "decision person=‹masked" in output.getvalue()
+    assert "12.5" not in output.getvalue()
+    assert "100000000000000002" not in output.getvalue()
+
+
 def test_fields_are_keys_in_json_and_are_masked() -> None:
     output = written("json")
     fields = {"request": "b340fe9b636126ec", "tool": SECRET, "waited": 1.5, "by": None}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pydantic_ai import Agent, ModelRetry, Tool
 
-from signoff.agent.runner import AgentRunner
+from signoff.agent.runner import AgentRunner, Extras
 from signoff.approvals.clicks import Click
 from signoff.approvals.model import Batch, Choice, Verdict
 from signoff.approvals.policy import Policy, Rule
@@ -67,7 +67,8 @@ class Agency(Office):
                 await checks()
                 return text
 
-        self.driver.runner = AgentRunner(agent, self.store, self.clock, self.rules)
+        extras = Extras(own_output=self.checks is not None)
+        self.driver.runner = AgentRunner(agent, self.store, self.clock, self.rules, extras=extras)
         self.pausing = Pausing(self.store, self.desk, self.driver.runner, self.driver, self.clock)
 
     async def card(self, turn: Turn) -> Batch:

@@ -1,7 +1,7 @@
-"""Keeps the output of an agent as it is: its output type, output functions, validators and retries.
+"""Keeps the output of an imported agent as it is: its output type, output functions, validators and retries.
 
 A run with an output type of its own cannot end with `DeferredToolRequests`: the framework refuses that type beside
-output validators, and drops deferred calls if the same response calls an output tool. So every run ends with the
+output validators, and drops deferred calls if the same response calls an output tool. So such a run ends with the
 exception `RunWaits` when people have to decide, and is run again afterwards. An output tool never runs before the calls
 beside it are settled. Knows nothing of people and cards.
 """
@@ -9,16 +9,15 @@ beside it are settled. Knows nothing of people and cards.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast, get_args
+from typing import Any, Never, cast, get_args
 
-from pydantic_ai import AgentStreamEvent, DeferredToolRequests, ModelRetry, RunContext, ToolDefinition
+from pydantic_ai import DeferredToolRequests, ModelRetry, RunContext, ToolDefinition
 from pydantic_ai.agent import AbstractAgent, WrapperAgent
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.messages import ModelResponse, ToolCallPart
-from pydantic_ai.models import Model, ModelRequestContext
-from pydantic_ai.models.wrapper import WrapperModel
+from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.output import OutputContext
 
 from signoff.agent.output_text import text_of_output
@@ -26,7 +25,7 @@ from signoff.approvals.containment import answered
 from signoff.approvals.model import CallKey, JsonObject
 from signoff.gate.gate import Gate
 from signoff.gate.tool_slots import ToolSlots
-from signoff.gate.transcript import response_of, words_in
+from signoff.gate.transcript import response_of
 
 log = logging.getLogger(__name__)
 
@@ -39,48 +38,18 @@ class RunWaits(Exception):
         self.requests = requests
 
 
-class HeardModel(WrapperModel):
-    """Tells what the model writes while it writes it. The run itself gets each response whole.
-
-    To stream the run costs three times more for every word, since each event passes all capabilities.
-    """
-
-    def __init__(self, wrapped: Model, tell: Callable[[str], None]) -> None:
-        super().__init__(wrapped)
-        self.tell = tell
-
-    async def request(self, *request: Any, **options: Any) -> ModelResponse:
-        try:
-            async with self.wrapped.request_stream(*request, **options) as stream:
-                async for event in stream:
-                    if words := words_in(event):
-                        self.tell(words)
-        except NotImplementedError:
-            return await self.wrapped.request(*request, **options)  # it cannot stream
-        return stream.get()
-
-
 @dataclass
-class TurnGate(Gate):
+class OwnOutputGate(Gate):
     """Ends the run when calls are deferred. It is outermost, so no handler of the agent decides about them before."""
 
-    shows_text: bool = True
-    """Whether people may read what the model writes while it writes it."""
-
-    def get_wrapper_model(self, model: Model) -> Model:
-        return HeardModel(model, self.tell)
-
-    def tell(self, words: str) -> None:
-        if self.shows_text:
-            self.progress.writing(words)
-
-    async def hear(self, ctx: RunContext[Any], events: AsyncIterable[AgentStreamEvent]) -> None:
-        """Tell what the model writes in a run that is streamed."""
-        async for event in events:
-            if words := words_in(event):
-                self.tell(words)
+    waits: DeferredToolRequests | None = None
+    """The calls that people have to decide about. A capability of the agent may take `RunWaits` for a failure."""
 
     async def handle_deferred_tool_calls(self, ctx: RunContext[Any], *, requests: DeferredToolRequests) -> None:
+        self.wait(requests)
+
+    def wait(self, requests: DeferredToolRequests) -> Never:
+        self.waits = requests
         raise RunWaits(requests)
 
 
@@ -114,7 +83,7 @@ class OutputAfterCalls(AbstractCapability[Any]):
             raise ModelRetry(f"Not used: {names} did not run as you expected. Read its result, then answer again.")
 
     async def _wait(self, calls: list[ToolCallPart]) -> None:
-        raise RunWaits(DeferredToolRequests(approvals=calls))
+        cast(OwnOutputGate, self.gate).wait(DeferredToolRequests(approvals=calls))
 
     def _ran(self, call: ToolCallPart) -> bool:
         conversation = self.gate.conversation or self.gate.place.conversation
@@ -151,11 +120,6 @@ async def shown(output: Any, mask: Callable[[JsonObject], JsonObject], slots: To
         return f"The agent finished, but its output ({type(output).__name__}) cannot be shown as text."
 
 
-def is_streamed(agent: AbstractAgent[Any, Any], capabilities: Sequence[AbstractCapability[Any]]) -> bool:
-    """Whether the framework streams a run, because a capability wants its events."""
-    return any(one.has_wrap_run_event_stream or one.has_on_event for one in (agent.root_capability, *capabilities))
-
-
 def writes_reply(agent: AbstractAgent[Any, Any]) -> bool:
     """Whether the text that the model writes is the reply, so that people may read it while it is written.
 
@@ -169,9 +133,9 @@ def writes_reply(agent: AbstractAgent[Any, Any]) -> bool:
 
 
 def around(
-    gate: Gate, agent: AbstractAgent[Any, Any], inner: Sequence[AbstractCapability[Any]]
+    gate: OwnOutputGate, agent: AbstractAgent[Any, Any], inner: Sequence[AbstractCapability[Any]]
 ) -> list[AbstractCapability[Any]]:
-    """Return the capabilities of a run of this agent, with `inner` between gate and seal."""
+    """Return the capabilities of a run that keeps the agent's output, with `inner` between gate and seal."""
     if agent.output_type is str:  # it has no output tools, and every capability costs each step of every run
         return [gate, *inner, gate.seal()]
     return [gate, OutputAfterCalls(gate), *inner, OutputLast(), gate.seal()]

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterable, Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, Never
 
-from pydantic_ai import AgentRunResult, DeferredToolRequests
+from pydantic_ai import AgentRunResult, AgentStreamEvent, DeferredToolRequests, RunContext
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -39,7 +39,7 @@ from signoff.agent.history import (
     use_of,
 )
 from signoff.agent.inner_runs import StoredRuns, judged_inside
-from signoff.agent.outputs import RunWaits, TurnGate, around, is_streamed, shown, writes_reply
+from signoff.agent.outputs import OwnOutputGate, RunWaits, around, shown, writes_reply
 from signoff.agent.prompt import NOTE, Prompt, has_enclosures, images_in, prompt_of, with_images
 from signoff.approvals.containment import contained, described
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, JsonObject, Place, Ruling, Terms
@@ -47,11 +47,12 @@ from signoff.approvals.policy import Policy
 from signoff.approvals.ports import Clock, Revised
 from signoff.errors import SignoffError, TurnFailed
 from signoff.gate.examiner import Judge
+from signoff.gate.gate import Gate
 from signoff.gate.journal import Journal
 from signoff.gate.live_calls import LiveCalls
 from signoff.gate.observed_book import ObservedBook
 from signoff.gate.tool_slots import ToolSlots
-from signoff.gate.transcript import said, text_of
+from signoff.gate.transcript import said, text_of, words_in
 from signoff.turns.activity import Activity, ModelUsed
 from signoff.turns.budgets import Budgets
 from signoff.turns.model import Finished, HistoryEntry, Step, StepInput, Turn, Waiting
@@ -84,8 +85,8 @@ class Extras:
     capabilities: tuple[AbstractCapability[Any], ...] = ()
     """They lie between gate and seal. One that must be outermost lies around the gate, as an agent's own does."""
     deps: DepsMaker | None = None
-    imported: bool = False
-    """Whether the agent is one that Signoff did not build."""
+    own_output: bool = False
+    """Whether to keep the agent's own output type. If not, its output is text."""
 
     async def deps_for(self, asker: Actor, place: Place, slots: ToolSlots) -> Any:
         return await self.deps.make(asker, place, slots) if self.deps else None
@@ -157,7 +158,7 @@ class AgentRunner:
             conversation = await self._conversation(await self._read(turn))
         saver = Saver(self.store, turn, conversation.messages, self.clock)
         journal = Journal(self.store, self.clock, turn, self.mask, given.known)
-        gate = TurnGate(
+        gate = (OwnOutputGate if self.extras.own_output else Gate)(
             self.policy,
             ObservedBook(journal, turn, self.activity),
             turn.place,
@@ -169,7 +170,6 @@ class AgentRunner:
             progress=progress,
             children=StoredRuns(self.store, turn, self.clock, self.budgets, self.limits.model_retries),
             live=self.live,
-            shows_text=writes_reply(self.agent),
         )
         prompt = None if turn.prompted else prompt_of(turn, given.files)
         made = requests_made(conversation.shown) + given.inner_requests if turn.prompted else 0
@@ -189,14 +189,20 @@ class AgentRunner:
         return Finished(output, saver.unsaved(), tuple(saver.uses))
 
     async def _output(
-        self, turn: Turn, prompt: Prompt | None, history: list[ModelMessage], gate: TurnGate, saver: Saver
+        self, turn: Turn, prompt: Prompt | None, history: list[ModelMessage], gate: Gate, saver: Saver
     ) -> str | DeferredToolRequests:
         """Run the agent. Returns the text of the reply, or the calls that people have to decide about."""
-        capabilities = [*self.extras.capabilities, *around(gate, self.agent, [saver, *self._checks(turn)])]
+        if not isinstance(gate, OwnOutputGate):
+            inner = [*self.extras.capabilities, gate, saver, *self._checks(turn), gate.seal()]
+            output_type = [str, DeferredToolRequests]
+            return (await self._run(turn, prompt, history, gate, inner, output_type)).output
         try:
-            result = await self._run(turn, prompt, history, gate, capabilities)
+            inner = [*self.extras.capabilities, *around(gate, self.agent, [saver, *self._checks(turn)])]
+            result = await self._run(turn, prompt, history, gate, inner)
         except RunWaits as waits:
             return waits.requests
+        if gate.waits is not None:
+            return gate.waits  # a capability of the agent has made an output of that
         saver.note_results(result.all_messages())
         return await shown(result.output, self.mask, self.slots)
 
@@ -212,14 +218,23 @@ class AgentRunner:
         turn: Turn,
         prompt: Prompt | None,
         history: list[ModelMessage],
-        gate: TurnGate,
+        gate: Gate,
         capabilities: Sequence[AbstractCapability[Any]],
+        output_type: Any = None,
     ) -> AgentRunResult[Any]:
         marked = has_enclosures(history) or not isinstance(prompt, str | None)
-        usage, deps = RunUsage(), await self.extras.deps_for(turn.asker, turn.place, self.slots)
+        usage, is_shown = RunUsage(), not self.extras.own_output or writes_reply(self.agent)
+        deps = await self.extras.deps_for(turn.asker, turn.place, self.slots)
+
+        async def report(ctx: RunContext[Any], events: AsyncIterable[AgentStreamEvent]) -> None:
+            async for event in events:
+                if is_shown and (words := words_in(event)):
+                    gate.progress.writing(words)
+
         try:
             return await self.agent.run(
                 prompt,
+                output_type=output_type,
                 deps=deps,
                 model=self.extras.model,
                 toolsets=self.extras.toolsets,
@@ -229,7 +244,8 @@ class AgentRunner:
                 usage_limits=UsageLimits(request_limit=max(int(gate.requests.left), 0)),
                 usage=usage,
                 capabilities=capabilities,
-                event_stream_handler=gate.hear if is_streamed(self.agent, capabilities) else None,
+                # Not `run_stream_events`: its task and its stream cost a fifteenth of an instant run.
+                event_stream_handler=report,
             )
         finally:
             self.activity.tell(ModelUsed(turn, usage.requests, usage.input_tokens, usage.output_tokens))

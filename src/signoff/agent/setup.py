@@ -90,7 +90,7 @@ class Brain:
             load_model = partial(model_for, imported, model_name)
             model = _attempt(problems, ("agent", "model"), load_model, None)
             toolsets = as_toolsets([*plugins, *mcp_servers])
-            extras = replace(extras, model=model, toolsets=toolsets, imported=True)
+            extras = replace(extras, model=model, toolsets=toolsets, own_output=True)
             lines = verdicts([*imported.toolsets, *toolsets], policy)
             return cls(imported, policy, tuple(lines), tuple(parts.listeners), parts.owners, extras)
         tools: list[PluginTool] = [*own, *plugins, *mcp_servers]

@@ -100,8 +100,8 @@ async def survey(brain: Brain, config: Config, *, keep_running: bool) -> Survey:
     # A toolset of a capability lists its tools only to a run that has this capability.
     capabilities = {str(number): one for number, one in enumerate(capabilities_of(brain.agent.root_capability))}
     ctx = RunContext[Any](deps=None, model=_model(brain), usage=RunUsage(), capabilities=capabilities)
-    own = ("agent", "import") if brain.extras.imported else ("tools", "plugins")
-    label = "[agent] import" if brain.extras.imported else "Signoff itself or a plugin"
+    own = ("agent", "import") if brain.extras.own_output else ("tools", "plugins")
+    label = "[agent] import" if brain.extras.own_output else "Signoff itself or a plugin"
     asking = [_listed(toolset, ctx, config, keep_running, Source(label, own)) for toolset in brain.agent.toolsets]
     added = Source("a plugin", ("tools", "plugins"))
     asking += [_listed(toolset, ctx, config, keep_running, added) for toolset in brain.extras.toolsets]
@@ -116,7 +116,7 @@ async def survey(brain: Brain, config: Config, *, keep_running: bool) -> Survey:
 
 
 def _notes(brain: Brain, config: Config) -> tuple[Finding, ...]:
-    if not brain.extras.imported or brain.extras.model is not None or config.agent.model is None:
+    if not brain.extras.own_output or brain.extras.model is not None or config.agent.model is None:
         return ()
     problem = "[agent] model has no effect, because the imported agent has a model of its own"
     return (warning(config.where("agent", "model"), problem, "remove it, or make the agent without a model"),)

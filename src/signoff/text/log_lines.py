@@ -20,8 +20,12 @@ _BARE = re.compile(r"[\w.:/@+*-]+")
 class Line:
     event: str
     fields: Mapping[str, Value]
+    text: str | None = None
+    """The line as text, if it is not made from the event and the fields."""
 
     def __str__(self) -> str:
+        if self.text is not None:
+            return self.text
         return " ".join([self.event, *(f"{name}={_written(value)}" for name, value in self.fields.items())])
 
     def changed(self, change: Callable[[str], str]) -> Line:

@@ -13,7 +13,7 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -180,6 +180,8 @@ class MaskingFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if isinstance(record.msg, Line):
             record.msg = record.msg.changed(self._mask_field)
+            if self._masker.patterns:  # one of them may name a field, or a number
+                record.msg = replace(record.msg, text=self._masker.mask_text(str(record.msg)))
         else:
             try:
                 message = record.getMessage()
