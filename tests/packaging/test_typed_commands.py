@@ -148,6 +148,7 @@ def test_a_target_that_is_not_run_can_be_made(command: str, copy: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.slow
 def test_the_profile_names_the_parts_of_both_bots(copy: Path) -> None:
     done = run(".venv/bin/python -m bench.profile --rounds 3", copy)
     assert done.returncode == 0, done.stderr
