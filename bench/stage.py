@@ -71,6 +71,7 @@ class Stage:
         """Start the bot, and return the seconds from there to its session."""
         log, before = self.server.sandbox.log, self.server.sandbox.log.head
         environment = {
+            # Without bytecode, the modules that were changed last would be compiled at each start.
             **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
             "DISCORD_TOKEN": self.server.token,
             "DISCORD_API_URL": self.server.api_url,
