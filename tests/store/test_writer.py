@@ -44,6 +44,18 @@ class Gate:
         self._open.set()
 
 
+class SlowChore:
+    """A chore that is not due before the store is closed."""
+
+    after = 60.0
+
+    def __init__(self) -> None:
+        self.runs = 0
+
+    def follow(self, db: Database) -> None:
+        self.runs += 1
+
+
 async def open_with(database: Path, *, size: int, seconds: float = 60.0) -> Store:
     def opener() -> Database:
         db = open_sqlite(database)
@@ -325,3 +337,13 @@ def _join_new(others: set[threading.Thread]) -> None:
     for thread in set(threading.enumerate()) - others:
         if thread.name == "signoff-store":
             thread.join(10)
+
+
+async def test_a_chore_does_not_delay_the_job_after_a_commit(database: Path) -> None:
+    chore = SlowChore()
+    writer = await Writer.start(lambda: open_sqlite(database), chore=chore)
+    for _ in range(3):
+        await writer.submit(lambda db: db.one("SELECT 1"))
+    assert chore.runs == 0
+    await writer.close()
+    assert chore.runs == 1

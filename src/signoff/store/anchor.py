@@ -1,7 +1,7 @@
 """The anchor: a small file beside the database with the number and hash of the newest row of the record.
 
 It detects rows that were cut off at the end of the record. The thread that commits writes it after the commit, whole
-or not at all. Under load it is at most `EVERY` seconds behind, and after a crash it may miss the rows of that time.
+or not at all. It is at most `DELAY` seconds behind, and after a crash it may miss the rows of that time.
 Rows newer than the anchor are fine; a table that no longer has the anchored row was changed from outside. An attacker
 who can write both the table and this file can deceive it. Reads only the newest row and the anchored row.
 """
@@ -23,7 +23,7 @@ from signoff.store.database import Database
 
 log = logging.getLogger(__name__)
 
-EVERY = 0.05
+DELAY = 0.05
 
 
 def anchor_path(database: Path) -> Path:
@@ -54,7 +54,7 @@ def write_anchor(path: Path, anchor: Anchor) -> None:
 class AnchorKeeper:
     """The writer's chore. Each new head must extend the anchored one; if not, a permanent row of the record says so."""
 
-    every = EVERY
+    after = DELAY
 
     def __init__(self, database: Path, clock: Callable[[], float] = time.time) -> None:
         self._database = database

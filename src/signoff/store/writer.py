@@ -44,10 +44,10 @@ class _Job:
 
 
 class Chore(Protocol):
-    """Work that runs on the writer's thread after commits, once the callers have their results, and before closing."""
+    """Work that runs on the writer's thread some time after commits, and before closing."""
 
-    every: float
-    """Seconds between two runs, for any number of commits in between."""
+    after: float
+    """Seconds from a commit to the run that follows it. Further commits in between share that run."""
 
     def follow(self, db: Database) -> None:
         """Run outside of a transaction. An exception is logged and stops nothing."""
@@ -61,7 +61,6 @@ class Writer:
         self._opener = opener
         self._chore = chore
         self._chore_due: float | None = None
-        self._chore_done = float("-inf")
         self._size = size
         self._seconds = seconds
         self._queue: SimpleQueue[_Job | None] = SimpleQueue()
@@ -171,7 +170,7 @@ class Writer:
     def _do_chore(self, db: Database) -> None:
         if self._chore is None or self._chore_due is None:
             return
-        self._chore_due, self._chore_done = None, time.monotonic()
+        self._chore_due = None
         try:
             self._chore.follow(db)
         except Exception:
@@ -189,7 +188,8 @@ class Writer:
             db.commit()
             self.commits += 1
             if self._chore and self._chore_due is None:
-                self._chore_due = self._chore_done + self._chore.every
+                # Not at once: the next step of a turn often follows within milliseconds, and would wait for the chore.
+                self._chore_due = time.monotonic() + self._chore.after
         except BaseException as error:
             db.abandon()
             # Jobs whose own work failed get this error too: they may have read rows that are now rolled back.
