@@ -109,12 +109,12 @@ async def test_a_mention_in_the_last_instant_is_answered_in_its_thread_by_the_ne
     before = len(live.output)
     await live.sandbox.fault("POST", "/threads", delay=60)
     asked = await live.ask('call free {"value": "at last"}')
-    await live.until(lambda: live.state(asked) == "queued", "the stored mention")
+    await live.until(lambda: live.state(asked) == "running", "the stored mention")
     left = await terminate(live)
     assert left.code == 0
     assert left.seconds < 15
     assert "Traceback" not in live.output[before:], live.output[before:]
-    assert live.state(asked) == "queued"
+    assert live.state(asked) == "running"
     await live.start()
     await live.sees(asked.id, "free at last")
     await live.ended(asked)

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from signoff.errors import StoreError
 from signoff.store import Store
 from signoff.turns import driver as driver_module
 from signoff.turns import messages
-from signoff.turns.model import HistoryEntry, Turn, TurnState, Waiting
+from signoff.turns.model import HistoryEntry, Turn, TurnFile, TurnState, Waiting
 from signoff.turns.pausing import Pausing
 from tests.conftest import ADA, HandClock
 from tests.rigs.driver_office import Office, batch_of, in_thread
@@ -215,7 +216,7 @@ async def test_a_turn_that_the_store_did_not_let_start_is_started_by_the_sweeper
 ) -> None:
     monkeypatch.setattr(driver_module, "SWEEP_AT_LEAST", 0.05)
     await office.driver.recover()
-    turn = in_thread(1)
+    turn = replace(in_thread(1), files=(TurnFile("notes.txt", 1, "text/plain", b"x"),))
     await office.driver.submit(turn)
     failures.left["Driver._start_queued"] = 1
     with pytest.raises(StoreError):

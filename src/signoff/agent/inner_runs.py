@@ -102,7 +102,8 @@ class InnerSaver(Saver):
     def conversation(self) -> str:
         return self.run
 
-    def must_save(self, response: ModelResponse) -> bool:
+    @property
+    def saves_at_once(self) -> bool:
         return True
 
     def _write(self, tx: TurnTx, entries: Sequence[HistoryEntry]) -> None:

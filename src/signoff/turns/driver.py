@@ -70,6 +70,8 @@ class Driver:
     """Turn id -> task of its current step."""
     _admitted: dict[str, str] = field(default_factory=dict[str, str])
     """Turn id -> asker whose place is reserved (empty: none), for turns between `submit` and `go`."""
+    _claimed: dict[str, Claimed] = field(default_factory=dict[str, Claimed])
+    """Turn id -> the turn, if `submit` has claimed it, until `go`."""
     _has_queued: bool = True
     """Whether a turn may be queued, so that the end of another one has to look for it."""
     _sweep_now: asyncio.Event = field(default_factory=asyncio.Event)
@@ -89,16 +91,29 @@ class Driver:
     # Taking turns in
 
     async def submit(self, turn: Turn) -> Admission:
-        """Store a mention. It does not run before `go`, so that its thread can be opened first."""
+        """Store a mention, and claim it if it may run now. Its step begins with `go`: its thread is opened first."""
         if turn.id in self._admitted:
             return Admission("duplicate")
         self._admitted[turn.id] = turn.asker.id
+
+        def work(tx: TurnTx) -> tuple[Admission, Claimed | None]:
+            admission = self.limits.admit(tx, turn)
+            # The step of a turn with files reads them after they were downloaded.
+            if admission.kind != "started" or turn.files or self._stopping:
+                return admission, None
+            running = replace(turn, state=TurnState.RUNNING)
+            moved = tx.move(turn.id, TurnState.QUEUED, TurnState.RUNNING)
+            return admission, (running, tx.step_input(running)) if moved else None
+
         try:
-            admission = await self.store.run(lambda tx: self.limits.admit(tx, turn))
+            admission, claimed = await self.store.run(work)
         except BaseException:
             del self._admitted[turn.id]
             raise
-        if admission.kind == "queued":
+        if claimed:
+            self._admitted[turn.id] = ""
+            self._claimed[turn.id] = claimed
+        elif admission.kind == "queued":
             self._admitted[turn.id] = ""
             self._has_queued = True
         elif admission.kind != "started":
@@ -106,8 +121,16 @@ class Driver:
         return admission
 
     async def relocate(self, turn_id: str, place: Place) -> None:
-        """Move a turn to another place, because its thread could not be opened."""
-        await self.store.run(lambda tx: tx.relocate(turn_id, place))
+        """Move a turn to another place, because its thread could not be opened. There it has to be claimed anew."""
+        if claimed := self._claimed.pop(turn_id, None):
+            self._admitted[turn_id] = claimed[0].asker.id
+
+        def work(tx: TurnTx) -> None:
+            if claimed:
+                tx.move(turn_id, TurnState.RUNNING, TurnState.QUEUED)
+            tx.relocate(turn_id, place)
+
+        await self.store.run(work)
 
     async def enclose(self, turn_id: str, files: Sequence[TurnFile]) -> None:
         """Store the contents of the files that came with a turn."""
@@ -115,7 +138,10 @@ class Driver:
 
     async def go(self, turn_id: str) -> None:
         self._admitted.pop(turn_id, None)
-        await self._start_queued()
+        if claimed := self._claimed.pop(turn_id, None):
+            self._begin(*claimed)
+        else:
+            await self._start_queued()
 
     async def _start_queued(self) -> None:
         """Claim and run every turn that may run now."""
@@ -131,10 +157,13 @@ class Driver:
 
         claimed, self._has_queued = await self.store.run(work)
         for turn, given in claimed:
-            self.activity.tell(TurnStarted(turn))
-            self._step(turn, given)
+            self._begin(turn, given)
 
     # One step
+
+    def _begin(self, turn: Turn, given: StepInput) -> None:
+        self.activity.tell(TurnStarted(turn))
+        self._step(turn, given)
 
     def _step(self, turn: Turn, given: StepInput | None = None) -> None:
         if self._stopping:
@@ -194,6 +223,7 @@ class Driver:
         givers: dict[str, Actor | None] = {}
 
         def work(tx: TurnTx) -> Batch | None:
+            store_step(tx, turn, step)
             if not tx.move(turn.id, TurnState.RUNNING, TurnState.WAITING):
                 return None  # it was stopped meanwhile
             pause = tx.pause_of(turn.place.server)
@@ -314,6 +344,7 @@ class Driver:
     async def drop(self, turns: Sequence[Turn], text: str) -> None:
         """End the steps of stopped turns, post that they were stopped, and start the next turns."""
         for turn in turns:
+            self._claimed.pop(turn.id, None)
             self.runner.turn_ended(turn)
             ended = TurnEnded(turn, TurnState.STOPPED, self.clock.now() - turn.created)
             if step := self._steps.get(turn.id):
@@ -409,7 +440,8 @@ class Driver:
     def _take_strays(self, running: Sequence[Turn]) -> None:
         """Take the step of each turn that was claimed some time ago and that nobody has woken since."""
         now = self.clock.now()
-        self._strays = {turn.id: self._strays.get(turn.id, now) for turn in running if turn.id not in self._steps}
+        stepless = [turn.id for turn in running if turn.id not in self._steps and turn.id not in self._claimed]
+        self._strays = {id: self._strays.get(id, now) for id in stepless}
         for turn in running:
             if now - self._strays.get(turn.id, now) >= STRAY:
                 self._step(turn)
@@ -435,6 +467,15 @@ class Driver:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             log.error("a task failed; the sweeper or the next start will retry it", exc_info=error)
+
+
+def store_step(tx: TurnTx, turn: Turn, step: Waiting) -> None:
+    """Store the messages of a step that waits, and what it used, if that is not stored yet."""
+    for use in step.uses:
+        tx.add_use(turn, use())
+    if step.history:
+        tx.save_history(turn.place.conversation, step.history)
+        tx.set_prompted(turn.id)
 
 
 def _ended(tx: TurnTx, turn_id: str) -> Ended:

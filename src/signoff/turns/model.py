@@ -25,13 +25,15 @@ LIVE = (TurnState.QUEUED, TurnState.RUNNING, TurnState.WAITING)
 
 MOVES: Mapping[TurnState, frozenset[TurnState]] = {
     TurnState.QUEUED: frozenset({TurnState.RUNNING, TurnState.STOPPED}),
-    TurnState.RUNNING: frozenset({TurnState.WAITING, TurnState.DONE, TurnState.FAILED, TurnState.STOPPED}),
+    TurnState.RUNNING: frozenset(
+        {TurnState.WAITING, TurnState.DONE, TurnState.FAILED, TurnState.STOPPED, TurnState.QUEUED}
+    ),
     TurnState.WAITING: frozenset({TurnState.RUNNING, TurnState.FAILED, TurnState.STOPPED}),
     TurnState.DONE: frozenset(),
     TurnState.FAILED: frozenset(),
     TurnState.STOPPED: frozenset(),
 }
-"""The legal moves. The store refuses any other."""
+"""The legal moves. The store refuses any other. A turn goes back to the queue if its place changes before its step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,9 +220,13 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The run needs people: a batch to open."""
+    """The run needs people: a batch to open, and what is stored together with it."""
 
     batch: Batch
+    history: tuple[HistoryEntry, ...] = ()
+    """The messages that end in the calls of the batch, if they are not stored yet."""
+    uses: tuple[Callable[[], ModelUse], ...] = ()
+    """As in `Finished`."""
 
 
 Step = Finished | Waiting
