@@ -70,7 +70,7 @@ RUNS_OF = f"""SELECT r.id, calls.state, calls.request, calls.started, calls.at, 
     WHERE r.state = 'approved' AND r.batch {{those}}"""
 COPIES_OF = "SELECT batch, channel, message FROM card_copies WHERE batch {those} ORDER BY batch, channel"
 BY_ID = "id = ?"
-BY_ID_OR_REQUEST = "id IN (?, (SELECT batch FROM requests WHERE id = ?))"
+BY_ID_OR_REQUEST = "id = COALESCE((SELECT id FROM batches WHERE id = ?), (SELECT batch FROM requests WHERE id = ?))"
 BY_CARD = "card = ?"
 OPEN_IN = "settled = FALSE AND channel = ?"
 OPEN_OF = "settled = FALSE AND server = ?"
@@ -113,6 +113,8 @@ DECISION_FOR = f"""SELECT {_REQUEST}, (SELECT turn FROM batches WHERE batches.id
 
 _STORED = {Choice.ANSWER: Choice.ACCEPT, Choice.DECLINE: Choice.REJECT}
 """Choices about an inquiry -> the choice in the row. The column `inquiry` tells the two apart."""
+# An enum takes four times as long to find its member.
+_kind, _state = lru_cache(RequestKind), lru_cache(RequestState)
 
 
 class RequestRows:
@@ -124,8 +126,7 @@ class RequestRows:
         return _first(self._batches(BY_ID, batch_id))
 
     def batch_about(self, target: str) -> Batch | None:
-        found = self._batches(BY_ID_OR_REQUEST, target, target)
-        return next((batch for batch in found if batch.id == target), _first(found))
+        return _first(self._batches(BY_ID_OR_REQUEST, target, target))
 
     def batch_of_card(self, card: str) -> Batch | None:
         return _first(self._batches(BY_CARD, card, order="opened DESC"))
@@ -320,9 +321,10 @@ def _batch(row: Row, requests: Sequence[ApprovalRequest], copies: Sequence[CardC
 
 
 def _request(row: Row) -> ApprovalRequest:
-    id, conversation, position, call_id, tool, args, schema, digest, *rest = row
-    why, approvers, kind, metadata, quorum, four_eyes, message, preview, held, missing, *rest = rest
-    operands, votes, edit, state, *settlement, escalate_to, escalate_at, described, path, inquiry, drafts = rest
+    id, conversation, position, call_id, tool, args, schema, digest, why, approvers, kind, metadata = row[:12]
+    quorum, four_eyes, message, preview, held, missing, operands, votes, edit, state = row[12:22]
+    choice, by, at, note, remember, grant, answer = row[22:29]
+    escalate_to, escalate_at, described, path, inquiry, drafts = row[29:]
     description, diff_of = load_described(described)
     standing, void = load_votes(votes)
     return ApprovalRequest(
@@ -337,10 +339,10 @@ def _request(row: Row) -> ApprovalRequest:
         ),
         why=why,
         approvers=load_strings(approvers),
-        kind=RequestKind.ANSWER if inquiry else RequestKind(kind),
+        kind=RequestKind.ANSWER if inquiry else _kind(kind),
         metadata=load_object(metadata),
-        state=RequestState(state),
-        settlement=_settlement(*settlement, inquires=bool(inquiry)),
+        state=_state(state),
+        settlement=None if at is None else _settlement(choice, by, at, note, remember, grant, answer, bool(inquiry)),
         quorum=quorum,
         four_eyes=bool(four_eyes),
         message=message,
@@ -413,16 +415,13 @@ def _settlement_columns(settlement: Settlement | None) -> tuple[Value, ...]:
 def _settlement(
     choice: str | None,
     by: str | None,
-    at: float | None,
+    at: float,
     note: str | None,
     remember: str | None,
     grant: str,
     answer: str,
-    *,
     inquires: bool,
-) -> Settlement | None:
-    if at is None:
-        return None
+) -> Settlement:
     if choice and inquires:
         choice = Choice.ANSWER if choice == Choice.ACCEPT else Choice.DECLINE
     return Settlement(
