@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from signoff.approvals.model import Actor, CallKey, Choice, Place, RequestState, Settlement, ToolCall
 from signoff.store import Store
 from signoff.store.codec import DEPTH, dump_actor, dump_object, escape, load_actor, load_object, unescape
+from signoff.store.sqlite import open_sqlite
 from signoff.store.store import Tx
 from signoff.turns.model import CallRecord, CallState, HistoryEntry, Quoted, TurnFile, TurnState
 from tests.rigs.store_samples import a_batch, a_request, a_turn
@@ -173,7 +175,7 @@ async def test_what_is_not_json_is_refused_before_it_is_written(store: Store, ar
     assert await store.run(lambda tx: tx.due(1e9)) == []
 
 
-@pytest.mark.parametrize("depth", [DEPTH, 900, 100_000])
+@pytest.mark.parametrize("depth", [DEPTH - 1, DEPTH, 900, 100_000])
 async def test_arguments_nested_too_deeply_are_refused_and_not_stored(store: Store, depth: int) -> None:
     deep: Any = "bottom"
     for _ in range(depth):
@@ -181,3 +183,25 @@ async def test_arguments_nested_too_deeply_are_refused_and_not_stored(store: Sto
     with pytest.raises(ValueError, match="too deeply"):
         await store.run(lambda tx: tx.insert_batch(a_batch("b1", a_request(args={"deep": deep}))))
     assert await store.run(lambda tx: tx.due(1e9)) == []
+
+
+@pytest.mark.parametrize("bottom", ["bottom", Choice.ACCEPT, 1, None])
+def test_the_deepest_value_that_is_stored_is_as_deep_for_every_type(bottom: Any) -> None:
+    deepest: Any = bottom
+    for _ in range(DEPTH - 2):
+        deepest = [deepest]
+    assert load_object(dump_object({"deep": deepest})) == {"deep": deepest}
+    with pytest.raises(ValueError, match="too deeply"):
+        dump_object({"deep": [deepest]})
+
+
+@pytest.mark.parametrize("text", ['"quoted', '"', "NUL \0", "half \ud800 a pair", "é", "", ' "in the middle"'])
+def test_a_text_comes_back_from_every_place_of_a_row(tmp_path: Path, text: str) -> None:
+    db = open_sqlite(tmp_path / "x.db")
+    try:
+        for place in range(5):
+            row: list[str | bytes | float | None] = ["plain", None, 1.5, b'"bytes']
+            row.insert(place, text)
+            assert db.all("SELECT ?, ?, ?, ?, ?", *row) == [tuple(row)]
+    finally:
+        db.close()

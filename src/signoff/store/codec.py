@@ -61,16 +61,16 @@ def _has_plain_keys(value: Any, left: int) -> bool:
     """Whether all keys are ASCII texts, so that no two are equal as JSON. Raises ValueError if nested too deeply."""
     if not left:
         raise ValueError(f"not stored: nested too deeply, more than {DEPTH} levels")
-    if type(value) in _SCALARS:
-        return True
     plain = True
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):  # the test for a mapping alone takes several times as long
         keys = cast(Mapping[Any, Any], value)
         plain = all(type(key) is str and key.isascii() for key in keys)
         value = list(keys.values())
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         for inner in cast(Sequence[Any], value):
-            plain = _has_plain_keys(inner, left - 1) and plain
+            # A scalar, as most are, needs no call of its own unless it is nested too deeply itself.
+            if left == 1 or not (type(inner) in _SCALARS or isinstance(inner, str)):
+                plain = _has_plain_keys(inner, left - 1) and plain
     return plain
 
 
@@ -87,6 +87,7 @@ def load_strings(column: str) -> tuple[str, ...]:
     return tuple(json.loads(column))
 
 
+@lru_cache(_KEPT)
 def dump_actor(actor: Actor) -> str:
     return _dump(_fields(actor))
 
