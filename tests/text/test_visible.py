@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signoff.text.visible import clip, is_hidden, longest_head, one_line, plain, unescape, visible
+from signoff.text.visible import clip, is_hidden, is_plain_line, longest_head, one_line, plain, unescape, visible
 
 HIDDEN = {
     "bidi": "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c",
@@ -125,6 +125,14 @@ def test_ordinary_text_is_not_treated_differently(text: str) -> None:
     shown, more = visible(text), visible(text + "\u202e")
     assert more.text == shown.text + r"\u{202E}"
     assert len(more.findings) == len(shown.findings) + (not any("hidden" in finding for finding in shown.findings))
+
+
+@given(TEXTS | st.text("ab \\u{0}", max_size=9))
+def test_a_plain_line_is_shown_as_it_is(text: str) -> None:
+    ordinary = all(" " <= c <= "~" for c in text) and "\\u{" not in text
+    assert is_plain_line(text) == ordinary
+    if ordinary:
+        assert (visible(text).text, visible(text).findings, one_line(text)) == (text, (), text)
 
 
 @given(TEXTS, st.integers(0, 40))

@@ -29,6 +29,12 @@ DECIDED_BUDGET = 96
 OUTCOME_BUDGET = 60
 """Characters for how one call ended, without the names of the people who decided it."""
 
+OPEN_MORE = 1900
+"""The most that the open card of one call is larger than the settled one, with its markup: by who may decide it.
+
+Four approvers are named, each with a name in which every character may be escaped, and with three conditions.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Sizes:

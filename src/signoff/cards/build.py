@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from signoff.approvals.model import ApprovalRequest, Batch, RequestKind, RequestState
 from signoff.cards.actions import Offers, card_actions, held_actions, turning
 from signoff.cards.approver_names import differ_by_call, escalation_line, may_decide, missing_line
-from signoff.cards.budget import BUDGET, Sizes, left_out_overhead, reserve
+from signoff.cards.budget import BUDGET, OPEN_MORE, Sizes, left_out_overhead, reserve
 from signoff.cards.contents import CallContents, Page, read_calls, read_page
 from signoff.cards.coverage_wording import grant_line
 from signoff.cards.frame import (
@@ -75,6 +75,10 @@ def fit_card(
     """
     offers = offers or Offers()
     batch, contents = _as_shown(batch, offers)
+    if batch.settled and len(batch.requests) == 1:
+        only = read_page(batch, contents, page, can_attach, offers)
+        if small := _small_settled(batch, only, now, min(budget, limit), limit, size):
+            return small
     asked = _as_asked(batch)
     generous = read_page(asked, contents, page, can_attach, offers)
     own = generous.folded(settled=True) if batch.settled else generous
@@ -175,6 +179,22 @@ def _fit(batch: Batch, page: Page, now: float, budget: int, limit: int, size: Ca
             return _Fitted(card, budget, taken)
         used = sum(cost(call.quotes) for call in card.calls) + (len(card.model_text.text) if card.model_text else 0)
         budget = max(min(budget, used) - (taken - limit), 0)
+
+
+def _small_settled(
+    batch: Batch, page: Page, now: float, budget: int, limit: int, size: Callable[[Card], int]
+) -> Card | None:
+    """Build the settled card of one call if the open one certainly fits: then that one need not be built as well.
+
+    Return None if the open card may be too large, or folded in another way.
+    """
+    (request,) = batch.requests
+    room = limit - reserve(1) - left_out_overhead(1) - OPEN_MORE
+    quoted = sum(value.wants for values in page.values for value in values) + len(batch.model_text)
+    if quoted > room or request.escalate_to or page.values != page.folded(settled=False).values:
+        return None
+    card = _compose(batch, page, now, budget)
+    return card if size(card) <= room else None
 
 
 def _compose(batch: Batch, page: Page, now: float, budget: int) -> Card:

@@ -156,9 +156,10 @@ def shown_args(request: ApprovalRequest) -> JsonObject:
 
 def _preview(request: ApprovalRequest) -> list[Value]:
     """Return the tool's preview, which takes the place of an argument if it is the diff of that argument."""
-    text, name = request.shown_preview, request.diffed
+    text = request.shown_preview
     if not text:
         return []
+    name = request.diffed
     if request.shown_as_effect:
         # Each of several files keeps its header. A header could only be imitated after the first one.
         text = _HEADER.sub("", text, count=1) if len(request.call.operands) == 1 else text
@@ -187,9 +188,10 @@ def _arguments(request: ApprovalRequest) -> list[Value]:
     """
     now = shown_args(request)
     before = request.edit.original if request.edit else now
+    as_diff = {*request.shown_as_effect, *([request.diffed] if request.diffed else [])}
     groups: list[list[Value]] = []
     for name in request.description.ordered({*now, *before}):
-        is_diffed = name in request.shown_as_effect or (bool(request.diffed) and name == request.diffed)
+        is_diffed = name in as_diff
         if name in now and name in before and _same(now[name], before[name]):
             groups.append([] if is_diffed else [_unchanged(request, name)])
         elif name not in now:

@@ -17,7 +17,7 @@ from itertools import groupby
 from typing import Any, cast
 
 from signoff.cards.model import Quote, Shape
-from signoff.text.visible import clip, longest_head, longest_tail, visible
+from signoff.text.visible import clip, is_plain_line, longest_head, longest_tail, visible
 
 LABEL_BUDGET = 40
 NOTE_BUDGET = 104
@@ -84,6 +84,11 @@ class Value:
             return 0
         return cost(self.natural.quotes) if self.natural else 2 * (len(self.label) + NOTE_BUDGET) + CUT_MOST
 
+    @property
+    def is_one_line(self) -> bool:
+        """Whether there are neither lines to count nor runs of lines to collapse."""
+        return "\n" not in self.text
+
     @cached_property
     def lines(self) -> list[str]:
         return self.text.split("\n")
@@ -119,6 +124,8 @@ class Value:
     @cached_property
     def height(self) -> int:
         """The number of lines on a phone, with long runs collapsed."""
+        if self.is_one_line:
+            return self.rows(self.text)
         return sum(self.rows(line) for start, stop, _ in self.pieces for line in self.lines[start:stop])
 
     def rows(self, line: str) -> int:
@@ -129,7 +136,7 @@ class Value:
         """The value as shown if the budget suffices, with long runs collapsed; None if it is too long for any."""
         if self.height > self.lines_at_most or len(self.text) > MOST:
             return None
-        if not self.runs:
+        if self.is_one_line or not self.runs:
             quote = Quote(self.label, show(self.text), self._about(), self.diff, self.shape)
             return Quoted((quote,), cut=int(self.label_cut))
         quotes: list[Quote] = []
@@ -197,7 +204,7 @@ def cost(quotes: Sequence[Quote]) -> int:
 
 
 def show(text: str) -> str:
-    return visible(text).text
+    return text if is_plain_line(text) else visible(text).text
 
 
 def _json_text(value: Any) -> str:

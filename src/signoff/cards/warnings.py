@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from signoff.text.lookalikes import lookalikes
-from signoff.text.visible import plain, visible
+from signoff.text.visible import is_plain_line, plain, visible
 
 PADDING = 40
 """A run of this many spaces or tabs may push the rest of a line out of sight."""
@@ -49,7 +49,7 @@ def warnings_in(where: str, texts: Iterable[str]) -> list[CardWarning]:
     """Return the warnings about these texts, each once. `where` names the texts for the reader."""
     warnings: dict[CardWarning, None] = {}
     for text in texts:
-        if len(text) <= _SHORT and not _REMARKABLE.search(text):
+        if _is_plain(text) or (len(text) <= _SHORT and not _REMARKABLE.search(text)):
             continue
         for warning in visible(text).findings:
             warnings[CardWarning("hidden characters", f"{where}: {warning}")] = None
@@ -59,6 +59,11 @@ def warnings_in(where: str, texts: Iterable[str]) -> list[CardWarning]:
             widest = max(map(len, runs))
             warnings[CardWarning("padding", f"{where}: contains a run of {widest} spaces or tabs")] = None
     return list(warnings)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a few quick looks tell that there is nothing to warn of, as in most texts."""
+    return is_plain_line(text) and "--" not in text and "  " not in text
 
 
 def argument_place(name: str) -> str:

@@ -49,6 +49,11 @@ class Visible:
     """Trusted text for warnings; it repeats no character of the input."""
 
 
+def is_plain_line(text: str) -> bool:
+    """Whether this is one line of printable ASCII that is shown as it is. Most texts are, and this is quick to find."""
+    return text.isascii() and text.isprintable() and "\\u{" not in text
+
+
 def visible(text: str) -> Visible:
     """Return the text with every hidden character written as an escape; newline and tab stay."""
     if _ORDINARY.fullmatch(text) and "\\u{" not in text:
@@ -71,7 +76,7 @@ def visible(text: str) -> Visible:
 
 def one_line(text: str) -> str:
     """Do the same for names and labels: newline and tab are escaped as well."""
-    return visible(text).text.translate(_BREAKS)
+    return text if is_plain_line(text) else visible(text).text.translate(_BREAKS)
 
 
 def unescape(shown: str) -> str:
@@ -86,6 +91,8 @@ def plain(text: str, budget: int, *, prose: bool = False) -> str:
     quotation.
     """
     kept = _PROSE if prose else _PLAIN
+    if len(text) <= budget and kept.fullmatch(text):
+        return text
 
     def show(part: str) -> str:
         return part if kept.fullmatch(part) else "".join(c if kept.fullmatch(c) else escape(c) for c in part)
