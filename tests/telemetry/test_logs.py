@@ -86,6 +86,24 @@ def test_fields_are_words_that_programs_can_read() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(12, "12"), (True, "true"), (0.5, "0.5"), (float("inf"), "Infinity"), ("§", '"§"'), ("größe_1", "größe_1")],
+)
+def test_a_field_is_written_as_json_or_as_a_bare_word(value: Any, text: str) -> None:
+    output = written("text")
+    note(logging.getLogger("signoff.approvals"), "decision", {"field": value})
+    assert output.getvalue().endswith(f"decision field={text}\n")
+
+
+def test_an_event_below_the_level_is_not_written() -> None:
+    output = written("text", "WARNING")
+    note(logging.getLogger("signoff.approvals"), "decision", {"field": 1})
+    note(logging.getLogger("signoff.approvals"), "decision", {"field": 2}, level=logging.ERROR)
+    assert output.getvalue().endswith(" ERROR signoff.approvals: decision field=2\n")
+    assert output.getvalue().count("\n") == 1
+
+
 def test_a_secret_in_a_field_is_masked_in_every_line_and_other_values_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("signoff.text.secrets.masker.MOST_HARMLESS", 2)
     output = written("text")

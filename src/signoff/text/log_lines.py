@@ -43,14 +43,20 @@ def note(
     error: BaseException | None = None,
 ) -> None:
     """Log one event. A field that is None is left out; `error` adds its traceback."""
-    given = {name: _rounded(value) for name, value in fields.items() if value is not None}
-    log.log(level, Line(event, given), exc_info=error)
-
-
-def _rounded(value: Value) -> Value:
-    return round(value, 3) if isinstance(value, float) else value
+    if not log.isEnabledFor(level):
+        return
+    given = {
+        name: round(value, 3) if isinstance(value, float) else value
+        for name, value in fields.items()
+        if value is not None
+    }
+    failed = (type(error), error, error.__traceback__) if error else None
+    # `log.log` would look up the line of its caller, which is always this one.
+    log.handle(log.makeRecord(log.name, level, __file__, 0, Line(event, given), (), failed))
 
 
 def _written(value: Value) -> str:
-    text = value if isinstance(value, str) else json.dumps(value)
-    return text if _BARE.fullmatch(text) else json.dumps(text, ensure_ascii=False)
+    if isinstance(value, str):
+        is_bare = value.isalnum() or _BARE.fullmatch(value)  # most are ids and words, for which this is enough
+        return value if is_bare else json.dumps(value, ensure_ascii=False)
+    return str(value) if type(value) is int else json.dumps(value)

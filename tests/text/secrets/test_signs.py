@@ -82,6 +82,18 @@ def test_names_and_short_values_are_not_searched(text: str) -> None:
     assert not may_contain_secret(text)
 
 
+@given(st.text("0123456789abcdef", max_size=80))
+@settings(max_examples=300, deadline=None)
+def test_an_id_or_a_digest_alone_is_not_searched_and_no_expression_finds_anything_in_it(text: str) -> None:
+    assert not may_contain_secret(text)
+    assert [*token_spans(text), *named_spans(text, lambda _: True)] == []
+
+
+@pytest.mark.parametrize("text", ["c0ffee0123456789\n", "key=c0ffee0123456789", "C0FFEE0123456789", "c0ffee012345678g"])
+def test_whatever_is_beside_an_id_is_searched(text: str) -> None:
+    assert may_contain_secret(text)
+
+
 def test_the_operators_patterns_need_no_sign() -> None:
     own = Masker(b"0123456789abcdef", patterns=("noon",))
     assert MASK.fullmatch(own.mask_untrusted("noon"))

@@ -51,13 +51,15 @@ _SIGN = re.compile(
     r"|[：是は]"
 )
 """Every text with a secret in it has one of these, in a place where one of the expressions reads it."""
+_ID = re.compile(r"[0-9a-f]*+")
+"""An id or a digest, as in every log line. It is as long as a token, but no expression finds anything in it."""
 _MOST = 2000
 """In a longer text, some sign is almost certain, and looking for all of them at every character is slow."""
 
 
 def may_contain_secret(text: str) -> bool:
     """Whether the text has to be searched at all. Most names and short values have no sign of a secret."""
-    return len(text) > _MOST or bool(_SIGN.search(text))
+    return len(text) > _MOST or bool(_SIGN.search(text) and not _ID.fullmatch(text))
 
 
 def token_spans(text: str) -> Iterator[Span]:
