@@ -91,7 +91,10 @@ class Clicks:
 
     async def _at_home(self, interaction: discord.Interaction[Any], locator: Locator) -> Visit | Line:
         """Return who pressed, as they are in the card's server, or what to tell them."""
-        looking = self.inbox.at_home(visit(interaction), locator.target)
+        visitor = visit(interaction)
+        if not isinstance(visitor, Visit) or not visitor.private:
+            return visitor  # as nearly always: whoever presses the card itself is in its channel
+        looking = self.inbox.at_home(visitor, locator.target)
         if locator.verb not in _FORMS:
             return await self.responses.in_time(interaction, looking)
         try:

@@ -250,7 +250,7 @@ class Responses:
             latest = batch if canvas.drawn == before else await self._latest(visit, batch)
             # A click may come before the store knows which message shows the card.
             posted = visit.card if visit.channel == batch.place.channel else None
-            latest = replace(latest, card_message=latest.card_message or posted)
+            latest = latest if latest.card_message else replace(latest, card_message=posted)
             try:
                 if not visit.private:
                     await self._draw(interaction, latest, page, visit.channel)
