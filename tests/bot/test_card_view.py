@@ -17,7 +17,7 @@ from signoff.bot import card_view
 from signoff.bot.buttons import CUSTOM_ID, ApprovalButton, Locator, parse
 from signoff.bot.card_view import ON_LOOP, ApprovalView, Rendered, render, render_off_loop
 from signoff.cards.actions import Offers
-from signoff.cards.model import Verb
+from signoff.cards.model import Card, Verb
 from signoff.text.secrets.masker import Masker
 from tests.rigs.bot_fakes import make_batch, make_request, settled
 from tests.rigs.discord_markdown import live, read
@@ -241,6 +241,27 @@ async def test_only_a_large_card_is_built_in_a_thread(
     batch = make_batch(PLACE, MAX, make_request({"path": "a.txt", "content": "x" * length}))
     await render_off_loop(batch, batch.opened)
     assert [one is not threading.main_thread() for one in threads] == [in_thread]
+
+
+async def test_a_small_card_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[Card] = []
+    write = card_view.write
+
+    def noting(card: Card) -> Any:
+        written.append(card)
+        return write(card)
+
+    monkeypatch.setattr(card_view, "write", noting)
+    rendered = render(make_batch(PLACE, MAX, make_request({"path": "a.txt"})), 0.0)
+    assert written == [rendered.card]
+
+
+@pytest.mark.parametrize("long", [0, 300, 3000, 6000])
+async def test_the_view_has_the_texts_of_its_own_card_however_many_were_measured(long: int) -> None:
+    made = make_batch(PLACE, MAX, *(make_request({"path": "a.txt", "content": "`y```\n" * long}) for _ in range(3)))
+    for batch in endings(made):
+        rendered = render(batch, batch.opened)
+        assert rendered.view.to_components() == ApprovalView(rendered.card).to_components()
 
 
 LARGE = {

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import discord
 from discord import ui
@@ -43,25 +43,35 @@ _COLOURS = {
 }
 
 
+class Texts(NamedTuple):
+    """The texts of a card with all their markup, in the order of the message."""
+
+    head: str
+    calls: tuple[str, ...]
+    words: str
+    tail: str
+
+    @property
+    def size(self) -> int:
+        """The size as Discord counts it."""
+        return size(self.head) + sum(map(size, self.calls)) + size(self.words) + size(self.tail)
+
+
 class ApprovalView(ui.LayoutView):
     """The card itself. The deadline is in the database, so the view has no timeout."""
 
-    def __init__(self, card: Card, above: str = "") -> None:
+    def __init__(self, card: Card, above: str = "", texts: Texts | None = None) -> None:
         super().__init__(timeout=None)
         if above:
             self.add_item(ui.TextDisplay[Any](above))
-        box = ui.Container[Any](accent_colour=_COLOURS[card.tone])
-        for item in _items(card):
-            box.add_item(item)
-        self.add_item(box)
+        self.add_item(ui.Container[Any](*_items(card, texts or write(card)), accent_colour=_COLOURS[card.tone]))
 
     def overflow(self) -> str:
         """The Discord limit that this view breaks, or "". discord.py checks only the number of components."""
-        texts = [item.content for item in self.walk_children() if isinstance(item, ui.TextDisplay)]
-        if sum(map(size, texts)) > MAX_TEXT:
+        items = [*self.walk_children()]
+        if sum(size(item.content) for item in items if isinstance(item, ui.TextDisplay)) > MAX_TEXT:
             return f"{self.content_length()} characters of text"
-        components = sum(1 for _ in self.walk_children())
-        return f"{components} components" if components > MAX_COMPONENTS else ""
+        return f"{len(items)} components" if len(items) > MAX_COMPONENTS else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +99,7 @@ def render(
     `shown_in`: the channel of the message. A copy in another channel than the conversation's links to the conversation.
     """
     above = _above(batch, shown_in)
-    return _laid_out(_fit(batch, now, above, can_attach=can_attach, page=page, offers=offers), above)
+    return _laid_out(*_fit(batch, now, above, can_attach=can_attach, page=page, offers=offers), above)
 
 
 async def render_off_loop(
@@ -104,7 +114,7 @@ async def render_off_loop(
     """Do the same as `render`. A large card is built in a thread, but a view belongs to the event loop."""
     above = _above(batch, shown_in)
     work = partial(_fit, batch, now, above, can_attach=can_attach, page=page, offers=offers)
-    return _laid_out(await off_loop_if_large(batch, work, ON_LOOP), above)
+    return _laid_out(*await off_loop_if_large(batch, work, ON_LOOP), above)
 
 
 def _above(batch: Batch, shown_in: str | None) -> str:
@@ -113,14 +123,22 @@ def _above(batch: Batch, shown_in: str | None) -> str:
 
 def _fit(
     batch: Batch, now: float, above: str, *, can_attach: bool = True, page: int = 0, offers: Offers | None = None
-) -> Card:
+) -> tuple[Card, Texts]:
+    """Return the card that fits, and its texts. They are written to measure the card, and once is enough."""
+    measured: list[tuple[Card, Texts]] = []
+
+    def measure_once(card: Card) -> int:
+        measured.append((card, write(card)))
+        return measured[-1][1].size
+
     limit = MAX_TEXT - size(above)
-    return fit_card(batch, now=now, limit=limit, size=measure, can_attach=can_attach, page=page, offers=offers)
+    fitted = fit_card(batch, now=now, limit=limit, size=measure_once, can_attach=can_attach, page=page, offers=offers)
+    return next(found for found in reversed(measured) if found[0] is fitted)
 
 
-def _laid_out(card: Card, above: str) -> Rendered:
+def _laid_out(card: Card, texts: Texts, above: str) -> Rendered:
     try:
-        view = ApprovalView(card, above)
+        view = ApprovalView(card, above, texts)
         problem = view.overflow()
     except ValueError as error:
         raise CardFailed(f"the card does not fit into one Discord message ({error})") from error
@@ -133,24 +151,27 @@ def _laid_out(card: Card, above: str) -> Rendered:
 
 def measure(card: Card) -> int:
     """Measure the card as Discord counts it: the text with all its markup."""
-    calls = (_call(call) for call in card.calls)
-    return sum(size(text) for text in (_head(card), *calls, _words(card), _tail(card)))
+    return write(card).size
 
 
-def _items(card: Card) -> Iterator[ui.Item[Any]]:
-    yield ui.TextDisplay[Any](_head(card))
-    for number, call in enumerate(card.calls):
+def write(card: Card) -> Texts:
+    return Texts(_head(card), tuple(map(_call, card.calls)), _words(card), _tail(card))
+
+
+def _items(card: Card, texts: Texts) -> Iterator[ui.Item[Any]]:
+    yield ui.TextDisplay(texts.head)
+    for number, (call, text) in enumerate(zip(card.calls, texts.calls, strict=True)):
         if number:
-            yield ui.Separator[Any]()
-        yield ui.TextDisplay[Any](_call(call))
+            yield ui.Separator()
+        yield ui.TextDisplay(text)
         yield from rows(call.actions)
     if card.model_text:
-        yield ui.TextDisplay[Any](_words(card))
+        yield ui.TextDisplay(texts.words)
     for file in card.files:
-        yield ui.File[Any](f"attachment://{file.name}")
+        yield ui.File(f"attachment://{file.name}")
     if len(card.calls) > 1:
-        yield ui.Separator[Any]()
-    yield ui.TextDisplay[Any](_tail(card))
+        yield ui.Separator()
+    yield ui.TextDisplay(texts.tail)
     yield from rows(card.actions)
 
 

@@ -55,13 +55,14 @@ def may_decide_line(batch: Batch) -> Line:
 
     Once all calls are settled, it is empty unless nobody could decide: then it says why the card was not accepted.
     """
-    decide = decide_or_answer(batch.questions)
+    questions, settled = batch.questions, batch.settled
+    decide = decide_or_answer(questions)
     if differ_by_call(batch):
-        return () if batch.settled else (f" · who may {decide} differs by call",)
-    who = may_decide(batch.questions[0], batch, brief=True)
+        return () if settled else (f" · who may {decide} differs by call",)
+    who = may_decide(questions[0], batch, brief=True)
     if who == NOBODY:
-        return (f" · nobody may {decide} this" + ("" if batch.settled else ": it will expire"),)
-    return () if batch.settled else (f" · may {decide}: ", *who)
+        return (f" · nobody may {decide} this" + ("" if settled else ": it will expire"),)
+    return () if settled else (f" · may {decide}: ", *who)
 
 
 def decide_or_answer(requests: Sequence[ApprovalRequest]) -> str:

@@ -215,8 +215,9 @@ def _compose(batch: Batch, page: Page, now: float, budget: int) -> Card:
         files += [file] if file else []
         shown |= {call.request} if page.can_attach or file is None else set()
     tone, closing = title_with_progress(batch, *status(batch))
-    actions, own = ([], {}) if batch.settled or now >= batch.deadline else card_actions(batch, page.number, shown)
-    ended = add_endings(batch, page, calls, apart=not batch.settled or outcomes_differ(batch))
+    settled = batch.settled
+    actions, own = ([], {}) if settled or now >= batch.deadline else card_actions(batch, page.number, shown)
+    ended = add_endings(batch, page, calls, apart=not settled or outcomes_differ(batch))
     return Card(
         title=write_title(batch),
         tone=tone,
@@ -245,7 +246,8 @@ def _call(
         file = contents.file
         left_out = _left_out(file if page.can_attach else None, parts, len(contents.values), sizes)
         warnings = warnings if page.can_attach else (left_out, *warnings)
-    number = batch.questions.index(request) + 1 if len(batch.questions) > 1 else 0
+    questions = batch.questions
+    number = questions.index(request) + 1 if len(questions) > 1 else 0
     says, says_who = describing_sentence(request.description, sizes.says)
     attached: Line = (left_out,) if file and page.can_attach else ()
     facts = tuple(_facts(request, batch, sizes))

@@ -73,7 +73,7 @@ def write_about(batch: Batch, page: Page, now: float, *, all_shown: bool) -> lis
     if batch.already_ran:
         about.append((f"Already ran: {list_tools(batch.already_ran, page.sizes.named_tools)}",))
     about += [*held_lines(batch, page.sizes.named_tools), *held_progress(batch)]
-    if not batch.settled and not all_shown:
+    if not all_shown and not batch.settled:
         label = " or ".join(word for kind, word in _APPROVES.items() if kind in kinds)
         about.append((f"{label} is not offered: not all of this fits here, and no file can be attached",))
     if batch.pages > 1:
