@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signoff.approvals.digest import bind, canonical, fingerprint
+from signoff.approvals.digest import DEEPEST, bind, canonical, fingerprint
 from signoff.approvals.model import Place
 from tests.conftest import PLACE, make_call
 
@@ -53,3 +54,13 @@ def test_what_is_not_plain_json_is_refused() -> None:
     for value in (float("nan"), float("inf"), deep):
         with pytest.raises(ValueError):
             canonical({"value": value})
+
+
+@pytest.mark.parametrize("bottom", ["end", 1, True, None, 1.5])
+def test_arguments_are_as_deep_as_permitted_for_every_type(bottom: Any) -> None:
+    deepest: Any = bottom
+    for level in range(DEEPEST - 1):
+        deepest = [deepest] if level % 2 else {"inner": deepest}
+    assert json.loads(canonical({"value": deepest})) == {"value": deepest}
+    with pytest.raises(ValueError, match="levels deep"):
+        canonical({"value": [deepest]})

@@ -131,16 +131,17 @@ async def test_what_the_operator_no_longer_permits_covers_nothing(desk: Desk) ->
     assert not await is_covered(desk, asks(mode="slow"))
 
 
+@pytest.mark.parametrize("scope", [Remember.SESSION, Remember.NONE])
 @pytest.mark.parametrize("coverage", [Coverage(("path",)), Coverage(()), Coverage(None, 3600.0)], ids=str)
 async def test_free_arguments_and_chosen_ends_take_manage_server_and_the_operators_permission(
-    desk: Desk, coverage: Coverage
+    desk: Desk, coverage: Coverage, scope: Remember
 ) -> None:
     own = asks(terms={"approvers": (f"user:{OLGA.id}", "manage_server")})
     with pytest.raises(Refused, match="Manage Server"):
-        await remember(desk, coverage, Remember.SESSION, by=OLGA, asked=own)
+        await remember(desk, coverage, scope, by=OLGA, asked=own)
     desk.grants = GrantTerms(Remember.SESSION)
     with pytest.raises(Refused, match="Manage Server"):
-        await remember(desk, coverage, Remember.SESSION)
+        await remember(desk, coverage, scope)
     assert await desk.standing_grants(PLACE.server) == []
 
 

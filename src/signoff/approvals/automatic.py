@@ -92,7 +92,7 @@ def settled_with_questions(batch: Batch, now: float) -> list[ApprovalRequest]:
     They are approved if a question was approved, or if there was none. Otherwise they end as the questions ended. An
     inquiry does not count here: to answer it approves nothing.
     """
-    if batch.open_questions:
+    if batch.settled or batch.open_questions:
         return []
     states = {question.state for question in batch.questions if question.inquiry is None}
     if not states or RequestState.APPROVED in states:

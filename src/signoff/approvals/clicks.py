@@ -124,9 +124,10 @@ class ClickTaker:
         if not chosen:
             raise UnknownRequest("Unknown request.")
         # First by the card's own terms: nobody else makes the desk judge a call again.
-        chosen = self._allowed(click.actor, batch, chosen, approves)
-        batch, chosen = self._by_todays_rules(tx, batch, chosen, approves, now)
-        allowed = self._allowed(click.actor, batch, chosen, approves)
+        chosen = allowed = self._allowed(click.actor, batch, chosen, approves)
+        if self.todays is not None and self.todays.concern(batch):
+            batch, chosen = self._by_todays_rules(self.todays, tx, batch, chosen, approves, now)
+            allowed = self._allowed(click.actor, batch, chosen, approves)
         # A remembered decision, accept or reject, must be about the call as the card showed it. No edit changes a
         # question.
         binding = (approves and click.choice is not Choice.ANSWER) or click.remember is not Remember.NONE
@@ -158,12 +159,16 @@ class ClickTaker:
         return allowed
 
     def _by_todays_rules(
-        self, tx: DeskTx, batch: Batch, requests: Sequence[ApprovalRequest], accepts: bool, now: float
+        self,
+        rules: TodaysRules,
+        tx: DeskTx,
+        batch: Batch,
+        requests: Sequence[ApprovalRequest],
+        accepts: bool,
+        now: float,
     ) -> tuple[Batch, list[ApprovalRequest]]:
         """Tighten the terms of requests that were opened under earlier rules."""
-        if self.todays is None or not self.todays.concern(batch):
-            return batch, list(requests)
-        todays = [r if r.held else self.todays.apply(r, batch, accepts=accepts, now=now) for r in requests]
+        todays = [r if r.held else rules.apply(r, batch, accepts=accepts, now=now) for r in requests]
         changed = {new.id: new for old, new in zip(requests, todays, strict=True) if new != old}
         for request in changed.values():
             tx.rewrite(request)
@@ -202,6 +207,8 @@ class ClickTaker:
         return settled, voted
 
     def _check_remembering(self, click: Click, batch: Batch, requests: Sequence[ApprovalRequest]) -> None:
+        if click.remember is Remember.NONE and not click.coverage.is_wide:
+            return
         if click.remember.reach > self.settler.grants.widest.reach:
             raise Refused("The operator does not allow decisions to be remembered that widely. Nothing was decided.")
         if click.remember is Remember.ALWAYS and not may_remember(click.actor, batch):
