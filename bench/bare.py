@@ -17,6 +17,7 @@ import discord.gateway
 import discord.http
 import yarl
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, ToolDenied
+from pydantic_ai.messages import ToolCallPart
 from scripted import agent
 
 discord.http.Route.BASE = os.environ["DISCORD_API_URL"]
@@ -49,9 +50,13 @@ class ApprovalView(discord.ui.View):
         decisions.pop(self.key).set_result(accepted)
 
 
+def written(calls: list[ToolCallPart]) -> str:
+    return "\n".join(f"**{call.tool_name}** `{call.args_as_json_str()[:1500]}`" for call in calls)
+
+
 async def decision(key: int, requests: DeferredToolRequests, thread: discord.Thread | None) -> DeferredToolResults:
     calls = requests.approvals
-    text = "\n".join(f"**{call.tool_name}** `{call.args_as_json_str()[:1500]}`" for call in calls)
+    text = written(calls)
     decisions[key] = asyncio.get_running_loop().create_future()
     view = ApprovalView(key, text)
     if thread:

@@ -211,3 +211,6 @@ async def stage(name: str, command: Sequence[str], folder: Path) -> AsyncGenerat
 
 SIGNOFF = (sys.executable, str(HERE.parent / "main.py"), "discord")
 BARE = (sys.executable, str(HERE / "bare.py"))
+LEAST = (sys.executable, str(HERE / "least.py"))
+PROMISES = ("hooks", "stream", "commits", "card")
+"""What BENCH_PROMISES may name. See `least.py`."""

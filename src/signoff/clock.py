@@ -10,7 +10,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from signoff.dataclass import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from zoneinfo import ZoneInfo
 
 from signoff.agent.runner import AgentRunner
@@ -25,6 +25,7 @@ from signoff.approvals.retention import Retention
 from signoff.approvals.server_rules import Rulebook
 from signoff.approvals.todays_rules import TodaysRules
 from signoff.config.schema import Config
+from signoff.dataclass import dataclass
 from signoff.store import Store
 from signoff.text.secrets.masker import DEFAULT, Masker, MaskingFilter
 from signoff.turns.activity import Activity

@@ -43,6 +43,7 @@ NOT_RUN = {
     "make checks": "it takes a minute; the workflow in .github runs it",
     "make bench": "it takes minutes, and measures",
     ".venv/bin/python -m bench.profile": "it takes a minute; below, a few rounds of it are run",
+    ".venv/bin/python -m bench.promises": "it takes two minutes; below, one block of it is run",
     ".venv/bin/signoff restore FILE": "it keeps a database that exists; the form with --replace is run",
     "pip install .": "it needs a network; test_wheel.py installs the wheel without one",
     "signoff version": "it needs the line before; test_wheel.py runs the installed program",
@@ -155,6 +156,16 @@ def test_the_profile_names_the_parts_of_both_bots(copy: Path) -> None:
     rows = {part.strip(): (float(ours), float(bare)) for _, part, ours, bare, _ in rows_of(done.stdout)}
     assert all(time > 0 for time in rows["PydanticAI"] + rows["all"])
     assert rows["the thread of the store"][0] > 0 == rows["the thread of the store"][1]
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_each_promise_has_its_cost(copy: Path) -> None:
+    done = run(".venv/bin/python -m bench.promises --blocks 1", copy)
+    assert done.returncode == 0, done.stderr
+    rows = {cells[1].strip(): [float(cell.split()[0]) for cell in cells[2:-1]] for cells in rows_of(done.stdout)}
+    assert {"bare", "hooks", "stream", "hooks and commits", "card", "least", "Signoff"} <= set(rows)
+    assert all(figure > 0 for figures in rows.values() for figure in figures)
 
 
 def rows_of(table: str) -> list[list[str]]:

@@ -7,7 +7,7 @@ request. Only runs with limits have this capability.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Never
 
 from pydantic_ai import RunContext
@@ -20,6 +20,7 @@ from signoff.approvals.model import ApprovalRequest, Batch, JsonObject, Ruling, 
 from signoff.approvals.policy import Context
 from signoff.approvals.ports import Clock, Revised
 from signoff.approvals.tool_description import ToolDescription
+from signoff.dataclass import dataclass
 from signoff.errors import TurnFailed
 from signoff.gate.examiner import Judge
 from signoff.gate.pending_call import PendingCall

@@ -11,13 +11,14 @@ import copy
 import inspect
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pydantic_ai.exceptions import ToolFailed
 
 from signoff.approvals.containment import answered, described
 from signoff.approvals.model import Actor, Place
+from signoff.dataclass import dataclass
 from signoff.errors import TurnFailed
 from signoff.gate.tool_slots import ToolSlots
 

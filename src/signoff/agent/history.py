@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial, wraps
 from itertools import takewhile
 from typing import Any, TypeVar, cast
@@ -28,6 +28,7 @@ from pydantic_ai.models import ModelRequestContext
 from signoff.agent.outputs import RunWaits
 from signoff.agent.prompt import storable
 from signoff.approvals.ports import Clock
+from signoff.dataclass import dataclass
 from signoff.errors import StoreError
 from signoff.gate.journal import JournalStore
 from signoff.gate.transcript import is_prompt

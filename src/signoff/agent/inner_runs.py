@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Never, TypeVar, cast
 
 from pydantic_ai import RunContext
@@ -28,6 +28,7 @@ from signoff.approvals.errors import Refused
 from signoff.approvals.model import ApprovalRequest, Batch, CallKey, JsonObject, Verdict
 from signoff.approvals.policy import Context
 from signoff.approvals.ports import Clock, Revised
+from signoff.dataclass import dataclass
 from signoff.errors import TurnFailed
 from signoff.gate.delegation import Delegated, Delegation, InnerRun, InnerRuns, Opened, install
 from signoff.gate.examiner import Judge

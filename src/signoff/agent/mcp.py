@@ -14,7 +14,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic_ai import RunContext, ToolDefinition
@@ -25,6 +25,7 @@ from signoff.agent.mcp_output import ServerOutput
 from signoff.approvals.digest import fingerprint
 from signoff.approvals.tool_description import Marks
 from signoff.config.schema import Config, McpConfig
+from signoff.dataclass import dataclass
 from signoff.errors import ConfigError
 from signoff.gate.declarations import MAY_ASK, MCP_ASKS, MCP_READS, TITLE, TRUSTED, WHY, hinted_marks, saying
 from signoff.gate.lost_calls import is_lost

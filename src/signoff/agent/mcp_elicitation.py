@@ -13,7 +13,7 @@ import logging
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from fastmcp import Client
@@ -24,6 +24,7 @@ from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from signoff.approvals.answer_forms import Unaskable, inquire
 from signoff.approvals.inquiries import AnswerField, FieldKind, Inquiry
 from signoff.approvals.model import ApprovalRequest, RequestState
+from signoff.dataclass import dataclass
 from signoff.gate.live_calls import LiveCall, NobodyAnswers, current_call
 from signoff.gate.lost_calls import is_lost
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from dataclasses import dataclass
 from typing import TextIO
+
+from signoff.dataclass import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, cast
 
 from pydantic_ai import RunContext
@@ -19,6 +18,7 @@ from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
 from signoff.agent.demo.model import demo_model
+from signoff.dataclass import dataclass
 
 log = logging.getLogger(__name__)
 

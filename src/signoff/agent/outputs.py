@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Never, cast, get_args
 
 from pydantic_ai import DeferredToolRequests, ModelRetry, RunContext, ToolDefinition
@@ -23,6 +23,7 @@ from pydantic_ai.output import OutputContext
 from signoff.agent.output_text import text_of_output
 from signoff.approvals.containment import answered
 from signoff.approvals.model import CallKey, JsonObject
+from signoff.dataclass import dataclass
 from signoff.gate.gate import Gate
 from signoff.gate.tool_slots import ToolSlots
 from signoff.gate.transcript import response_of

@@ -7,12 +7,13 @@ of an imported agent or of a capability, then ask. Decides nothing: the policy r
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pydantic_ai import RunContext, Tool
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, ToolsetTool, WrapperToolset
 
+from signoff.dataclass import dataclass
 from signoff.gate.declarations import OWN
 
 

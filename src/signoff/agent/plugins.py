@@ -18,7 +18,7 @@ import sys
 import traceback
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -29,6 +29,7 @@ from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
 from signoff.agent.imported import check_capabilities
 from signoff.agent.own_tools import as_own
+from signoff.dataclass import dataclass
 from signoff.errors import ConfigError
 from signoff.gate.declarations import WORDS
 

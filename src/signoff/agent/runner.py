@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from typing import TYPE_CHECKING, Any, Never
 
@@ -46,6 +46,7 @@ from signoff.approvals.containment import contained, described
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, JsonObject, Place, Ruling, Terms
 from signoff.approvals.policy import Policy
 from signoff.approvals.ports import Clock, Revised
+from signoff.dataclass import dataclass
 from signoff.errors import SignoffError, TurnFailed
 from signoff.gate.examiner import Judge
 from signoff.gate.gate import Gate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,6 +24,7 @@ from signoff.approvals.notify import ways_of_card
 from signoff.approvals.policy import Policy
 from signoff.approvals.ports import Clock
 from signoff.config.schema import Config
+from signoff.dataclass import dataclass
 from signoff.errors import StartupError
 from signoff.gate.book import returned
 from signoff.gate.declarations import declaration, marks_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from pydantic_ai import RunContext, ToolDefinition
@@ -23,6 +23,7 @@ from signoff.agent.setup import Brain, verdict_of
 from signoff.config.findings import Finding, Severity, error, warning
 from signoff.config.rule_checks import KnownTool, KnownTools
 from signoff.config.schema import Config
+from signoff.dataclass import dataclass
 from signoff.gate.declarations import asking_if_mcp, marks_of
 
 PATIENCE = 10.0

@@ -6,7 +6,7 @@ request like any other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from signoff.approvals.clicks import Click, open_request
 from signoff.approvals.desk import Desk
@@ -14,6 +14,7 @@ from signoff.approvals.errors import Refused
 from signoff.approvals.inquiries import BadAnswer, Inquiry
 from signoff.approvals.model import Actor, ApprovalRequest, Choice, JsonObject, Outcome
 from signoff.approvals.ports import DeskTx
+from signoff.dataclass import dataclass
 
 
 @dataclass(frozen=True)

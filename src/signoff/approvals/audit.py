@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 from signoff.approvals.model import JsonObject
+from signoff.dataclass import dataclass
 
 BROKEN = "chain_broken"
 """Kind of a row: the store found that anchored rows were removed or changed, and keeps that finding in the record."""

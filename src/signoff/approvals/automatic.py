@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from signoff.approvals.approvers import can_be_met, may_decide
 from signoff.approvals.grants import Grant, covers, may_be_remembered, note_of, scopes
@@ -20,6 +20,7 @@ from signoff.approvals.model import (
 )
 from signoff.approvals.ports import DeskTx
 from signoff.approvals.votes import Unchecked, may_remember
+from signoff.dataclass import dataclass
 
 Standing = Callable[[Grant, ApprovalRequest, Batch], bool]
 """Whether the giver of a grant may still decide."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from signoff.approvals.approvers import objection
 from signoff.approvals.automatic import released
@@ -33,6 +33,7 @@ from signoff.approvals.ports import DeskTx
 from signoff.approvals.settling import Settler
 from signoff.approvals.todays_rules import TodaysRules
 from signoff.approvals.votes import count, may_remember
+from signoff.dataclass import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 
 from signoff.approvals.approvers import named, parts, with_missing
@@ -36,6 +36,7 @@ from signoff.approvals.server_rules import must_manage
 from signoff.approvals.settling import Ended, Settler
 from signoff.approvals.todays_rules import TodaysRules, Unjudged
 from signoff.approvals.votes import Unchecked
+from signoff.dataclass import dataclass
 from signoff.errors import StoreError
 
 log = logging.getLogger(__name__)

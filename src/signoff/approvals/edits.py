@@ -5,7 +5,7 @@ The edit is bound to the arguments that the editor saw. It does not count as a v
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from signoff.approvals.approvers import can_be_met, effective
 from signoff.approvals.clicks import open_request
@@ -24,6 +24,7 @@ from signoff.approvals.model import (
     Verdict,
 )
 from signoff.approvals.ports import DeskTx, Revised, Reviser
+from signoff.dataclass import dataclass
 
 
 @dataclass(frozen=True)

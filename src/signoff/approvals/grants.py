@@ -11,7 +11,6 @@ the preview, which depend on all arguments. Everything else must be the same the
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
 
 from signoff.approvals.approvers import ASKER, parts
 from signoff.approvals.coverage import EXACT, Coverage
@@ -29,6 +28,7 @@ from signoff.approvals.model import (
     RequestKind,
     ToolCall,
 )
+from signoff.dataclass import dataclass
 
 DAY = 86400.0
 

@@ -9,9 +9,11 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import StrEnum
 from typing import Any, cast
+
+from signoff.dataclass import dataclass
 
 Json = Any
 Mask = Callable[[Mapping[str, Json]], Mapping[str, Json]]

@@ -6,13 +6,14 @@ Knows nothing of Discord, PydanticAI or SQL. Ids are strings, times are Unix sec
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any, Literal
 
 from signoff.approvals.coverage import EXACT, Coverage
 from signoff.approvals.inquiries import Inquiry
 from signoff.approvals.tool_description import ToolDescription
+from signoff.dataclass import dataclass
 
 JsonObject = Mapping[str, Any]
 PAGE = 4

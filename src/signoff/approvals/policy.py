@@ -12,7 +12,7 @@ import fnmatch
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, lru_cache, partial, reduce
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,6 +24,7 @@ from signoff.approvals.large_values import off_loop_if_large
 from signoff.approvals.model import Actor, Escalation, JsonObject, Place, Ruling, ToolCall, Verdict
 from signoff.approvals.notify import combined_notify
 from signoff.approvals.tool_description import MARKS, UNMARKED, Marks
+from signoff.dataclass import dataclass
 
 if TYPE_CHECKING:
     from signoff.approvals.shell_words import ShellLine

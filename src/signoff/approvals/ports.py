@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from signoff.approvals.audit import AuditRow
@@ -20,6 +19,7 @@ from signoff.approvals.model import (
     ToolCall,
 )
 from signoff.approvals.server_rules import ServerRule
+from signoff.dataclass import dataclass
 
 T = TypeVar("T")
 

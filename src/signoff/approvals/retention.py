@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from signoff.approvals.ports import RequestStore
+from signoff.dataclass import dataclass
 
 EVERY = 3600.0
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from signoff.approvals.errors import Refused
 from signoff.approvals.model import Actor, Ruling, ToolCall
 from signoff.approvals.policy import Context, Declaration, Layer, Policy, Rule
+from signoff.dataclass import dataclass
 
 if TYPE_CHECKING:
     from signoff.approvals.ports import Clock, DeskTx, RequestStore

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from signoff.approvals.automatic import settled_with_questions
 from signoff.approvals.digest import canonical
@@ -11,6 +11,7 @@ from signoff.approvals.events import masked_answer, masked_note
 from signoff.approvals.grants import Grant, GrantTerms, grant, may_be_remembered, note_of
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, JsonObject, Remember, RequestState, Settlement
 from signoff.approvals.ports import DeskTx
+from signoff.dataclass import dataclass
 
 Ended = tuple[Batch, Sequence[ApprovalRequest]]
 """A batch after a change, and the requests that the change settled."""

@@ -16,7 +16,9 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from signoff.dataclass import dataclass
 
 Word = str | None
 """None: a word that the shell computes."""

@@ -6,13 +6,14 @@ time. A request that was opened before keeps its own terms and gets today's on t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from signoff.approvals.approvers import both, effective
 from signoff.approvals.errors import Refused
 from signoff.approvals.escalation import narrowed
 from signoff.approvals.model import ApprovalRequest, Batch, Ruling, Terms, Verdict
 from signoff.approvals.ports import Reviser
+from signoff.dataclass import dataclass
 
 
 class Unjudged(Exception):

@@ -8,8 +8,10 @@ grant depends on marks, either.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from signoff.dataclass import dataclass
 
 MARKS = ("read_only", "acts", "destructive", "idempotent")
 _DANGERS = ("destructive", "acts")

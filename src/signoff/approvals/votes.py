@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from signoff.approvals.approvers import may_decide
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, Remember, Vote
+from signoff.dataclass import dataclass
 
 
 class Unchecked(Exception):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from signoff.approvals.model import DIRECT, Actor
+from signoff.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ sends the answer; the desk checks it. `answer_parts` builds the forms.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import discord
@@ -26,6 +25,7 @@ from signoff.cards import wording
 from signoff.cards.actions import Offers
 from signoff.cards.inquiry_contents import is_typed
 from signoff.cards.model import Line
+from signoff.dataclass import dataclass
 from signoff.text.visible import visible
 
 REST_KEPT: Line = (" The other fields are kept: open the form again to go on.",)

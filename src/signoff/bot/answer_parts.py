@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
 from typing import Any, cast
 
 import discord
@@ -32,6 +31,7 @@ from signoff.bot.split import size
 from signoff.cards.actions import Offers
 from signoff.cards.inquiry_contents import MOST_OFFERED, TEXT, describe, is_typed
 from signoff.cards.masking import mask_inquiry
+from signoff.dataclass import dataclass
 from signoff.text.visible import clip, is_hidden
 
 FIELDS = 5

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import mimetypes
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import aiohttp
 import discord
@@ -18,6 +18,7 @@ import yarl
 from discord.http import Route
 
 from signoff.bot.connection import DISCORD
+from signoff.dataclass import dataclass
 from signoff.turns.model import TurnFile
 
 log = logging.getLogger(__name__)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, cast
 
@@ -23,6 +22,7 @@ from discord import ui
 from signoff.approvals.model import Choice
 from signoff.cards.coverage_wording import NAMES, Plan, Span
 from signoff.cards.model import Action, Style, Verb
+from signoff.dataclass import dataclass
 
 MAX_ID = 100
 MAX_LABEL = 80

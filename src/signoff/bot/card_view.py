@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -24,6 +23,7 @@ from signoff.bot.split import size
 from signoff.cards.actions import Offers
 from signoff.cards.build import fit_card
 from signoff.cards.model import Card, CardCall, Quote, Shape, Tone
+from signoff.dataclass import dataclass
 from signoff.errors import CardFailed
 
 MAX_TEXT = 4000

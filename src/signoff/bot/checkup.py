@@ -9,7 +9,6 @@ import asyncio
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, cast
 
 import discord
@@ -22,6 +21,7 @@ from signoff.bot.sending import while_open
 from signoff.config.approval_checks import rule_name
 from signoff.config.findings import Finding, Severity, error, warning
 from signoff.config.schema import Config
+from signoff.dataclass import dataclass
 from signoff.errors import LoginFailed
 from signoff.servers.tool_names import enabled_tools
 

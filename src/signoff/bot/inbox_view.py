@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import discord
@@ -27,6 +26,7 @@ from signoff.cards.actions import Offers
 from signoff.cards.frame import TITLE, deadline_verb
 from signoff.cards.layout import argument_label
 from signoff.cards.model import Action, Card, CardCall, Line, Moment, Quote, Shape, Style, Verb
+from signoff.dataclass import dataclass
 from signoff.errors import CardFailed
 from signoff.text.visible import clip, longest_head, plain
 

@@ -11,7 +11,6 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import discord
 
@@ -23,6 +22,7 @@ from signoff.bot.directory import DiscordDirectory
 from signoff.bot.origins import Origin, title
 from signoff.bot.refusals import Braked, Weight, refusals_of
 from signoff.bot.sending import Failure, nonce, patiently
+from signoff.dataclass import dataclass
 from signoff.errors import SignoffError
 from signoff.turns.driver import Driver
 from signoff.turns.listening import Listening

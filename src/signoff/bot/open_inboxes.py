@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import discord
@@ -18,6 +18,7 @@ from signoff.approvals.model import DIRECT, Actor, RequestState
 from signoff.bot.inbox_view import InboxView
 from signoff.bot.sending import NOBODY, while_open
 from signoff.cards.model import Code, Line, Person
+from signoff.dataclass import dataclass
 from signoff.text.visible import clip
 
 log = logging.getLogger(__name__)

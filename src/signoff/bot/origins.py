@@ -7,10 +7,10 @@ if the process ended between storing the turn and opening its thread.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from signoff.approvals.model import Place
 from signoff.bot.split import size
+from signoff.dataclass import dataclass
 from signoff.text.visible import is_hidden
 
 MAX_TITLE = 90

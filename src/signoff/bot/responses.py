@@ -12,7 +12,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
@@ -27,6 +27,7 @@ from signoff.cards import wording
 from signoff.cards.actions import Offers
 from signoff.cards.model import Action, Line, Style, Verb
 from signoff.cards.wording import explain_refusal
+from signoff.dataclass import dataclass
 from signoff.errors import CardFailed, SignoffError
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from signoff.dataclass import dataclass
 
 LIMIT = 2000
 MAX_PARTS = 6

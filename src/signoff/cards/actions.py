@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from signoff.approvals.grants import GrantTerms, may_be_remembered
 from signoff.approvals.model import ApprovalRequest, Batch, Remember, RequestKind, RequestState
@@ -16,6 +16,7 @@ from signoff.cards.forms import form_of
 from signoff.cards.layout import show
 from signoff.cards.masking import mask_request
 from signoff.cards.model import Action, Style, Verb
+from signoff.dataclass import dataclass
 from signoff.text.secrets.masker import Masker
 from signoff.text.visible import plain
 

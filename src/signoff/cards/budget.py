@@ -6,12 +6,11 @@ no matter what the model, the tools and the people write. This module knows neit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from signoff.cards.approver_names import NAME_BUDGET, NAMED_APPROVERS, VOTERS
 from signoff.cards.layout import NOTE_BUDGET
 from signoff.cards.progress import PROGRESS_BUDGET
 from signoff.cards.wording import CANCEL_BUDGET
+from signoff.dataclass import dataclass
 
 BUDGET = 2400
 """Characters of quoted text on a card, unless the front end sets another budget."""

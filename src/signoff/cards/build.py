@@ -8,7 +8,7 @@ fences nor escapes text.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from signoff.approvals.model import ApprovalRequest, Batch, RequestKind, RequestState
 from signoff.cards.actions import Offers, card_actions, held_actions, turning
@@ -32,6 +32,7 @@ from signoff.cards.model import Card, CardCall, CardFile, Line
 from signoff.cards.progress import progress_lines, title_with_progress
 from signoff.cards.warnings import fit_warnings
 from signoff.cards.wording import HELD_LEAD, HELD_TITLE, edit_lines, outcomes_differ, status, void_line, votes_line
+from signoff.dataclass import dataclass
 from signoff.errors import CardFailed
 from signoff.text.visible import clip, visible
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from signoff.approvals.model import ApprovalRequest, Batch, JsonObject
@@ -32,6 +32,7 @@ from signoff.cards.warnings import (
     reads_as_sentence,
     warnings_in,
 )
+from signoff.dataclass import dataclass
 from signoff.errors import CardFailed
 from signoff.text.visible import plain
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from signoff.approvals.coverage import Coverage
@@ -19,6 +18,7 @@ from signoff.approvals.model import ApprovalRequest, Batch, Choice, GrantNote, J
 from signoff.cards.approver_names import person
 from signoff.cards.layout import show
 from signoff.cards.model import Line, Moment
+from signoff.dataclass import dataclass
 from signoff.text.visible import clip, plain
 
 NAMES = 10

@@ -11,10 +11,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
 from signoff.approvals.model import ApprovalRequest, JsonObject
+from signoff.dataclass import dataclass
 from signoff.text.visible import is_hidden
 
 FIELDS = 5

@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from typing import Any, cast
 
 from signoff.cards.model import Quote, Shape
+from signoff.dataclass import dataclass
 from signoff.text.visible import clip, is_plain_line, longest_head, longest_tail, visible
 
 LABEL_BUDGET = 40

@@ -6,10 +6,10 @@ visible, but it may still contain any printable character, so the front end must
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from signoff.approvals.model import Choice, Remember
+from signoff.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

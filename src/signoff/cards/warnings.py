@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from signoff.dataclass import dataclass
 from signoff.text.lookalikes import lookalikes
 from signoff.text.visible import is_plain_line, plain, visible
 

@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from signoff.agent.prices import unpriced_models
@@ -24,6 +24,7 @@ from signoff.config.mark_checks import check_marks, marked_tools
 from signoff.config.rule_checks import KnownTools, check_rules
 from signoff.config.schema import Config, load_config
 from signoff.config.setting_checks import check_settings, setting_place
+from signoff.dataclass import dataclass
 from signoff.errors import ConfigError, SettingsError, StartupError
 from signoff.settings import Settings, load_settings
 from signoff.store.checkup import check_database, nearest_folder

@@ -12,7 +12,6 @@ import os
 import signal
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from aiohttp import ClientError
@@ -25,6 +24,7 @@ from signoff.commands.sandbox_guide import HURRY, guide
 from signoff.commands.sandbox_own import add_named, own_guide
 from signoff.commands.sandbox_workspace import PLUGIN, seed_workspace, write_plugin
 from signoff.config.schema import BUILTIN_TOOLS, Config
+from signoff.dataclass import dataclass
 
 NAMES = ("--bot", "Signoff", "--server", "Signoff Lab")
 """The names of the bot and its server in a new sandbox."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from discord_sandbox.client import SandboxClient
 from discord_sandbox.permissions import Permission
 from signoff.commands.sandbox_guide import guide_for
 from signoff.config.schema import Config
+from signoff.dataclass import dataclass
 from signoff.errors import StartupError
 from signoff.servers.permissions import wanted_by
 from signoff.servers.tool_names import enabled_kinds, enabled_tools

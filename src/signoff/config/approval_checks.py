@@ -6,12 +6,12 @@ Pure: knows signoff.toml alone. Roles count as enough people here, because only 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from signoff.approvals.approvers import ASKER, effective, parts
 from signoff.approvals.model import DIRECT, Place, Verdict
 from signoff.config.findings import Finding, error, warning
 from signoff.config.schema import Config, EscalateConfig, RuleConfig
+from signoff.dataclass import dataclass
 
 _DIRECT = Place(DIRECT, "", "")
 

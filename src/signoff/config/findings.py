@@ -8,9 +8,9 @@ from __future__ import annotations
 import difflib
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
+from signoff.dataclass import dataclass
 from signoff.errors import StartupError
 from signoff.text.visible import visible
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -21,6 +21,7 @@ from signoff.approvals.tool_description import UNMARKED, Marks
 from signoff.config.approval_checks import consequence, rule_name, why_undecidable
 from signoff.config.findings import Finding, Severity, error, nearest, warning
 from signoff.config.schema import BUILTIN_TOOLS, WORKSPACE_TOOLS, Config, RuleConfig
+from signoff.dataclass import dataclass
 
 Schema = Mapping[str, Any]
 _OVERAGE: Mapping[str, Schema] = {

@@ -13,7 +13,6 @@ import json
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from pydantic import AliasChoices, BaseModel, RootModel, Secret, SecretBytes, SecretStr, ValidationError
@@ -23,6 +22,7 @@ from pydantic_ai.toolsets.abstract import AbstractToolset
 from pydantic_core import to_jsonable_python
 
 from signoff.approvals.digest import canonical, fingerprint
+from signoff.dataclass import dataclass
 
 BytesMode = Literal["utf8", "base64"]
 

@@ -6,7 +6,7 @@ The bot keeps the book in the store (`journal`), so that it survives a kill. A l
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from itertools import islice
 from typing import Any, Protocol, cast
@@ -18,6 +18,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest, ToolRet
 from signoff.approvals.containment import answered, described
 from signoff.approvals.inquiries import Mask
 from signoff.approvals.model import ApprovalRequest, CallKey, RequestKind, RequestState, ToolCall
+from signoff.dataclass import dataclass
 from signoff.turns.model import CallRecord, CallState
 
 MOST_ITEMS = 10_000

@@ -15,7 +15,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -28,6 +28,7 @@ from pydantic_core import to_jsonable_python
 
 from signoff.approvals.digest import fingerprint
 from signoff.approvals.model import CallKey, ToolCall
+from signoff.dataclass import dataclass
 from signoff.errors import SignoffError
 from signoff.gate import wording
 from signoff.gate.home_loop import HomeLoop

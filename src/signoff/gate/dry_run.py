@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from pydantic_ai import ApprovalRequired, DeferredToolRequests, RunContext, ToolDefinition
@@ -24,6 +24,7 @@ from signoff.approvals.errors import Refused
 from signoff.approvals.model import Actor, JsonObject, Place, ToolCall, Verdict
 from signoff.approvals.policy import Said
 from signoff.approvals.ports import Revised
+from signoff.dataclass import dataclass
 from signoff.gate.book import MemoryBook
 from signoff.gate.examiner import Judge
 from signoff.gate.gate import Gate

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Protocol
 
 from pydantic_ai import ApprovalRequired, CallDeferred, ModelRetry, RunContext, ToolDefinition
@@ -20,6 +20,7 @@ from signoff.approvals.digest import bind
 from signoff.approvals.large_values import off_loop_if_large
 from signoff.approvals.model import Actor, CallKey, JsonObject, Place, Ruling, ToolCall, Verdict
 from signoff.approvals.policy import Context, Declaration, Said
+from signoff.dataclass import dataclass
 from signoff.gate import wording
 from signoff.gate.arguments import Fixed, fix
 from signoff.gate.declarations import declaration, marks_of, shell_arguments

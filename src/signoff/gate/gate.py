@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar
 
 from pydantic import ValidationError
@@ -40,6 +40,7 @@ from signoff.approvals.model import (
     Verdict,
 )
 from signoff.approvals.policy import Said
+from signoff.dataclass import dataclass
 from signoff.gate import wording
 from signoff.gate.arguments import seal_of
 from signoff.gate.asking_people import elsewhere, inquiry_of_tool

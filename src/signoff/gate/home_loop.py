@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from signoff.approvals.model import ApprovalRequest, CallKey, Ruling, ToolCall
 from signoff.approvals.policy import Context, Declaration
+from signoff.dataclass import dataclass
 from signoff.gate.book import CallBook, Entry
 from signoff.gate.examiner import Judge
 from signoff.gate.tool_slots import ToolShares, ToolSlots

@@ -11,7 +11,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar, Literal, Protocol
 
 from pydantic import ValidationError
@@ -36,6 +36,7 @@ from signoff.approvals.model import (
     ToolCall,
     Verdict,
 )
+from signoff.dataclass import dataclass
 from signoff.gate import wording
 from signoff.gate.arguments import first_problem
 from signoff.gate.book import MemoryBook

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from pydantic_ai import Agent, AgentRunResult, RunContext, ToolDenied
@@ -17,6 +17,7 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 from pydantic_ai.usage import RequestUsage
 
+from signoff.dataclass import dataclass
 from signoff.errors import SignoffError
 from signoff.gate import wording
 from signoff.gate.delegation import Delegated, Delegation, InnerRun

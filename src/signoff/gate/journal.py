@@ -8,12 +8,13 @@ The model may be asked while a result is being stored, but its response has no e
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Protocol
 
 from signoff.approvals.digest import canonical
 from signoff.approvals.model import ApprovalRequest, CallKey, JsonObject, ToolCall
 from signoff.approvals.ports import Clock
+from signoff.dataclass import dataclass
 from signoff.errors import TurnFailed
 from signoff.gate.book import Answered, Ask, CallBook, Entry, Go, Replay, Settled, entry_of, packed
 from signoff.gate.result_line import result_line

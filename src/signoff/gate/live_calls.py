@@ -12,11 +12,12 @@ import logging
 from collections.abc import Awaitable
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from signoff.approvals.inquiries import Inquiry
 from signoff.approvals.model import ApprovalRequest, CallKey, RequestState, ToolCall
+from signoff.dataclass import dataclass
 
 log = logging.getLogger(__name__)
 

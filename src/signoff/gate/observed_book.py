@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from signoff.approvals.model import ApprovalRequest, CallKey, ToolCall
+from signoff.dataclass import dataclass
 from signoff.gate.book import CallBook, Entry, Go
 from signoff.turns.activity import Activity, CallEnded
 from signoff.turns.model import CallRecord, Turn

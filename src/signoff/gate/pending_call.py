@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic_ai import RunContext, ToolDefinition
@@ -28,6 +28,7 @@ from signoff.approvals.model import (
     ToolCall,
 )
 from signoff.approvals.tool_description import ToolDescription
+from signoff.dataclass import dataclass
 from signoff.gate import wording
 
 if TYPE_CHECKING:

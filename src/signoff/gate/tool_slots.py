@@ -16,13 +16,14 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Iterable
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
 
 from pydantic_ai.exceptions import ToolFailed
 
 from signoff.approvals.containment import Elsewhere, contained, elsewhere
 from signoff.approvals.model import CallKey
+from signoff.dataclass import dataclass
 from signoff.gate.tool_threads import ToolThreads
 
 T = TypeVar("T")

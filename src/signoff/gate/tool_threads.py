@@ -19,7 +19,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import thread as thread_pool
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial, wraps
 from typing import Any, cast
 
@@ -27,6 +27,7 @@ from pydantic_ai.toolsets import ToolsetTool
 from pydantic_ai.toolsets.function import FunctionToolset, FunctionToolsetTool
 
 from signoff.approvals.containment import Outcome, in_thread, ordinary
+from signoff.dataclass import dataclass
 from signoff.gate.arguments import origin_of
 from signoff.gate.tools_loop import ToolsLoop
 

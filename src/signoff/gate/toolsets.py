@@ -6,7 +6,7 @@ Neither knows the policy. Their position in the framework is essential for the g
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 from pydantic_ai import RunContext, ToolDefinition
@@ -17,6 +17,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
 from signoff.approvals.digest import fingerprint
 from signoff.approvals.large_values import off_loop_if_large
+from signoff.dataclass import dataclass
 from signoff.gate.arguments import origin_of, seal_of
 from signoff.gate.declarations import ONLY_ASKS, asking_if_mcp, is_mcp, marks_of, only_asks, saying, says_it_asks
 from signoff.gate.lost_calls import lost

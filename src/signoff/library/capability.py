@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Unpack, cast, get_args
 
 from pydantic_ai import DeferredToolRequests, RunContext
@@ -21,6 +21,7 @@ from pydantic_ai.run import AgentRunResult
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
 from signoff.approvals.policy import Policy
+from signoff.dataclass import dataclass
 from signoff.gate.delegation import is_inside
 from signoff.gate.inline import InlineGate
 from signoff.gate.toolsets import GatedToolset, Seal, SealedToolset

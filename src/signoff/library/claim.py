@@ -6,9 +6,10 @@ It is a lock on a file beside the database. Without `fcntl`, as on Windows, it c
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
+
+from signoff.dataclass import dataclass
 
 _here: set[Path] = set()
 _guard = Lock()

@@ -15,13 +15,14 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, cast, get_args
 
 from signoff.approvals.containment import answered
 from signoff.approvals.digest import canonical
 from signoff.approvals.events import FAILED, tool_approval
 from signoff.approvals.model import ApprovalDecision, ApprovalRequest
+from signoff.dataclass import dataclass
 from signoff.gate.inline import LOCAL, Decided
 from signoff.library.calling_thread import is_driven_by_sync_code
 from signoff.library.memory import ApprovalMemory

@@ -14,13 +14,14 @@ import os
 import tempfile
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from threading import Lock
 from typing import Any, Literal, cast
 
 from signoff.approvals.digest import canonical
 from signoff.approvals.model import ApprovalDecision, ApprovalRequest, JsonObject
+from signoff.dataclass import dataclass
 from signoff.errors import SignoffError
 
 log = logging.getLogger(__name__)

@@ -9,11 +9,11 @@ import inspect
 import secrets
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, get_args
 
 from signoff.approvals.model import Place
 from signoff.approvals.policy import Policy
+from signoff.dataclass import dataclass
 from signoff.gate.book import MemoryBook
 from signoff.gate.inline import USER, InlineGate, Round
 from signoff.gate.tool_slots import ToolShares, ToolSlots

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, cast
 
 from pydantic_ai import ApprovalRequired, CallToolsNode, ModelRetry, RunContext
@@ -19,6 +19,7 @@ from pydantic_ai.run import AgentRunResult
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
 from signoff.approvals.model import ApprovalDecision, ApprovalRequest, CallKey, ToolCall
+from signoff.dataclass import dataclass
 from signoff.gate.book import Answered, Entry, Go, MemoryBook, Replay, entry_of, packed
 from signoff.gate.delegation import Delegation, InnerRun, Opened
 from signoff.gate.inline import Decided, InlineGate, has_output_call, round_of

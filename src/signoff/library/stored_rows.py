@@ -9,13 +9,14 @@ import json
 import logging
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pydantic import TypeAdapter
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 
 from signoff.approvals.digest import bind
 from signoff.approvals.model import ApprovalRequest, CallKey, Place, RequestState
+from signoff.dataclass import dataclass
 from signoff.errors import SignoffError
 from signoff.gate.inline import Round
 from signoff.turns.model import CallRecord, CallState

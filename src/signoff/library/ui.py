@@ -6,10 +6,11 @@ A UI gets one request at a time and returns a decision. It knows nothing of mode
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol
 
 from signoff.approvals.model import ApprovalDecision, ApprovalRequest
+from signoff.dataclass import dataclass
 
 ApprovalMode = Literal["interactive", "auto_approve", "auto_deny"]
 

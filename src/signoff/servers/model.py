@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
+
+from signoff.dataclass import dataclass
 
 Rank = tuple[int, int]
 """A role's place in the order of roles, more is higher: its position, then its id, of which the smaller is higher."""

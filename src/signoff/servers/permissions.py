@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from signoff.dataclass import dataclass
 from signoff.servers.model import Act, Channel, ChannelKind, Kind, Ping
 
 NAMES = {

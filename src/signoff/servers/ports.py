@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from signoff.dataclass import dataclass
 from signoff.errors import SignoffError
 from signoff.servers.model import Act, Channel, Member, Message, Role, Situation
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from signoff.approvals.audit import Anchor, AuditRow, Report, verify
+from signoff.dataclass import dataclass
 from signoff.errors import StoreUnavailable
 from signoff.store.anchor import anchor_path, read_anchor
 from signoff.store.audit_rows import COLUMNS, TEXT

@@ -11,10 +11,10 @@ import shutil
 import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from signoff.approvals.audit import Report
+from signoff.dataclass import dataclass
 from signoff.errors import StoreUnavailable
 from signoff.store.anchor import anchor_path, read_anchor, write_anchor
 from signoff.store.audit_file import open_audit_file, read_only_address

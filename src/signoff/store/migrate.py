@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import resources
 
+from signoff.dataclass import dataclass
 from signoff.errors import StoreError, StoreUnavailable
 from signoff.store.database import Database
 

@@ -12,10 +12,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol, TypeVar
 
+from signoff.dataclass import dataclass
 from signoff.errors import StoreError
 from signoff.store.database import Database
 

@@ -10,10 +10,10 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 from aiohttp import web
 
+from signoff.dataclass import dataclass
 from signoff.errors import SettingsError, SignoffError
 from signoff.telemetry.measures import Measures, Now
 from signoff.telemetry.metrics import CONTENT_TYPE

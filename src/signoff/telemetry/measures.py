@@ -9,9 +9,10 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from signoff.dataclass import dataclass
 from signoff.telemetry.metrics import Counter, Gauge, Histogram, render
 from signoff.turns.activity import BatchOpened, CallEnded, Event, ModelUsed, TurnEnded, TurnStarted
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from signoff.dataclass import dataclass
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 MOST_SERIES = 500

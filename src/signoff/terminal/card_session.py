@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from rich.text import Text
@@ -28,6 +28,7 @@ from signoff.cards.build import build_card, build_held_call
 from signoff.cards.files import file_name
 from signoff.cards.model import Action, Card, CardFile, Line, Verb
 from signoff.cards.wording import explain_refusal
+from signoff.dataclass import dataclass
 from signoff.errors import CardFailed, SignoffError
 from signoff.terminal.console import Device, Withdrawn
 from signoff.terminal.dialogue import Chosen, HeldCall, Subject, choose

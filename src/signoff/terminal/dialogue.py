@@ -8,7 +8,7 @@ the desk or the calling program does.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -17,6 +17,7 @@ from signoff.approvals.inquiries import Inquiry
 from signoff.approvals.model import JsonObject
 from signoff.cards.forms import WHOLE, Field, Form, NotReadable
 from signoff.cards.model import Action, CardFile, Verb
+from signoff.dataclass import dataclass
 from signoff.terminal import keys
 from signoff.terminal.answer_form import fill_in
 from signoff.terminal.editing import written

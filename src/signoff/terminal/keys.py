@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from rich.text import Text
 
 from signoff.cards.model import Action, Verb
+from signoff.dataclass import dataclass
 
 VIEW = "[v]iew the whole call"
 BACK = "[b]ack"

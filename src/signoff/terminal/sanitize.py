@@ -8,13 +8,13 @@ module does not know cards.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
+from signoff.dataclass import dataclass
 from signoff.text.visible import escape, is_hidden
 
 GUTTER = "│ "

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 
 from signoff.approvals.model import Actor, Batch, Place
+from signoff.dataclass import dataclass
 from signoff.terminal.card_session import CardSession
 from signoff.terminal.console import Device, Ended
 from signoff.terminal.front_end import TerminalFrontEnd

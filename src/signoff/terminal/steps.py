@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rich.console import RenderableType
+
+from signoff.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ import json
 import logging
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from signoff.dataclass import dataclass
 
 Value = str | int | float | bool | None
 

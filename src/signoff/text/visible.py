@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import lru_cache
+
+from signoff.dataclass import dataclass
 
 STACK = 4
 """Up to this many combining marks on one letter are ordinary writing; Vietnamese, Hebrew and Thai need fewer."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from signoff.approvals.model import Batch
+from signoff.dataclass import dataclass
 from signoff.turns.model import Turn, TurnState
 
 log = logging.getLogger(__name__)

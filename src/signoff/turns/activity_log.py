@@ -6,9 +6,10 @@ docs/operations.md lists the lines and their fields. Programs read them, so a fi
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from signoff.approvals.model import Batch
+from signoff.dataclass import dataclass
 from signoff.text.log_lines import note
 from signoff.turns.activity import BatchOpened, CallEnded, Event, ModelUsed, TurnEnded, TurnStarted
 from signoff.turns.model import Turn, TurnState

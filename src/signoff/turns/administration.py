@@ -6,7 +6,6 @@ The object that makes a change also checks who may make it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from signoff.approvals.audit import BROKEN, PRUNED, AuditRow
@@ -17,6 +16,7 @@ from signoff.approvals.model import Actor, Batch, JsonObject, Pause, Place, Ruli
 from signoff.approvals.policy import Rule
 from signoff.approvals.server_rules import Rulebook, ServerRule, must_manage
 from signoff.approvals.tool_description import UNMARKED, Marks
+from signoff.dataclass import dataclass
 from signoff.turns.driver import Driver
 from signoff.turns.pausing import Pausing
 from signoff.turns.ports import TurnStore

@@ -7,12 +7,13 @@ A limit is checked before each model request, so a run exceeds it by one request
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
 from typing import Protocol
 
 from signoff.approvals.model import DIRECT, Place
+from signoff.dataclass import dataclass
 
 
 class Budget(StrEnum):

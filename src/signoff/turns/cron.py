@@ -6,11 +6,12 @@ When clocks are put forward, a run in the missing hour comes right after it. Whe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from itertools import islice, pairwise
 
 from cronsim import CronSim, CronSimError
+
+from signoff.dataclass import dataclass
 
 LONGEST = 100
 """The most characters of an expression."""

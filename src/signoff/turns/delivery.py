@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain, repeat
 
 from signoff.approvals.automatic import OwnMode
 from signoff.approvals.desk import Desk
 from signoff.approvals.errors import Refused
 from signoff.approvals.model import Batch, RequestState
+from signoff.dataclass import dataclass
 from signoff.errors import CardDelayed, CardFailed, CopiesRefused, Undeliverable
 from signoff.turns import messages
 from signoff.turns.model import Turn, TurnState

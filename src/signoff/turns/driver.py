@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Coroutine, Sequence
 from contextvars import Context, copy_context
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, cast
 
 from signoff.approvals.desk import Desk, GoOn, Woken
@@ -19,6 +19,7 @@ from signoff.approvals.model import Actor, Batch, Pause, Place
 from signoff.approvals.ports import Clock, DeskTx
 from signoff.approvals.retention import Retention
 from signoff.approvals.votes import Unchecked
+from signoff.dataclass import dataclass
 from signoff.errors import StoreError, TurnFailed
 from signoff.turns import messages, overages
 from signoff.turns.activity import Activity, BatchOpened, TurnEnded, TurnStarted

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, Place
+from signoff.dataclass import dataclass
 
 
 class TurnState(StrEnum):

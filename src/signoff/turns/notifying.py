@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 from weakref import WeakValueDictionary
 
 from signoff.approvals.desk import Desk
 from signoff.approvals.model import Batch, CardCopy
 from signoff.approvals.notify import DM, PING, copy_channels
+from signoff.dataclass import dataclass
 from signoff.errors import CardDelayed, CardFailed, NotDelivered
 from signoff.turns.model import Notice
 from signoff.turns.ports import TurnStore, TurnTx

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from signoff.approvals.desk import Desk
 from signoff.approvals.errors import Refused
@@ -16,6 +16,7 @@ from signoff.approvals.model import Actor, Pause
 from signoff.approvals.ports import Clock
 from signoff.approvals.server_rules import must_manage
 from signoff.approvals.settling import Ended
+from signoff.dataclass import dataclass
 from signoff.turns.driver import Driver
 from signoff.turns.model import LIVE, Turn, TurnState
 from signoff.turns.ports import Runner, TurnStore, TurnTx

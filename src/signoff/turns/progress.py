@@ -7,11 +7,12 @@ read it later, at their own pace. It is kept in memory only: after a restart the
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import field
 from weakref import WeakValueDictionary
 
 from signoff.approvals.model import CallKey
 from signoff.approvals.ports import Clock
+from signoff.dataclass import dataclass
 
 EVERY = 1.5
 """Seconds between two edits of the same message. Discord limits edits per channel: five in five seconds."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from signoff.approvals.model import Batch, RequestState
+from signoff.dataclass import dataclass
 from signoff.turns import messages
 from signoff.turns.model import Admission, Turn, TurnState
 from signoff.turns.ports import TurnTx

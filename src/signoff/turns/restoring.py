@@ -8,10 +8,10 @@ schedule makes up for a run that came due before now.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from signoff.approvals.desk import Desk
+from signoff.dataclass import dataclass
 from signoff.turns.listening import ListeningTx
 from signoff.turns.model import LIVE, TurnState
 from signoff.turns.ports import TurnTx

@@ -6,7 +6,7 @@ The operator must allow schedules, and each of their modes. Admins of a server m
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, tzinfo
 from typing import Protocol, TypeVar
 
@@ -14,6 +14,7 @@ from signoff.approvals.errors import Refused
 from signoff.approvals.model import Actor
 from signoff.approvals.ports import Clock, DeskTx
 from signoff.approvals.server_rules import must_manage
+from signoff.dataclass import dataclass
 from signoff.turns.cron import BadCron, Cron
 
 T = TypeVar("T")

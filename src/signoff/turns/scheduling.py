@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol
 
 from signoff.approvals.model import Actor
 from signoff.approvals.ports import Clock
+from signoff.dataclass import dataclass
 from signoff.turns.model import Turn
 from signoff.turns.schedules import Schedule, ScheduleBook, ScheduleStore, ScheduleTx
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from signoff.approvals.ports import Clock
+from signoff.dataclass import dataclass
 from signoff.turns.delivery import Delivery
 from signoff.turns.model import Turn
 from signoff.turns.ports import FrontEnd, TurnStore

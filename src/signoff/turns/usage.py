@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from signoff.approvals.model import Actor, Place
 from signoff.approvals.ports import Clock
+from signoff.dataclass import dataclass
 from signoff.turns.budgets import Account, Budget, Budgets, Standing, Used, accounts_of
 from signoff.turns.ports import TurnStore, TurnTx
 

@@ -18,10 +18,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from signoff.agent.demo.full_log import LOG, MACHINE
+from signoff.dataclass import dataclass
 
 Form = Literal["dict", "json"]
 CallIds = Literal["unique", "repeated", "duplicate"]

@@ -8,7 +8,6 @@ Only the sandbox loads this tool, as a plugin.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic_ai import RunContext, Tool
@@ -17,6 +16,7 @@ from pydantic_ai.exceptions import ToolFailed
 from signoff.agent.demo.full_log import LOG, MACHINE, full_log
 from signoff.agent.tools.files import FileTools, in_words
 from signoff.agent.tools.workspace import Changed
+from signoff.dataclass import dataclass
 
 
 def machine_tools(root: Path) -> list[Tool[object]]:

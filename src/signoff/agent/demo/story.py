@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from signoff.agent.demo.full_log import LOG, MACHINE
 from signoff.agent.demo.grammar import CHECK, INCIDENT, Call, Round
+from signoff.dataclass import dataclass
 
 _REASON = re.compile(r"\bReason: (.+)\Z", re.S)
 _SIZE = re.compile(r"\A\S+: (?:only the first \d+ of )?(?:(?P<lines>\d+) lines?, )?(?P<bytes>\d+) bytes")

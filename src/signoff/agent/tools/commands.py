@@ -12,7 +12,7 @@ import re
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +28,7 @@ from signoff.agent.tools.processes import Ended, Output, Watch, run_process
 from signoff.agent.tools.walking import Usage, usage
 from signoff.agent.tools.workspace import ABSENT, KB, MB, MOST_ENTRIES, QUOTA, Workspace
 from signoff.approvals.shell_words import read_line
+from signoff.dataclass import dataclass
 from signoff.gate.pending_call import Preview
 
 SHOWN = 12 * KB

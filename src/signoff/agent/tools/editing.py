@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -23,6 +22,7 @@ from signoff.agent.tools.patches import FilePatch, parse_patch, patched
 from signoff.agent.tools.replacements import NotApplicable, Replacement, replaced
 from signoff.agent.tools.several_files import Change, write_several
 from signoff.agent.tools.workspace import ABSENT, Changed, Workspace
+from signoff.dataclass import dataclass
 from signoff.gate.pending_call import Preview, call_info, own_preview
 
 EDIT_AT_MOST = 1024 * 1024

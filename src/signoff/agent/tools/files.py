@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic_ai import ApprovalRequired, RunContext, Tool
@@ -19,6 +18,7 @@ from signoff.agent.tools.diffs import LARGEST, as_text, describe_change, is_diff
 from signoff.agent.tools.handles import NotTaken
 from signoff.agent.tools.paths import BadPath
 from signoff.agent.tools.workspace import ABSENT, KB, MB, Changed, Workspace, digest_of, folder_name
+from signoff.dataclass import dataclass
 from signoff.gate.pending_call import Preview, call_info, own_preview
 
 READ_AT_MOST = 256 * KB

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic_ai import RunContext, Tool
@@ -17,6 +16,7 @@ from pydantic_ai.exceptions import ToolFailed
 
 from signoff.agent.tools.files import FileTools, ask_again, in_words
 from signoff.agent.tools.workspace import ABSENT, MB, Changed, Present
+from signoff.dataclass import dataclass
 from signoff.gate.pending_call import Preview, call_info
 
 ROTATE_AT_MOST = 20 * MB

@@ -13,10 +13,10 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from signoff.config.schema import ToolsConfig
+from signoff.dataclass import dataclass
 from signoff.errors import ConfigError
 
 log = logging.getLogger(__name__)

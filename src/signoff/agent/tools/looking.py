@@ -12,7 +12,6 @@ import re
 import sys
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,6 +24,7 @@ from signoff.agent.tools.files import READ_AT_MOST, FileTools, in_words
 from signoff.agent.tools.processes import Output, run_process
 from signoff.agent.tools.walking import Entry, entries_of
 from signoff.agent.tools.workspace import KB, MB, QUOTA, Workspace
+from signoff.dataclass import dataclass
 
 MOST_ENTRIES_SHOWN = 500
 MOST_MATCHES = 200

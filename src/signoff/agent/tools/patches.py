@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 
 from signoff.agent.tools.paths import BadPath, split_path
 from signoff.agent.tools.replacements import NotApplicable
+from signoff.dataclass import dataclass
 
 MOST_FILES = 50
 MOST_LINES = 20_000

@@ -12,9 +12,11 @@ import os
 import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
+
+from signoff.dataclass import dataclass
 
 KB = 1024
 _DRAIN_SECONDS = 1.0

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from signoff.dataclass import dataclass
 
 LARGEST = 1024 * 1024
 """Most characters of a file, also between two replacements."""

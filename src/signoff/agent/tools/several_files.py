@@ -10,7 +10,6 @@ import fcntl
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from signoff.agent.tools.handles import NotTaken, inside
 from signoff.agent.tools.paths import split_path
@@ -24,6 +23,7 @@ from signoff.agent.tools.workspace import (
     look_from,
     replace_file,
 )
+from signoff.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Literal
 
 from signoff.agent.tools.handles import inside, walk
 from signoff.agent.tools.paths import RESERVED, split_path
 from signoff.agent.tools.workspace import MOST_ENTRIES, Workspace
+from signoff.dataclass import dataclass
 
 MOST_WALKED = 4 * MOST_ENTRIES
 """A command may make more entries than a workspace should have. The walk ends after this many."""

@@ -11,7 +11,6 @@ import codecs
 import socket
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
@@ -23,6 +22,7 @@ from yarl import URL
 from signoff.agent.tools.addresses import is_public
 from signoff.agent.tools.processes import Output, run_process
 from signoff.agent.tools.workspace import KB, MB
+from signoff.dataclass import dataclass
 
 SECONDS = 20.0
 LARGEST = 1 * MB

@@ -14,12 +14,12 @@ import secrets
 import stat
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from signoff.agent.tools.handles import NotTaken, inside, open_file, walk
 from signoff.agent.tools.paths import RESERVED, split_path
 from signoff.approvals.model import Actor, Place
+from signoff.dataclass import dataclass
 
 KB, MB = 1024, 1024 * 1024
 QUOTA = 50 * MB

@@ -10,7 +10,6 @@ import fnmatch
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
@@ -21,6 +20,7 @@ from signoff.approvals.notify import CHANNEL, DM, NONE, PING
 from signoff.approvals.policy import Patterns, Rule
 from signoff.approvals.tool_description import MARKS
 from signoff.config.schema import Duration
+from signoff.dataclass import dataclass
 from signoff.text.visible import visible
 from signoff.turns.administration import ToolFacts
 

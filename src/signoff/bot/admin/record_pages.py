@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 
 from signoff.approvals.audit import AuditRow
 from signoff.approvals.errors import Refused
 from signoff.bot.admin.record_wording import KINDS
 from signoff.bot.split import size
+from signoff.dataclass import dataclass
 
 PAGE = 10
 LOOK = 100

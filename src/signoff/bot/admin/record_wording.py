@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from signoff.approvals.audit import AuditRow
 from signoff.bot import quoting
 from signoff.bot.split import size
+from signoff.dataclass import dataclass
 from signoff.text.visible import one_line
 
 NOTE_SPACE = 80

@@ -13,10 +13,11 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any, cast
 
+from signoff.dataclass import dataclass
 from signoff.text.log_lines import Line
 from signoff.text.secrets.kept_masks import KeptMasks
 from signoff.text.secrets.names import DEFAULT, Words, expects_words, is_about, is_plural, says_secret, words_of

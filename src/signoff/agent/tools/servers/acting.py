@@ -6,7 +6,6 @@ could not do themselves, or that the bot cannot do, is refused. The model reads 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -25,6 +24,7 @@ from signoff.agent.tools.servers.arguments import (
     UserId,
     server_of,
 )
+from signoff.dataclass import dataclass
 from signoff.gate.lost_calls import CallLost
 from signoff.gate.pending_call import Preview
 from signoff.servers.authority import refusal

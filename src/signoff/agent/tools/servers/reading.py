@@ -6,7 +6,6 @@ The model reads the docstrings of the tools.
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
@@ -14,6 +13,7 @@ from pydantic_ai import RunContext, Tool
 from pydantic_ai.exceptions import ToolFailed
 
 from signoff.agent.tools.servers.arguments import ChannelId, MessageIdOrNone, server_of
+from signoff.dataclass import dataclass
 from signoff.servers.model import Member, Message
 from signoff.servers.permissions import listed
 from signoff.servers.ports import NotDone, Servers

@@ -1,0 +1,131 @@
+"""The in-memory bot with the least that Signoff's promises need: a bot that keeps them cannot be faster than this one.
+
+BENCH_PROMISES names what is added:
+
+- `hooks`: a capability of PydanticAI that sees each response and each call. Without one, there is no gate.
+- `stream`: the model's words arrive one by one, so that people can read a long reply while it is written.
+- `commits`: the mention, the question, the decision, the start, the result and the reply are each durable before the
+  next step. Each is one small row in a table without any index; the store's own thread writes them.
+- `card`: a box with a title, the call, a footer and the buttons, in place of a line of text.
+
+It still checks nobody's permission, has no rules and no record, masks no secret, and does not find its rows again.
+Unlike the in-memory bot it shows no typing, since Signoff shows none in so short a step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterable
+from pathlib import Path
+from typing import Any
+
+import bare
+import discord
+from pydantic_ai import DeferredToolRequests, DeferredToolResults
+from pydantic_ai.capabilities import AbstractCapability
+from scripted import agent
+
+from signoff.store.sqlite import open_sqlite
+from signoff.store.writer import Writer
+
+PROMISES = frozenset(os.environ.get("BENCH_PROMISES", "").split())
+CREATE = "CREATE TABLE rows (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, text TEXT NOT NULL)"
+ADD = "INSERT INTO rows (kind, text) VALUES (?, ?)"
+TEXT = "x" * 300
+"""About as much as a stored request has."""
+OPEN, DONE = 0x5865F2, 0x248046
+
+
+class Hooks(AbstractCapability[Any]):
+    def __init__(self, bot: Bot) -> None:
+        self.bot = bot
+
+    async def after_model_request(self, ctx: Any, *, request_context: Any, response: Any) -> Any:
+        return response
+
+    async def wrap_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Any) -> Any:
+        await self.bot.keep("started")
+        result = await handler(args)
+        await self.bot.keep("ended")
+        return result
+
+
+class ApprovalView(bare.ApprovalView):
+    bot: Bot
+
+    async def decide(self, interaction: discord.Interaction, accepted: bool) -> None:
+        await self.bot.keep("decided")
+        if "card" in PROMISES:
+            self.stop()
+            await interaction.response.edit_message(view=Card(self, f"### Decided by {interaction.user}", DONE))
+            bare.decisions.pop(self.key).set_result(accepted)
+        else:
+            await super().decide(interaction, accepted)
+
+
+class Card(discord.ui.LayoutView):
+    def __init__(self, view: ApprovalView, title: str, colour: int) -> None:
+        super().__init__(timeout=None)
+        box = discord.ui.Container[Any](accent_colour=colour)
+        for text in (title, view.text, "-# asked by Ada, expires in five minutes"):
+            box.add_item(discord.ui.TextDisplay[Any](text))
+        if not view.is_finished():
+            box.add_item(discord.ui.ActionRow[Any](*view.children))
+        self.add_item(box)
+
+
+async def read(ctx: Any, events: AsyncIterable[Any]) -> None:
+    async for _ in events:
+        pass
+
+
+class Bot(bare.Bot):
+    writer: Writer
+
+    async def setup_hook(self) -> None:
+        self.writer = await Writer.start(lambda: open_sqlite(Path("least.db")))
+        await self.writer.submit(lambda db: db.change(CREATE))
+
+    async def keep(self, kind: str) -> None:
+        """Return when a row is on the disk."""
+        if "commits" in PROMISES:
+            await self.writer.submit(lambda db: db.change(ADD, kind, TEXT))
+
+    async def run_agent(self, prompt: str | None, **given: Any) -> Any:
+        if "stream" in PROMISES:
+            given["event_stream_handler"] = read
+        if "hooks" in PROMISES:
+            given["capabilities"] = [Hooks(self)]
+        return await agent.run(prompt, output_type=bare.OUTPUT, **given)
+
+    async def on_message(self, message: discord.Message) -> None:
+        if self.user not in message.mentions or message.author.bot:
+            return
+        await self.keep("mention")
+        thread = await message.create_thread(name=message.clean_content[:80])
+        result = await self.run_agent(message.content)
+        while isinstance(result.output, DeferredToolRequests):
+            decided = await self.decision(message.id, result.output, thread)
+            result = await self.run_agent(None, message_history=result.all_messages(), deferred_tool_results=decided)
+        await self.keep("reply")
+        await thread.send(result.output)
+
+    async def decision(self, key: int, requests: DeferredToolRequests, thread: discord.Thread) -> DeferredToolResults:
+        await self.keep("asked")
+        calls = requests.approvals
+        view = ApprovalView(
+            key, "\n".join(f"**{call.tool_name}** `{call.args_as_json_str()[:1500]}`" for call in calls)
+        )
+        view.bot = self
+        bare.decisions[key] = asyncio.get_running_loop().create_future()
+        if "card" in PROMISES:
+            await thread.send(view=Card(view, "### Approval needed", OPEN))
+        else:
+            await thread.send(view.text, view=view)
+        accepted = await bare.decisions[key]
+        return requests.build_results(approvals=dict.fromkeys((call.tool_call_id for call in calls), accepted))
+
+
+if __name__ == "__main__":
+    Bot(intents=discord.Intents(guilds=True, guild_messages=True)).run(os.environ["DISCORD_TOKEN"])

@@ -1,0 +1,207 @@
+"""Our `dataclass` makes what the standard one makes. Each class here is made twice, once by each of them."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+import re
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError, field, replace
+from inspect import signature
+from typing import Any, Generic, TypeVar
+
+import pytest
+
+from signoff.dataclass import dataclass
+from tests.rigs.doc_pages import ROOT
+
+T = TypeVar("T")
+Maker = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    x: int
+    y: int = 0
+    tags: list[str] = field(default_factory=list[str])
+
+
+def bodies(make: Maker) -> dict[str, Any]:
+    """Return a class of each kind that Signoff has, made by `make`."""
+
+    @make(frozen=True, slots=True)
+    class Plain:
+        first: int
+        second: str = "two"
+        third: list[int] = field(default_factory=list[int])
+
+    @make(frozen=True)
+    class WithoutSlots:
+        first: int = 1
+
+    @make(frozen=True, slots=True)
+    class WithoutFields:
+        """Has a docstring."""
+
+    @make(frozen=True)
+    class Hiding:
+        secret: str = field(repr=False)
+        kept: dict[str, int] = field(default_factory=dict[str, int], init=False, compare=False)
+
+    @make(frozen=True, slots=True, eq=False)
+    class ByIdentity:
+        first: int = 1
+
+    @make(frozen=True, slots=True)
+    class Checking:
+        first: int = 1
+
+        def __post_init__(self) -> None:
+            if self.first < 0:
+                raise ValueError("too small")
+            object.__setattr__(self, "first", self.first + 1)
+
+    @make(frozen=True, slots=True)
+    class Spoken:
+        first: int = 1
+
+        def __repr__(self) -> str:
+            return "spoken"
+
+    @make(frozen=True, slots=True)
+    class Of(Generic[T]):
+        first: T
+
+    @make(frozen=True, slots=True)
+    class Longer(Plain):
+        fourth: float = 4.0
+
+    return {made.__name__: made for made in list(locals().values()) if isinstance(made, type)}
+
+
+OURS, STANDARD = bodies(dataclass), bodies(dataclasses.dataclass)
+ARGUMENTS: dict[str, tuple[Any, ...]] = {"Plain": (1,), "Hiding": ("pw",), "Of": (1,), "Longer": (1, "b", [3])}
+KINDS = sorted(OURS)
+
+
+@pytest.fixture(params=KINDS)
+def pair(request: pytest.FixtureRequest) -> tuple[Any, Any]:
+    """An instance that our own made, and the same one from the standard."""
+    arguments = ARGUMENTS.get(request.param, ())
+    return OURS[request.param](*arguments), STANDARD[request.param](*arguments)
+
+
+def test_fields_and_parameters_are_the_same(pair: tuple[Any, Any]) -> None:
+    ours, standard = map(type, pair)
+    assert list(signature(ours).parameters) == list(signature(standard).parameters)
+    assert [f.name for f in dataclasses.fields(ours)] == [f.name for f in dataclasses.fields(standard)]
+    assert ours.__match_args__ == standard.__match_args__
+    assert hasattr(pair[0], "__dict__") == hasattr(pair[1], "__dict__")
+
+
+def test_values_and_text_are_the_same(pair: tuple[Any, Any]) -> None:
+    ours, standard = pair
+    assert dataclasses.asdict(ours) == dataclasses.asdict(standard)
+    assert repr(ours).replace("bodies.<locals>.", "") == repr(standard).replace("bodies.<locals>.", "")
+
+
+def test_equality_and_hash_are_the_same(pair: tuple[Any, Any]) -> None:
+    for one in pair:
+        other = type(one)(*ARGUMENTS.get(type(one).__name__, ()))
+        by_value = type(one).__name__ != "ByIdentity"
+        assert (one == other) is by_value
+        assert one == one
+        assert one != "something else"
+        if type(one).__name__ in ("Plain", "Longer"):
+            with pytest.raises(TypeError, match="unhashable"):
+                hash(one)
+        else:
+            assert (hash(one) == hash(other)) is by_value
+    assert pair[0] != pair[1], "they are of different classes"
+
+
+def test_nothing_can_be_set_or_deleted(pair: tuple[Any, Any]) -> None:
+    ours, _ = pair
+    for name in [one.name for one in dataclasses.fields(ours)]:
+        with pytest.raises(FrozenInstanceError, match=f"cannot assign to field '{name}'"):
+            setattr(ours, name, 2)
+        with pytest.raises(FrozenInstanceError, match=f"cannot delete field '{name}'"):
+            delattr(ours, name)
+
+
+def test_no_other_attribute_can_be_set() -> None:
+    with pytest.raises(FrozenInstanceError, match="cannot assign to field 'z'"):
+        Point(1).z = 2  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_instances_can_be_copied(pair: tuple[Any, Any]) -> None:
+    for one in pair:
+        for made in (copy.copy(one), copy.deepcopy(one)):
+            assert dataclasses.asdict(made) == dataclasses.asdict(one)
+
+
+def test_instances_can_be_pickled() -> None:
+    assert pickle.loads(pickle.dumps(Point(1, 2, ["a"]))) == Point(1, 2, ["a"])
+
+
+def test_replacing_runs_the_checks() -> None:
+    assert replace(Point(1, 2), x=3) == Point(3, 2)
+    with pytest.raises(ValueError, match="too small"):
+        replace(OURS["Checking"](), first=-1)
+
+
+def test_each_instance_gets_its_own_default() -> None:
+    assert Point(1).tags is not Point(1).tags
+
+
+def test_a_wrong_call_is_refused_as_usual() -> None:
+    with pytest.raises(TypeError, match=re.escape("Point.__init__() missing 1 required positional argument: 'x'")):
+        Point()  # pyright: ignore[reportCallIssue]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
+        Point(1, z=2)  # pyright: ignore[reportCallIssue]
+
+
+def test_only_frozen_classes_may_inherit_from_a_frozen_one() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Space(Point):
+        z: int = 0
+
+    assert Space(1, z=3) == Space(1, 0, [], 3)
+    assert Space(1) != Point(1)
+    for make in (dataclass, dataclasses.dataclass):
+        with pytest.raises(TypeError, match="cannot inherit non-frozen dataclass from a frozen one"):
+
+            @make
+            class Open(Point):  # pyright: ignore[reportGeneralTypeIssues]
+                w: int = 0
+
+
+def test_a_class_that_can_be_changed_is_an_ordinary_dataclass() -> None:
+    @dataclass
+    class Open:
+        first: int = 1
+
+    @dataclass(eq=False, slots=True)
+    class Slotted:
+        first: int = 1
+
+    opened, slotted = Open(), Slotted()
+    opened.first = slotted.first = 2
+    assert opened == Open(2)
+    assert slotted != Slotted(2)
+    assert not hasattr(slotted, "__dict__")
+
+
+def test_frozen_classes_share_all_methods_but_one() -> None:
+    """This is what makes a start fast: only `__init__` is compiled for each class."""
+    shared = ("__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__", "__getstate__", "__setstate__")
+    for name in shared:
+        assert getattr(Point, name) is getattr(OURS["WithoutSlots"], name), name
+
+
+def test_every_module_uses_it() -> None:
+    files = [file for file in (ROOT / "src" / "signoff").rglob("*.py") if file.name != "dataclass.py"]
+    standard = re.compile(r"^from dataclasses import .*\bdataclass\b|\bdataclasses\.dataclass\b", re.MULTILINE)
+    assert files
+    assert [str(file) for file in files if standard.search(file.read_text(encoding="utf-8"))] == []
