@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, FrozenInstanceError
 from operator import attrgetter
 from reprlib import recursive_repr
-from typing import Any, NoReturn, TypeVar, dataclass_transform, overload
+from typing import Any, TypeVar, dataclass_transform, overload
 
 T = TypeVar("T")
 
@@ -94,16 +94,25 @@ def _hash(self: Any) -> int:
     return hash(self._compared(self))
 
 
-def _refuse_to_set(self: Any, name: str, value: object) -> NoReturn:
-    raise FrozenInstanceError(f"cannot assign to field {name!r}")
+def _is_frozen(self: Any, name: str) -> bool:
+    """Whether the attribute may not change. A plain subclass may have attributes of its own, which may."""
+    return "__dataclass_fields__" in type(self).__dict__ or name in self.__dataclass_fields__
 
 
-def _refuse_to_delete(self: Any, name: str) -> NoReturn:
-    raise FrozenInstanceError(f"cannot delete field {name!r}")
+def _refuse_to_set(self: Any, name: str, value: object) -> None:
+    if _is_frozen(self, name):
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+    object.__setattr__(self, name, value)
+
+
+def _refuse_to_delete(self: Any, name: str) -> None:
+    if _is_frozen(self, name):
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
+    object.__delattr__(self, name)
 
 
 def _state(self: Any) -> dict[str, Any]:
-    return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+    return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)} | getattr(self, "__dict__", {})
 
 
 def _set_state(self: Any, state: Mapping[str, Any]) -> None:

@@ -31,7 +31,7 @@ BEFORE_THE_CARD = {
     "mention_stored": f"{DRIVER}.submit:after",
     "thread_opened": "signoff.bot.sending:open_thread:after",
     "turn_claimed": f"{RUNNER}.advance:before",
-    "response_known": "signoff.gate.gate:Gate.after_tool_validate:before",
+    "response_saved": "signoff.gate.gate:Gate.after_tool_validate:before",
     "call_ruled_to_ask": f"{DRIVER}._wait_for_people:before",
     "batch_opened": f"{DESK}.watch:before",
     "card_posted": f"{FRONT}.post_card:after",
@@ -42,7 +42,8 @@ AFTER_THE_CLICK = {
     "decision_committed": f"{DESK}.decide:after",
     "turn_claimed_again": f"{RUNNER}.advance:before",
     "call_about_to_start": f"{JOURNAL}.enter:before",
-    "result_durable_and_answer_known": f"{DRIVER}._end:before",
+    "tool_noted_as_done": f"{JOURNAL}.done:after",
+    "answer_known": f"{DRIVER}._end:before",
     "turn_finished": f"{FRONT}.reply:before",
     "reply_posted": f"{FRONT}.reply:after",
     "reply_noted": f"{SHOWING}.reply:after",
@@ -50,7 +51,6 @@ AFTER_THE_CLICK = {
 WHERE_IT_CANNOT_BE_KNOWN = {
     "call_started": f"{JOURNAL}.enter:after",
     "tool_ran_but_was_not_noted": f"{JOURNAL}.done:before",
-    "result_not_durable_yet": f"{JOURNAL}.done:after",
 }
 
 
@@ -164,7 +164,7 @@ async def test_killed_inside_the_call_the_card_says_it_may_have_run_and_skip_lea
     await live.ended(asked)
     await live.closed(again, "SKIPPED by")
     await check_the_end(live, asked, cards=2)
-    assert live.trace.count(f"record {step}") == (step != "call_started")
+    assert live.trace.count(f"record {step}") == (step == "tool_ran_but_was_not_noted")
 
 
 async def test_a_card_posted_but_not_noted_whose_deadline_passed_meanwhile_says_timeout(live: CrashingRig) -> None:

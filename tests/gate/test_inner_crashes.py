@@ -24,7 +24,6 @@ from signoff.approvals.model import ApprovalRequest, Choice, RequestKind, Reques
 from signoff.gate import delegation
 from signoff.store import Store
 from signoff.store.store import Tx
-from signoff.turns.driver import store_step
 from signoff.turns.model import Finished, Turn, TurnState, Waiting
 from signoff.turns.ports import TurnStore
 from tests.conftest import ADA, HandClock
@@ -154,7 +153,7 @@ async def play(
         if isinstance(step, Finished):
             used = dies_after - mortal.left
             return world, doubts, step.text, used
-        await store.run(lambda tx, turn=current, step=step: (store_step(tx, turn, step), desk.open(tx, step.batch)))
+        await store.run(lambda tx, batch=step.batch: desk.open(tx, batch))
         await decide(desk, step, doubts)
 
 

@@ -15,7 +15,6 @@ from signoff.approvals.edits import Editor
 from signoff.approvals.model import Batch, Choice
 from signoff.gate.pending_call import CallInfo, Preview, call_info
 from signoff.store import Store
-from signoff.turns.driver import store_step
 from signoff.turns.model import Step, Turn, TurnState, Waiting
 from signoff.turns.ports import Progress
 from tests.conftest import ADA, PLACE, HandClock, make_turn
@@ -52,7 +51,7 @@ class Bench:
         assert turn
         step = await self.runner.advance(turn, self.progress)
         if isinstance(step, Waiting):
-            await self.store.run(lambda tx: (store_step(tx, turn, step), self.desk.open(tx, step.batch)))
+            await self.store.run(lambda tx: self.desk.open(tx, step.batch))
         return step
 
     async def decide(self, step: Step, choice: Choice, target: int | None = None) -> Step:

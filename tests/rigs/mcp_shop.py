@@ -26,7 +26,6 @@ from signoff.approvals.grants import GrantTerms
 from signoff.approvals.model import Batch, Choice, JsonObject, Place, Remember
 from signoff.config.schema import Config, load_config
 from signoff.store import Store
-from signoff.turns.driver import store_step
 from signoff.turns.model import Step, TurnState, Waiting
 from tests.conftest import ADA, PLACE, HandClock, make_turn
 from tests.rigs.scripted import Answer, Script
@@ -120,7 +119,7 @@ class Shop:
         assert turn
         step = await self.runner.advance(turn)
         if isinstance(step, Waiting):
-            await self.store.run(lambda tx: (store_step(tx, turn, step), self.desk.open(tx, step.batch)))
+            await self.store.run(lambda tx: self.desk.open(tx, step.batch))
         else:
             await self.store.run(lambda tx: tx.move(turn_id, TurnState.RUNNING, TurnState.DONE))
         return step

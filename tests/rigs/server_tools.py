@@ -25,7 +25,6 @@ from signoff.bot.servers import DiscordServers
 from signoff.gate.tool_slots import ToolSlots
 from signoff.gate.tool_threads import ToolThreads
 from signoff.store import Store
-from signoff.turns.driver import store_step
 from signoff.turns.model import Finished, Turn, TurnState, Waiting
 from tests.conftest import HandClock, make_turn
 from tests.rigs.scripted import Script, calls
@@ -108,7 +107,7 @@ class Moderated:
         assert turn
         step = await runner.advance(turn)
         if isinstance(step, Waiting):
-            await self.store.run(lambda tx: (store_step(tx, turn, step), self.desk.open(tx, step.batch)))
+            await self.store.run(lambda tx: self.desk.open(tx, step.batch))
         return step
 
     @property

@@ -98,6 +98,7 @@ async def test_stop_ends_running_waiting_and_queued_runs_of_a_conversation(offic
     for turn in (running, other):
         await office.take(turn)
         await office.until_state(turn, TurnState.RUNNING)
+        await office.store.run(lambda tx, turn=turn: tx.set_prompted(turn.id))  # as the start of its first call does
     queued = replace(in_thread(4), place=running.place)
     await office.take(queued)
     assert await pausing.stop(ADA, running.place.conversation) == 2

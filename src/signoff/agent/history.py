@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
-from functools import partial, wraps
+from functools import partial
 from itertools import takewhile
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from pydantic_ai import AgentRunResult, CallToolsNode, RunContext
 from pydantic_ai.capabilities import AbstractCapability
@@ -25,24 +24,20 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import ModelRequestContext
 
-from signoff.agent.outputs import RunWaits
 from signoff.agent.prompt import storable
 from signoff.approvals.ports import Clock
 from signoff.dataclass import dataclass
 from signoff.errors import StoreError
-from signoff.gate.journal import JournalStore
 from signoff.gate.transcript import is_prompt
 from signoff.turns.model import CallRecord, CallState, HistoryEntry, ModelUse, Turn
 from signoff.turns.ports import TurnStore, TurnTx
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
 
 @dataclass
 class Saver(AbstractCapability[Any]):
-    """Saves the new messages of the conversation before a tool call of a response starts, in the same transaction.
+    """Saves the new messages of the conversation before the tool calls of a response are run.
 
     It keeps its own copy of the conversation, because an agent that shortens its history also changes the run's copy.
     """
@@ -56,8 +51,6 @@ class Saver(AbstractCapability[Any]):
     """What the newest responses used. It is stored together with what follows a response, to save a commit."""
     _heard: ModelResponse | None = None
     """The newest response as the model gave it, until its calls are run."""
-    _later: list[asyncio.Future[object]] = field(default_factory=list["asyncio.Future[object]"])
-    """What is being stored while the run goes on."""
 
     def __post_init__(self) -> None:
         self.history = list(self.history)
@@ -81,73 +74,39 @@ class Saver(AbstractCapability[Any]):
             if self._heard not in (None, node.model_response):
                 self.history[-1] = writable(node.model_response)  # a capability of the agent has changed it meanwhile
             self._heard = None
-            if self.saves_at_once:
+            if self.must_save(node.model_response):
                 await self.save(self.unsaved())
-        else:
-            # The response was not the last one: none of its calls started, or the next request counts what it used.
-            await self.save(self.due())
+        elif self.uses:
+            await self.save(())  # the response was not the last one: the next request counts what it used
         return cast(Any, node)
 
     async def on_run_error(self, ctx: RunContext[Any], *, error: BaseException) -> AgentRunResult[Any]:
-        """Store what a run has done that failed or was stopped. If the store fails too, the run's end matters more."""
+        """Store what a run used that failed or was stopped. If the store fails too, the end of the run matters more."""
         try:
-            await self.stored()
-            if not isinstance(error, RunWaits):  # the question is stored next, and the messages with it
-                await self.save(self.due())
+            await self.save(())
         except StoreError as failure:
-            log.warning("the last messages of turn %s are not stored: %s", self.turn.id, failure)
+            log.warning("what turn %s used is not stored: %s", self.turn.id, failure)
         raise error
 
-    @property
-    def saves_at_once(self) -> bool:
-        """Whether a response is stored before it is handled, and not with the start of its first call."""
-        return False
-
-    def due(self) -> tuple[HistoryEntry, ...]:
-        """Return the messages to store before anything that the last response calls for. The reply stores others."""
-        return self.unsaved() if open_calls(self.history) else ()
+    def must_save(self, response: ModelResponse) -> bool:
+        """Whether the conversation is stored before this response is handled. The last one is stored with the reply."""
+        return bool(response.tool_calls)
 
     async def save(self, entries: Sequence[HistoryEntry]) -> None:
         """Store these messages, and what the responses used so far."""
-        if entries or self.uses:
-            await self.save_with(entries, lambda tx: None)
+        uses = tuple(self.uses)
 
-    async def save_with(self, entries: Sequence[HistoryEntry], work: Callable[[TurnTx], T]) -> T:
-        """Store the same in one transaction with other work."""
-        if not entries and not self.uses:
-            return await self.store.run(work)
-        uses, self.uses = self.uses, []
-
-        @wraps(work)
-        def both(tx: TurnTx) -> T:
+        def work(tx: TurnTx) -> None:
             if entries:
                 self._write(tx, entries)
             for use in uses:
                 tx.add_use(self.turn, use())
-            return work(tx)
 
-        try:
-            result = await self.store.run(both)
-        except asyncio.CancelledError:
-            raise  # the store finishes its work all the same
-        except BaseException:
-            self.uses = [*uses, *self.uses]
-            raise
+        if entries or uses:
+            await self.store.run(work)
+        del self.uses[: len(uses)]
         if entries:
             self.saved = entries[-1].position + 1
-        return result
-
-    def save_later(self, work: Callable[[TurnTx], object]) -> None:
-        """Store something while the run goes on."""
-        self._later.append(asyncio.ensure_future(self.store.run(work)))
-
-    async def stored(self) -> None:
-        """Wait until all of that is durable. Raises if the store failed."""
-        if waiting := list(self._later):
-            await asyncio.wait(waiting)
-            for one in waiting:
-                one.result()
-            self._later = [one for one in self._later if one not in waiting]
 
     def note_results(self, messages: Sequence[ModelMessage]) -> None:
         """Take over the results behind the last response. There are some if an output tool ended the run."""
@@ -166,23 +125,6 @@ class Saver(AbstractCapability[Any]):
     def _write(self, tx: TurnTx, entries: Sequence[HistoryEntry]) -> None:
         tx.save_history(self.conversation, entries)
         tx.set_prompted(self.turn.id)
-
-
-@dataclass(frozen=True)
-class SavingStore(JournalStore):
-    """The store during a run: each transaction also stores the messages that are due. So calls start with one commit.
-
-    Calls that start at the same time all store them, until one of these transactions is durable.
-    """
-
-    saver: Saver
-
-    async def run(self, work: Callable[[TurnTx], T]) -> T:
-        await self.saver.stored()
-        return await self.saver.save_with(self.saver.due(), work)
-
-    def run_later(self, work: Callable[[TurnTx], object]) -> None:
-        self.saver.save_later(work)
 
 
 @dataclass(frozen=True)

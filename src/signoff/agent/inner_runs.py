@@ -103,8 +103,7 @@ class InnerSaver(Saver):
     def conversation(self) -> str:
         return self.run
 
-    @property
-    def saves_at_once(self) -> bool:
+    def must_save(self, response: ModelResponse) -> bool:
         return True
 
     def _write(self, tx: TurnTx, entries: Sequence[HistoryEntry]) -> None:

@@ -1,6 +1,6 @@
 """The runner: `advance` runs or resumes one turn until it is done or waits for people.
 
-Each model response that calls tools is saved with the start of the first call or with the question. To resume, a saved
+The conversation is saved after each model response that calls tools, before any of them runs. To resume, a saved
 history that ends in open calls is run again: the calls keep their ids, no model request is repeated, and the gate
 returns the results of calls that were decided or have run. Knows nothing of Discord or SQL.
 """
@@ -30,7 +30,6 @@ from signoff.agent.failures import explain, is_too_long, retry_delay
 from signoff.agent.history import (
     Conversation,
     Saver,
-    SavingStore,
     close_open_calls,
     entry_of,
     load_messages,
@@ -159,7 +158,7 @@ class AgentRunner:
         if is_long and await self._shorten(turn, conversation, tokens=most // 2):
             conversation = await self._conversation(await self._read(turn))
         saver = Saver(self.store, turn, conversation.messages, self.clock)
-        journal = Journal(SavingStore(saver), self.clock, turn, self.mask, given.known)
+        journal = Journal(self.store, self.clock, turn, self.mask, given.known)
         gate = (OwnOutputGate if self.extras.own_output else Gate)(
             self.policy,
             ObservedBook(journal, turn, self.activity),
@@ -184,13 +183,10 @@ class AgentRunner:
             batch = await overage_batch(
                 reached.standings, gate.responses, self.budgets, turn, self.policy, self.terms, self.clock.now()
             )
-            await saver.stored()
             return Waiting(batch)
-        await saver.stored()
         if isinstance(output, DeferredToolRequests):
             words = next(text_of(m) for m in reversed(saver.history) if isinstance(m, ModelResponse))
-            batch = build_batch(output, gate, turn, words, now=self.clock.now(), terms=self.terms)
-            return Waiting(batch, saver.due(), tuple(saver.uses))
+            return Waiting(build_batch(output, gate, turn, words, now=self.clock.now(), terms=self.terms))
         return Finished(output, saver.unsaved(), tuple(saver.uses))
 
     async def _output(

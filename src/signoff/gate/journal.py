@@ -2,14 +2,13 @@
 
 One transaction reads the turn, the journal and the desk's newest decision about the call, and writes *started*.
 Nothing else lets a call start. Results are stored, so a call that comes again after a restart gives the same result.
-The model may be asked while a result is being stored, but its response has no effect before the result is durable.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from signoff.approvals.digest import canonical
 from signoff.approvals.model import ApprovalRequest, CallKey, JsonObject, ToolCall
@@ -22,15 +21,9 @@ from signoff.turns.model import CallRecord, CallState, KnownCalls, Turn, TurnSta
 from signoff.turns.ports import TurnStore, TurnTx
 
 
-class JournalStore(TurnStore, Protocol):
-    def run_later(self, work: Callable[[TurnTx], object]) -> None:
-        """Store without waiting. The run's next transaction, and its end, wait for this and fail if it failed."""
-        ...
-
-
 @dataclass(frozen=True)
 class Journal(CallBook):
-    store: JournalStore
+    store: TurnStore
     clock: Clock
     turn: Turn
     mask: Callable[[JsonObject], JsonObject] = lambda args: args
@@ -119,10 +112,7 @@ class Journal(CallBook):
             details = {"outcome": "unknown"} if state is CallState.UNKNOWN else {}
             self._record(tx, kind, call, now, started.request, **details)
 
-        if call.key.conversation == self.turn.place.conversation:
-            self.store.run_later(work)
-        else:
-            await self.store.run(work)  # an agent inside a tool stores its messages by itself
+        await self.store.run(work)
 
     def _record(self, tx: TurnTx, kind: str, call: ToolCall, now: float, request: str = "", **data: str) -> None:
         found = {"turn": self.turn.id, "request": request, "digest": call.digest, **data}

@@ -123,8 +123,7 @@ class Driver:
 
     async def relocate(self, turn_id: str, place: Place) -> None:
         """Move a turn to another place, because its thread could not be opened. There it has to be claimed anew."""
-        if claimed := self._claimed.pop(turn_id, None):
-            self._admitted[turn_id] = claimed[0].asker.id
+        claimed = self._claimed.get(turn_id)
 
         def work(tx: TurnTx) -> None:
             if claimed:
@@ -132,6 +131,8 @@ class Driver:
             tx.relocate(turn_id, place)
 
         await self.store.run(work)
+        if self._claimed.pop(turn_id, None) and claimed:  # not before: if that failed, the turn runs where it is
+            self._admitted[turn_id] = claimed[0].asker.id
 
     async def enclose(self, turn_id: str, files: Sequence[TurnFile]) -> None:
         """Store the contents of the files that came with a turn."""
@@ -224,7 +225,6 @@ class Driver:
         givers: dict[str, Actor | None] = {}
 
         def work(tx: TurnTx) -> Batch | None:
-            store_step(tx, turn, step)
             if not tx.move(turn.id, TurnState.RUNNING, TurnState.WAITING):
                 return None  # it was stopped meanwhile
             pause = tx.pause_of(turn.place.server)
@@ -468,15 +468,6 @@ class Driver:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             log.error("a task failed; the sweeper or the next start will retry it", exc_info=error)
-
-
-def store_step(tx: TurnTx, turn: Turn, step: Waiting) -> None:
-    """Store the messages of a step that waits, and what it used, if that is not stored yet."""
-    for use in step.uses:
-        tx.add_use(turn, use())
-    if step.history:
-        tx.save_history(turn.place.conversation, step.history)
-        tx.set_prompted(turn.id)
 
 
 def _ended(tx: TurnTx, turn_id: str) -> Ended:

@@ -220,13 +220,9 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The run needs people: a batch to open, and what is stored together with it."""
+    """The run needs people: a batch to open."""
 
     batch: Batch
-    history: tuple[HistoryEntry, ...] = ()
-    """The messages that end in the calls of the batch, if they are not stored yet."""
-    uses: tuple[Callable[[], ModelUse], ...] = ()
-    """As in `Finished`."""
 
 
 Step = Finished | Waiting

@@ -102,7 +102,9 @@ class Pausing:
         now = self.clock.now()
 
         def farewell(turn: Turn) -> str:
-            effect = " A tool that was running may have had an effect." if turn.state is TurnState.RUNNING else ""
+            # The prompt is stored with the first response, before any call of it starts.
+            may_run = turn.state is TurnState.RUNNING and turn.prompted
+            effect = " A tool that was running may have had an effect." if may_run else ""
             return f"Stopped by {actor.name}.{effect} Nothing further will run."
 
         def work(tx: TurnTx) -> tuple[list[Turn], list[Ended]]:
