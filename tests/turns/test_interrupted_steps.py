@@ -68,7 +68,7 @@ def agent_of(script: Script, box: Box, **options: Any) -> Agent[Any, Any]:
 
 async def used(store: Store) -> int:
     """How many model responses were counted."""
-    return await store.run(lambda tx: tx.db.one("SELECT COUNT(*) FROM usage")[0])
+    return await store.run(lambda tx: tx.db.all("SELECT COUNT(*) FROM usage")[0][0])
 
 
 async def soon(waiting: Any, seconds: float = 5.0) -> None:

@@ -10,19 +10,22 @@ import pytest
 from signoff.errors import StoreError
 from signoff.store import Store
 from signoff.turns import driver as driver_module
-from signoff.turns.model import TurnState
+from signoff.turns.model import Finished, TurnState
 from signoff.turns.pausing import Pausing
 from tests.conftest import ADA, HandClock
 from tests.rigs.driver_office import Office, in_thread
 
 
 async def test_a_mention_is_stored_and_claimed_with_one_commit(office: Office, store: Store) -> None:
-    before, turn = store.commits, in_thread(1)
+    before, turn, going = store.commits, in_thread(1), asyncio.Event()
+    office.runner.script(turn, going, Finished("the answer"))
     await office.driver.submit(turn)
     assert store.commits == before + 1
     await office.driver.go(turn.id)
     await office.until(lambda: office.runner.advanced)
     assert store.commits == before + 1, "its step begins without another one"
+    going.set()
+    await office.until_state(turn, TurnState.DONE)
 
 
 async def test_a_turn_whose_new_place_is_not_stored_runs_where_it_is(
