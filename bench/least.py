@@ -1,4 +1,4 @@
-"""The in-memory bot with the least that Signoff's promises need: a bot that keeps them cannot be faster than this one.
+"""The in-memory bot with the least that Signoff's promises need: a bot that keeps them is hardly faster than this one.
 
 BENCH_PROMISES names what is added:
 
