@@ -205,3 +205,20 @@ def test_every_module_uses_it() -> None:
     standard = re.compile(r"^from dataclasses import .*\bdataclass\b|\bdataclasses\.dataclass\b", re.MULTILINE)
     assert files
     assert [str(file) for file in files if standard.search(file.read_text(encoding="utf-8"))] == []
+
+
+@pytest.mark.parametrize("make", [dataclasses.dataclass, dataclass])
+def test_a_plain_subclass_has_attributes_of_its_own(make: Any) -> None:
+    @make(frozen=True)
+    class Base:
+        first: int = 1
+
+    class Plain(Base):
+        def __init__(self) -> None:
+            super().__init__()
+            self.count = 2
+
+    plain = Plain()
+    with pytest.raises(FrozenInstanceError):
+        plain.first = 3
+    assert copy.copy(plain).count == 2

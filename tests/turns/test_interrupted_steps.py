@@ -18,19 +18,17 @@ from signoff.approvals.model import Verdict
 from signoff.approvals.policy import Policy, Rule
 from signoff.errors import StoreError
 from signoff.store import Store
-from signoff.turns.model import CallState, TurnState
+from signoff.turns.model import CallState, Turn, TurnState
 from tests.conftest import ADA, HandClock
 from tests.rigs.driver_office import Office, halts_of, in_thread
 from tests.rigs.scripted import Box, Script, calls
 
 
 class Jobs:
-    """Fails each named job of the store once, or as often as told; holds back others."""
+    """Makes named jobs of the store fail so many times, run slowly, or wait for something else first."""
 
     def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.names: list[str] = []
         self.fail: dict[str, int] = {}
-        self.held: dict[str, asyncio.Event] = {}
         self.before: dict[str, Callable[[], Any]] = {}
         self.slow: set[str] = set()
         self._run = store.run
@@ -38,9 +36,6 @@ class Jobs:
 
     async def run(self, work: Callable[[Any], Any]) -> Any:
         name = work.__qualname__.removesuffix(".<locals>.work")
-        self.names.append(name)
-        if name in self.held:
-            await self.held[name].wait()
         if first := self.before.pop(name, None):
             await first()
         if name in self.slow:
@@ -185,29 +180,39 @@ def prompts(messages: Any) -> list[str]:
     ]
 
 
-async def test_the_next_turn_knows_what_was_asked_before_it_was_stopped(store: Store, clock: HandClock) -> None:
-    """The first turn is stopped while its call's preview is made: its response has started nothing."""
-    previewing = asyncio.Event()
+def endless_preview() -> tuple[Callable[..., Any], asyncio.Event]:
+    """Return a preview that does not end, and the event that says that it has begun."""
+    begun, loop = asyncio.Event(), asyncio.get_running_loop()
 
     async def preview(*args: Any, **named: Any) -> str:
-        loop.call_soon_threadsafe(previewing.set)
+        loop.call_soon_threadsafe(begun.set)
         await asyncio.sleep(60)
         return ""
 
-    loop = asyncio.get_running_loop()
+    return preview, begun
+
+
+async def test_the_next_turn_knows_what_was_asked_before_it_was_stopped(store: Store, clock: HandClock) -> None:
+    """The first turn is stopped while its call's preview is made: its response has started nothing."""
+    preview, previewing = endless_preview()
     box, script = Box(), Script([calls(("act", {"value": "x"})), "done"])
     agent = Agent(script.model(), tools=[Tool(box.tool("act"), requires_approval=True, metadata={"preview": preview})])
     office = office_of(store, clock, agent)
     first, second = in_thread(1, text="the first wish"), in_thread(1, text="the second wish")
+    await stop_the_first(office, first, second, previewing)
+    stored = load_messages(await store.run(lambda tx: tx.history(first.place.conversation)))
+    await office.driver.stop(0)
+    assert ["first" in one or "second" in one for one in prompts(script.asked[-1])] == [True, True]
+    assert len(prompts(stored)) == 2
+
+
+async def stop_the_first(office: Office, first: Turn, second: Turn, previewing: asyncio.Event) -> None:
+    """Stop the first turn while its preview is made, and let the second one end."""
     await office.take(first)
     await soon(previewing.wait())
     await office.take(second)
     assert await halts_of(office).stop_turn(ADA, first.id)
     await office.until_state(second, TurnState.DONE)
-    stored = load_messages(await store.run(lambda tx: tx.history(first.place.conversation)))
-    await office.driver.stop(0)
-    assert ["first" in one or "second" in one for one in prompts(script.asked[-1])] == [True, True]
-    assert len(prompts(stored)) == 2
 
 
 class Lingering(AbstractCapability[Any]):
@@ -224,14 +229,7 @@ class Lingering(AbstractCapability[Any]):
 async def test_a_stopped_turn_that_ends_slowly_overwrites_nothing_of_the_next_one(
     store: Store, clock: HandClock
 ) -> None:
-    previewing = asyncio.Event()
-
-    async def preview(*args: Any, **named: Any) -> str:
-        loop.call_soon_threadsafe(previewing.set)
-        await asyncio.sleep(60)
-        return ""
-
-    loop = asyncio.get_running_loop()
+    preview, previewing = endless_preview()
     box, script = Box(), Script([calls(("act", {"value": "x"})), calls(("look", {"value": "y"})), "the last words"])
     tools = [
         Tool(box.tool("act"), requires_approval=True, metadata={"preview": preview}),
@@ -240,11 +238,7 @@ async def test_a_stopped_turn_that_ends_slowly_overwrites_nothing_of_the_next_on
     agent = Agent(script.model(), tools=tools, capabilities=[Lingering()])
     office = office_of(store, clock, agent)
     first, second = in_thread(1, text="the first wish"), in_thread(1, text="the second wish")
-    await office.take(first)
-    await soon(previewing.wait())
-    await office.take(second)
-    assert await halts_of(office).stop_turn(ADA, first.id)
-    await office.until_state(second, TurnState.DONE)
+    await stop_the_first(office, first, second, previewing)
     before = await store.run(lambda tx: tx.history(first.place.conversation))
     await asyncio.sleep(1)
     after = await store.run(lambda tx: tx.history(first.place.conversation))
