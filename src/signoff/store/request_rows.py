@@ -49,15 +49,25 @@ from signoff.store.database import Database, Row, Value
 
 _BATCH = """id, turn, server, channel, conversation, asker_seen, opened, deadline, words, already_ran, card,
     card_final, revision, remind_at, ping, notify, untold"""
-_NOTIFY = [name.strip() for name in _BATCH.split(",")].index("notify")
 _REQUEST = """id, conversation, position, call_id, tool, args, schema, digest, why, approvers, kind, metadata,
     quorum, four_eyes, message, preview, held, missing, operands, votes, edit, state, choice, settled_by, settled_at,
     note, remember, grant_note, answer, escalate_to, escalate_at, described, path, inquiry, drafts"""
-_CALL_ID = [name.strip() for name in _REQUEST.split(",")].index("call_id")
 
-BATCHES = f"SELECT {_BATCH} FROM batches WHERE {{where}} ORDER BY {{order}}, id"
-# `{{those}}` is `= ?` for one batch.
-REQUESTS_OF = f"SELECT batch, {_REQUEST} FROM requests WHERE batch {{those}} ORDER BY batch, seq"
+
+def _names(columns: str) -> list[str]:
+    return [name.strip() for name in columns.split(",")]
+
+
+def _of(table: str, columns: str) -> str:
+    return ", ".join(f"{table}.{name}" for name in _names(columns))
+
+
+_NOTIFY, _WIDTH = _names(_BATCH).index("notify"), len(_names(_BATCH))
+_CALL_ID = _names(_REQUEST).index("call_id")
+
+# One row for each request, with the columns of its batch before its own: a second statement would take longer.
+BATCHES = f"""SELECT {_of("b", _BATCH)}, {_of("r", _REQUEST)} FROM (SELECT * FROM batches WHERE {{where}}) AS b
+    LEFT JOIN requests AS r ON r.batch = b.id ORDER BY {{order}}, b.id, r.seq"""
 _SAME_CALL = "{0}.conversation = r.conversation AND {0}.position = r.position AND {0}.call_id = r.call_id"
 RUNS_OF = f"""SELECT r.id, calls.state, calls.request, calls.started, calls.at, calls.line, calls.unknown, turns.state,
     turns.batch = r.batch, EXISTS (SELECT 1 FROM inner_runs AS i WHERE i.parent_conversation = r.conversation
@@ -236,24 +246,25 @@ class RequestRows:
         return {id: _request(row[:-1]) for id, row in rows.items() if row[-1] == turn_id}
 
     def _batches(self, where: str, *params: str | float, order: str = "opened") -> list[Batch]:
-        """Read batches with their requests, in two statements for any number of batches, and their copies."""
-        rows = self.db.all(_text(BATCHES, where=where, order=order), *params)
-        if not rows:
-            return []
+        """Read batches with their requests, in one statement for any number of batches, and their copies."""
+        rows: dict[str, Row] = {}
+        requests: dict[str, list[ApprovalRequest]] = {}
+        for row in self.db.all(_text(BATCHES, where=where, order=order), *params):
+            if row[0] not in rows:
+                rows[row[0]], requests[row[0]] = row[:_WIDTH], []
+            if row[_WIDTH] is not None:
+                requests[row[0]].append(_request(row[_WIDTH:]))
         those = f"IN (SELECT id FROM batches WHERE {where})"
         if len(rows) == 1:
-            those, params = "= ?", (rows[0][0],)
-        requests: dict[str, list[ApprovalRequest]] = {}
-        for row in self.db.all(_text(REQUESTS_OF, those=those), *params):
-            requests.setdefault(row[0], []).append(_request(row[1:]))
+            those, params = "= ?", tuple(rows)
         if any(r.state is RequestState.APPROVED for several in requests.values() for r in several):
             runs = {row[0]: _run(row[1:], row[0]) for row in self.db.all(_text(RUNS_OF, those=those), *params)}
             requests = {batch: [replace(r, run=runs.get(r.id)) for r in requests[batch]] for batch in requests}
         copies: dict[str, list[CardCopy]] = {}
-        if any(CHANNEL in row[_NOTIFY] for row in rows):
+        if any(CHANNEL in row[_NOTIFY] for row in rows.values()):
             for batch_id, channel, message in self.db.all(_text(COPIES_OF, those=those), *params):
                 copies.setdefault(batch_id, []).append(CardCopy(channel, message))
-        return [_batch(row, requests.get(row[0], []), copies.get(row[0], ())) for row in rows]
+        return [_batch(row, requests[id], copies.get(id, ())) for id, row in rows.items()]
 
     def _insert_request(self, batch_id: str, request: ApprovalRequest) -> None:
         call = request.call
