@@ -1,7 +1,8 @@
-"""Prints which parts of both bots use the processor time of a round.
+"""Prints which parts of Signoff, of the least bot and of the in-memory bot use the processor time of a round.
 
 `python -m bench.profile`. The time of each thread is what the system counted. The event loop's thread is looked at
-every few milliseconds, and its time is divided by where it was found.
+every few milliseconds, and its time is divided by where it was found. A second table has the functions of Signoff in
+which it was found most often; what they call of the standard library counts as theirs.
 """
 
 from __future__ import annotations
@@ -18,22 +19,31 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 
-from bench.stage import BARE, SIGNOFF, Stage, stage
+from bench.approvals import BLOCK, table
+from bench.stage import BARE, LEAST, PROMISES, SIGNOFF, Stage, stage
+
+BOTS = {"Signoff": SIGNOFF, "least": LEAST, "in-memory bot": BARE}
 
 WARM_UP = 15
 REST = 1.5
 EVERY = 0.001
 """Seconds of processor time between two looks. The system may take longer steps."""
+MOST = 12
 STORE = "signoff-store"
 HOOKS = "gate, journal, policy and digests, called by PydanticAI"
+TURNS = "turns, clicks and delivery"
+CARDS, LOGS = "drawing cards", "log lines"
+OWN = (HOOKS, TURNS, CARDS, LOGS)
 PARTS: Sequence[tuple[str, Sequence[str]]] = (
-    ("drawing cards", ("/signoff/cards/", "/signoff/bot/card_view.py")),
+    (CARDS, ("/signoff/cards/", "/signoff/bot/card_view.py")),
     ("requests to Discord", ("/discord/http.py", "/discord/webhook/")),
     ("events from Discord", ("/discord/gateway.py", "/discord/state.py")),
-    ("log lines", ("/logging/",)),
+    (LOGS, ("/logging/",)),
 )
 """Part -> the files of which one is in the stack. The first part that fits counts."""
 FRAMEWORK = ("/pydantic_ai/", "/pydantic_graph/")
@@ -50,28 +60,40 @@ def part_of(stack: Sequence[str]) -> str:
     theirs = next((at for at, frame in enumerate(stack) if _is_one(frame, FRAMEWORK)), None)
     if theirs is not None:
         return HOOKS if ours is not None and ours < theirs else "PydanticAI"
-    return "the event loop and the rest of discord.py" if ours is None else "turns, clicks and delivery"
+    return "the event loop and the rest of discord.py" if ours is None else TURNS
 
 
 def _is_one(frame: str, files: Sequence[str]) -> bool:
     return any(file in frame for file in files)
 
 
+@dataclass
+class Looks:
+    """Where the event loop's thread was found, and how often."""
+
+    parts: Counter[str] = field(default_factory=Counter[str])
+    functions: Counter[str] = field(default_factory=Counter[str])
+    """Functions of Signoff, in the parts that are its own."""
+
+    def look(self, _: int, frame: FrameType | None) -> None:
+        stack: list[CodeType] = []
+        while frame:
+            stack.append(frame.f_code)
+            frame = frame.f_back
+        if stack[0].co_filename.endswith("selectors.py"):
+            return  # there it waits, and another thread works
+        part = part_of([code.co_filename for code in stack])
+        self.parts[part] += 1
+        ours = next((code for code in stack if _is_one(code.co_filename, OURS)), None)
+        if ours and part in OWN:
+            self.functions[ours.co_qualname] += 1
+
+
 def watch() -> None:
     """Count where this process is, from SIGUSR1 on. SIGUSR2 writes that into the file that BENCH_PROFILE names."""
-    looks: Counter[str] = Counter()
-    before: dict[int | None, float] = {}
-
-    def look(_: int, frame: FrameType | None) -> None:
-        stack: list[str] = []
-        while frame:
-            stack.append(frame.f_code.co_filename)
-            frame = frame.f_back
-        if not stack[0].endswith("selectors.py"):  # there it waits, and another thread works
-            looks[part_of(stack)] += 1
+    looks, before = Looks(), dict[int | None, float]()
 
     def begin(*_: object) -> None:
-        looks.clear()
         before.update(_spent())
         signal.setitimer(signal.ITIMER_PROF, EVERY, EVERY)
 
@@ -79,13 +101,14 @@ def watch() -> None:
         signal.setitimer(signal.ITIMER_PROF, 0)
         spent = {thread: seconds - before.get(thread, 0.0) for thread, seconds in _spent().items()}
         names = {thread.ident: thread.name for thread in threading.enumerate()}
-        main = spent.pop(threading.main_thread().ident)
+        each = spent.pop(threading.main_thread().ident) / max(looks.parts.total(), 1)
         store = sum(seconds for thread, seconds in spent.items() if names.get(thread) == STORE)
-        found = {part: main * count / looks.total() for part, count in looks.items()}
-        found |= dict(zip(THREADS, (store, sum(spent.values()) - store), strict=True))
-        Path(os.environ["BENCH_PROFILE"]).write_text(json.dumps(found), encoding="utf-8")
+        parts = {part: each * count for part, count in looks.parts.items()}
+        parts |= dict(zip(THREADS, (store, sum(spent.values()) - store), strict=True))
+        functions = {name: each * count for name, count in looks.functions.most_common(MOST)}
+        Path(os.environ["BENCH_PROFILE"]).write_text(json.dumps([parts, functions]), encoding="utf-8")
 
-    for name, handler in (("SIGPROF", look), ("SIGUSR1", begin), ("SIGUSR2", end)):
+    for name, handler in (("SIGPROF", looks.look), ("SIGUSR1", begin), ("SIGUSR2", end)):
         signal.signal(getattr(signal, name), handler)
 
 
@@ -95,38 +118,58 @@ def _spent() -> dict[int | None, float]:
     return {thread: time.clock_gettime(time.pthread_getcpuclockid(thread)) for thread in threads}
 
 
-async def measure(bot: Stage, rounds: int) -> dict[str, float]:
-    """Return the milliseconds of each part in a round."""
-    assert bot.process
-    written = bot.folder / "profile.json"
-    for _ in range(min(WARM_UP, rounds)):
-        await bot.round()
+Found = dict[str, float]
+"""Part or function -> milliseconds in a round."""
+
+
+async def measure(bots: Sequence[Stage], rounds: int) -> list[tuple[Found, Found]]:
+    """Let the bots work in turn. Returns the parts and the functions of each."""
+    for bot in bots:
+        for _ in range(min(WARM_UP, rounds)):
+            await bot.round()
+    await tell(bots, signal.SIGUSR1)
+    for done in range(0, rounds, BLOCK):
+        for bot in bots:
+            for _ in range(min(BLOCK, rounds - done)):
+                await bot.round()
+    await tell(bots, signal.SIGUSR2)
+    return [_read(bot.folder / "profile.json", rounds) for bot in bots]
+
+
+def _read(written: Path, rounds: int) -> tuple[Found, Found]:
+    parts, functions = json.loads(written.read_text(encoding="utf-8"))
+    return ({part: parts[part] * 1000 / rounds for part in parts}, {f: functions[f] * 1000 / rounds for f in functions})
+
+
+async def tell(bots: Sequence[Stage], number: int) -> None:
+    """Send a signal to bots that have nothing to do any more."""
     await asyncio.sleep(REST)
-    bot.process.send_signal(signal.SIGUSR1)
-    for _ in range(rounds):
-        await bot.round()
+    for bot in bots:
+        assert bot.process
+        bot.process.send_signal(number)
     await asyncio.sleep(REST)
-    bot.process.send_signal(signal.SIGUSR2)
-    await asyncio.sleep(REST)
-    found: dict[str, float] = json.loads(written.read_text(encoding="utf-8"))
-    return {part: seconds * 1000 / rounds for part, seconds in found.items()}
 
 
 async def main(rounds: int) -> None:
-    found: dict[str, dict[str, float]] = {}
+    paths = os.pathsep.join(map(str, Path(__file__).parents[:2]))
     with tempfile.TemporaryDirectory() as name:
-        for label, command in (("Signoff", SIGNOFF), ("in-memory bot", BARE)):
-            inside = (command[0], "-m", "bench.profile", "--inside", *command[1:])
-            async with stage(label, inside, Path(name) / label.replace(" ", "-")) as bot:
-                paths = os.pathsep.join(map(str, Path(__file__).parents[:2]))
-                await bot.start(BENCH_PROFILE=str(bot.folder / "profile.json"), PYTHONPATH=paths)
-                await asyncio.sleep(3)
-                found[label] = await measure(bot, rounds)
-    ours, bare = found.values()
-    print("| ms of processor time in a round | Signoff | in-memory bot |\n| --- | --- | --- |")
-    for part in sorted(ours | bare, key=lambda part: -ours.get(part, 0.0)):
-        print(f"| {part} | {ours.get(part, 0.0):.1f} | {bare.get(part, 0.0):.1f} |")
-    print(f"| all | {sum(ours.values()):.1f} | {sum(bare.values()):.1f} |")
+        async with AsyncExitStack() as stack:
+            bots: list[Stage] = []
+            for label, (python, *command) in BOTS.items():
+                inside = (python, "-m", "bench.profile", "--inside", *command)
+                bot = await stack.enter_async_context(stage(label, inside, Path(name) / label.replace(" ", "-")))
+                file = str(bot.folder / "profile.json")
+                await bot.start(BENCH_PROFILE=file, PYTHONPATH=paths, BENCH_PROMISES=" ".join(PROMISES))
+                bots.append(bot)
+            await asyncio.sleep(3)
+            found = await measure(bots, rounds)
+    parts, functions = [one for one, _ in found], found[0][1]
+    order = sorted(set[str]().union(*parts), key=lambda part: -parts[0].get(part, 0.0))
+    rows = [[part, *(f"{one.get(part, 0.0):.1f}" for one in parts)] for part in order]
+    rows.append(["all", *(f"{sum(one.values()):.1f}" for one in parts)])
+    table("ms of processor time in a round", *BOTS, rows=rows)
+    rows = [[name, f"{spent:.2f}"] for name, spent in functions.items()]
+    table("functions of Signoff with the most", "ms", rows=rows)
 
 
 if __name__ == "__main__":

@@ -128,6 +128,9 @@ class MemoryStore:
     def set_card_final(self, batch_id: str) -> None:
         self.batches[batch_id] = replace(self.batches[batch_id], card_final=True)
 
+    def copies_of(self, batch_id: str) -> tuple[CardCopy, ...]:
+        return self.batches[batch_id].copies
+
     def drop_copies(self, channel: str, message: str = "") -> list[Batch]:
         had = [b for b in self.batches.values() if any(_is_at(copy, channel, message) for copy in b.copies)]
         for batch in had:

@@ -66,6 +66,7 @@ WORKS = {
     "escalations_due": lambda tx: tx.escalations_due(1e9),
     "add_copy": lambda tx: tx.add_copy("b1", CardCopy("c2", "m9")),
     "copy_of_a_batch": lambda tx: (tx.add_copy("b3", CardCopy("c2", "m8")), tx.batch("b3")),
+    "copies_of": lambda tx: tx.copies_of("b3"),
     "drop_copies": lambda tx: (tx.add_copy("b3", CardCopy("c2", "m8")), tx.drop_copies("c2", "m8")),
     "drop_copies_of_a_channel": lambda tx: (tx.add_copy("b3", CardCopy("c2", "m8")), tx.drop_copies("c2")),
     "add_notice": lambda tx: tx.add_notice(NOTICE),

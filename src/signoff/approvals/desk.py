@@ -349,8 +349,7 @@ class Desk:
         """Note that the card shows its end. With `drawn`, only if there is no copy besides those; returns whether."""
 
         def note(tx: DeskTx) -> bool:
-            batch = tx.batch(batch_id) if drawn is not None else None
-            if batch and drawn is not None and not set(batch.copies) <= set(drawn):
+            if drawn is not None and not set(tx.copies_of(batch_id)) <= set(drawn):
                 return False
             tx.set_card_final(batch_id)
             return True

@@ -13,6 +13,7 @@ ADD_COPY = """INSERT INTO card_copies (batch, channel, message) VALUES (?, ?, ?)
 NOT_FINAL = "UPDATE batches SET card_final = FALSE WHERE id = ?"
 _IN_CHANNEL = "channel = ?"
 _IN_MESSAGE = "channel = ? AND message = ?"
+COPIES_OF = "SELECT channel, message FROM card_copies WHERE batch = ? ORDER BY channel"
 COPIED = "id IN (SELECT batch FROM card_copies WHERE {where})"
 DROP_COPIES = "DELETE FROM card_copies WHERE {where}"
 
@@ -33,6 +34,9 @@ class NoticeRows(RequestRows):
     def add_copy(self, batch_id: str, copy: CardCopy) -> None:
         self.db.change(ADD_COPY, batch_id, copy.channel, copy.message)
         self.db.change(NOT_FINAL, batch_id)
+
+    def copies_of(self, batch_id: str) -> Sequence[CardCopy]:
+        return [CardCopy(*row) for row in self.db.all(COPIES_OF, batch_id)]
 
     def drop_copies(self, channel: str, message: str = "") -> Sequence[Batch]:
         where, params = (_IN_MESSAGE, (channel, message)) if message else (_IN_CHANNEL, (channel,))
