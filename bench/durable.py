@@ -12,11 +12,13 @@ import sqlite3
 import statistics
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
+from contextlib import AsyncExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 from signoff.approvals.audit import AuditRow, chain, text_digest
 from signoff.approvals.clicks import Click
@@ -24,6 +26,7 @@ from signoff.approvals.desk import Desk
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, Choice, Place, ToolCall
 from signoff.store import Store
 from signoff.store.audit_rows import APPEND, KEEP_TEXT, newest
+from signoff.store.database import Database, Value
 from signoff.store.store import Tx
 from signoff.turns.model import Turn, TurnState
 from signoff.turns.queue import QueueLimits
@@ -121,8 +124,46 @@ def open_bare(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("CREATE TABLE rows (id INTEGER PRIMARY KEY, text TEXT NOT NULL)")
+    connection.execute("CREATE TABLE IF NOT EXISTS rows (id INTEGER PRIMARY KEY, text TEXT NOT NULL)")
     return connection
+
+
+Statement = tuple[str, tuple[Value, ...]]
+
+
+@contextmanager
+def statements() -> Generator[list[Statement]]:
+    """Keep the statements that jobs run meanwhile, and their parameters."""
+    kept: list[Statement] = []
+
+    def keeping(run: Callable[..., Any]) -> Callable[..., Any]:
+        def keep(db: Database, sql: str, *params: Value) -> Any:
+            kept.append((sql, tuple(str(value) if isinstance(value, str) else value for value in params)))
+            return run(db, sql, *params)
+
+        return keep
+
+    with (
+        patch.object(Database, "all", keeping(Database.all)),
+        patch.object(Database, "change", keeping(Database.change)),
+    ):
+        yield kept
+
+
+def run_bare(path: Path, kept: Sequence[Statement]) -> float:
+    """Run statements again, on a copy of the database as it was before them, in one transaction and by nothing of ours.
+
+    Whoever decides by these statements takes at least so long.
+    """
+    connection = open_bare(path)
+    began = time.perf_counter()
+    connection.execute("BEGIN IMMEDIATE")
+    for sql, params in kept:
+        connection.execute(sql, params).fetchall()
+    connection.execute("COMMIT")
+    taken = time.perf_counter() - began
+    connection.close()
+    return taken
 
 
 def extend_record(tx: Tx, rows: int) -> None:
@@ -151,13 +192,26 @@ Found = dict[str, list[float]]
 
 
 async def at_once(folder: Path, runs: int) -> Found:
-    found: Found = {"one decision": [], "200 decisions at once": []}
+    found: Found = {
+        "one decision": [],
+        "the bare statements of 200, in one transaction": [],
+        "200 jobs at once that do nothing": [],
+        "200 decisions at once": [],
+    }
+    one, bare, idle, many = found.values()
     async with await Store.open(f"sqlite:///{folder}/once.db") as store:
         office = Office(store)
         await office.decide(await office.ask(100))  # from here on the log of the database does not grow
-        for _ in range(runs):
-            found["one decision"] += await office.decide(await office.ask(20))
-            found["200 decisions at once"].append(await office.decide_at_once(await office.ask(200)))
+        for number in range(runs):
+            one += await office.decide(await office.ask(20))
+            many.append(await office.decide_at_once(await office.ask(200)))
+            clicks, copy = await office.ask(200), folder / f"once-{number}.db"
+            with closing(sqlite3.connect(folder / "once.db")) as source, closing(sqlite3.connect(copy)) as target:
+                source.backup(target)
+            with statements() as kept:
+                await office.decide_at_once(clicks)
+            bare.append(run_bare(copy, kept))
+            idle.append(await timed(asyncio.gather(*(store.run(lambda tx: None) for _ in clicks))))
     return found
 
 

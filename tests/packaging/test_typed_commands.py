@@ -170,6 +170,16 @@ def test_each_promise_has_its_cost(copy: Path) -> None:
     assert all(figure > 0 for figures in rows.values() for figure in figures)
 
 
+@pytest.mark.long
+def test_decisions_take_longer_than_their_bare_statements(copy: Path) -> None:
+    done = run(".venv/bin/python -m bench.durable --runs 1 --rows 2000", copy)
+    assert done.returncode == 0, done.stderr
+    times = {cells[1].strip(): float(cells[2]) for cells in rows_of(done.stdout)}
+    assert 0 < times["one decision"] < times["the bare statements of 200, in one transaction"]
+    assert times["the bare statements of 200, in one transaction"] < times["200 decisions at once"]
+    assert times["200 jobs at once that do nothing"] < times["200 decisions at once"]
+
+
 def rows_of(table: str) -> list[list[str]]:
     """Return the cells of each row of a Markdown table, below its head."""
     return [line.split("|") for line in table.splitlines() if line.startswith("|")][2:]
