@@ -6,7 +6,7 @@ import shlex
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from signoff.approvals.model import CallKey, ToolCall, Verdict
@@ -250,6 +250,25 @@ async def test_the_operator_names_the_arguments_of_tools_that_declare_nothing() 
         assert (await policy.decide(call(line), None, Context(PLACE, ADA))).verdict is wanted
 
 
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("'A=1' rm x", ("A=1", "rm", "x")),
+        ('"A"=1 rm', ("A=1", "rm")),
+        ("A\\=1 rm", ("A=1", "rm")),
+        ("A=1 rm x", ("rm", "x")),
+        ("A='1 2' rm", ("rm",)),
+        ("a['x']=1 rm", ("rm",)),
+        ('A+="1" rm', ("rm",)),
+    ],
+)
+def test_only_an_assignment_without_quotes_is_no_command(line: str, command: tuple[str, ...]) -> None:
+    read = read_line(line)
+    assert read.commands == (command,)
+    assert not read.plain, "no allow rule covers what other shells may read differently"
+
+
+@example(["A="])
 @given(
     st.lists(
         st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), max_size=8), min_size=1, max_size=5

@@ -171,6 +171,7 @@ def test_each_promise_has_its_cost(copy: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.slow
 def test_decisions_take_longer_than_their_bare_statements(copy: Path) -> None:
     done = run(".venv/bin/python -m bench.durable --runs 1 --rows 2000", copy)
     assert done.returncode == 0, done.stderr

@@ -384,18 +384,20 @@ class _Reader:
 
     def _end_word(self) -> None:
         if self._started:
-            bare = self._bare
+            bare, like_assignment = self._bare, not self._words and _ASSIGNMENT.match(self._word)
             if bare.startswith("~") or any(char in bare for char in "*?[") or _BRACES.search(self._word):
                 self._compute()
             if self._target:
                 self._end_target()
-            elif not self._words and (_ASSIGNMENT.match(self._word) or (self._word == bare and bare in _RESERVED)):
+            elif like_assignment and _ASSIGNMENT.match(bare):
+                pass  # it is one; `'A=1'` is the name of a program
+            elif not self._words and self._word == bare and bare in _RESERVED:
                 self.plain = False
             else:
                 self._words.append(None if self._computed else self._word)
             if self.until_bracket and bare == self._word == "case":
                 raise _Unreadable  # its patterns end in closing brackets
-            if _SUBSTITUTION.search(self._word):
+            if like_assignment or _SUBSTITUTION.search(self._word):
                 self.plain = False
         self._word, self._bare, self._started, self._computed = "", "", False, False
 
