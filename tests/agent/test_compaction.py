@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
@@ -29,6 +30,7 @@ from signoff.agent.runner import AgentRunner, Limits
 from signoff.agent.tools.todo import todo_tool
 from signoff.approvals.model import Choice
 from signoff.errors import TurnFailed
+from signoff.gate.tool_slots import ToolSlots
 from signoff.gate.transcript import said
 from signoff.store import Store
 from signoff.turns.model import Finished, Step, Summary, TurnState, Waiting
@@ -59,6 +61,7 @@ class Talk:
         self.options: dict[str, Any] = {}
         self.system: list[list[str]] = []
         """The system prompts of each request of a run."""
+        self.slots = ToolSlots()
 
     def model(self) -> FunctionModel:
         def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
@@ -86,7 +89,7 @@ class Talk:
         bench.turn = make_turn(text=text)
         model = FallbackModel(self.model(), self.model()) if self.several else self.model()
         agent = Agent(model, tools=[protected(bench.box), todo_tool(), *self.tools], **self.options)
-        bench.runner = AgentRunner(agent, bench.store, bench.clock, limits=limits)
+        bench.runner = AgentRunner(agent, bench.store, bench.clock, limits=limits, slots=self.slots)
         await bench.store.run(lambda tx: tx.insert_turn(bench.turn))
         await bench.store.run(lambda tx: tx.move(bench.turn.id, TurnState.QUEUED, TurnState.RUNNING))
         return await self.ended(await bench.advance())
@@ -168,6 +171,20 @@ async def test_if_the_summary_fails_the_run_goes_on_with_everything(talk: Talk) 
         step = await talk.says(text)
     assert isinstance(step, Finished)
     assert talk.asked[-1][0].startswith("first")
+
+
+async def test_a_paused_server_gets_its_summary_when_it_is_resumed(talk: Talk) -> None:
+    await talk.says(f"first {LONG}")
+    await talk.says(f"second {LONG}")
+    talk.slots.pause(talk.bench.turn.place.server)
+    third = asyncio.create_task(talk.says("third"))
+    for _ in range(50):
+        await talk.bench.store.run(lambda tx: None)
+    assert not third.done()
+    assert talk.summarised == []
+    talk.slots.resume(talk.bench.turn.place.server)
+    assert isinstance(await third, Finished)
+    assert len(talk.summarised) == 1
 
 
 @pytest.mark.parametrize("several", [False, True])

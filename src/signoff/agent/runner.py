@@ -310,6 +310,7 @@ class AgentRunner:
         cut, usage = cut_of(conversation, tokens, under_way=turn.prompted), RunUsage()
         if cut is None:
             return False
+        await self.slots.wait_open(turn.place.server)  # a paused server asks no model
         try:
             summary, response = await summarise(conversation, cut, self.extras.model or self.agent.model, usage)
         except Exception as error:
