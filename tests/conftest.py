@@ -30,17 +30,21 @@ LONG_FILES = {
     "agent/test_mcp_elicitation.py",
     "agent/test_registry_servers.py",
     "discord_sandbox/test_readme.py",
+    "discord_sandbox/test_standalone.py",
     "e2e/test_answers.py",
+    "e2e/test_bad_input.py",
     "e2e/test_budgets.py",
     "e2e/test_discord_tools.py",
     "e2e/test_imported_agent.py",
     "e2e/test_large_calls.py",
+    "e2e/test_log.py",
     "e2e/test_long_replies.py",
     "e2e/test_mcp_questions.py",
     "e2e/test_missed_mentions.py",
     "e2e/test_operations_bot.py",
     "e2e/test_progress.py",
     "e2e/test_questions.py",
+    "e2e/test_reach.py",
     "e2e/test_record.py",
     "e2e/test_refusals.py",
     "e2e/test_schedules.py",
@@ -50,6 +54,7 @@ LONG_FILES = {
     "library/test_web_approval.py",
     "packaging/test_typed_commands.py",
     "packaging/test_wheel.py",
+    "page/test_answer.py",
     "page/test_launch.py",
     "page/test_load.py",
     "page/test_parts.py",
@@ -58,6 +63,8 @@ LONG_FILES = {
     "page/test_reach.py",
     "page/test_restart.py",
     "page/test_tour.py",
+    "terminal/test_answers.py",
+    "terminal/test_pipes.py",
 }
 """Whole stories that cost many seconds of a processor. `make long` runs them, and so does every landing."""
 
@@ -163,7 +170,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
         if path.as_posix() in LONG_FILES:
             item.add_marker(pytest.mark.long)
-    longest = ("test_shutdown", "test_mcp_elicitation", "test_record", "test_recovery", "test_bad_input", "test_flow")
+    longest = ("test_shutdown", "test_mcp_elicitation", "test_record", "test_bad_input", "test_recovery", "test_flow")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
 
     def rank(item: pytest.Item) -> int:
