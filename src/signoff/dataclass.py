@@ -1,8 +1,9 @@
 """The `dataclass` that Signoff uses instead of the standard one, which it calls. It means the same, and loads faster.
 
-The standard one writes and compiles six methods for each frozen class. Signoff has two hundred such classes, and that
-was half of the time in which its modules load. Here the frozen classes share the methods that need not differ, and
-only `__init__` is compiled for each class. Classes that inherit from another dataclass are left to the standard one.
+The standard one writes and compiles up to six methods for each class. Signoff has three hundred such classes, and that
+was half of the time in which its modules load. Here the classes share the methods that need not differ. Only
+`__init__` is compiled for each class, and not before it is needed: half of the classes have no instance at the start.
+Classes that inherit from another dataclass are left to the standard one.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, FrozenInstanceError
 from operator import attrgetter
 from reprlib import recursive_repr
+from types import MethodType
 from typing import Any, TypeVar, dataclass_transform, overload
 
 T = TypeVar("T")
@@ -27,35 +29,52 @@ def dataclass(*, eq: bool = True, frozen: bool = False, slots: bool = False) -> 
 
 @dataclass_transform(field_specifiers=(dataclasses.field,))
 def dataclass(cls: type[Any] | None = None, /, *, eq: bool = True, frozen: bool = False, slots: bool = False) -> Any:
-    """Make a dataclass. In a frozen one, `field` takes neither `kw_only` nor `hash`."""
+    """Make a dataclass. Unless it inherits from another one, its fields take neither `kw_only` nor `hash`."""
 
     def make(cls: type[Any]) -> type[Any]:
         # The standard one would write the signature into a class without docstring, which takes long to find out.
         cls.__doc__ = cls.__doc__ or cls.__name__
-        if frozen and not any(map(dataclasses.is_dataclass, cls.__bases__)):
-            return _frozen(cls, eq, slots)
-        return dataclasses.dataclass(cls, eq=eq, frozen=frozen, slots=slots)
+        if any(map(dataclasses.is_dataclass, cls.__bases__)):
+            return dataclasses.dataclass(cls, eq=eq, frozen=frozen, slots=slots)
+        return _sharing(cls, eq, frozen, slots)
 
     return make if cls is None else make(cls)
 
 
-def _frozen(cls: type[Any], eq: bool, slots: bool) -> type[Any]:
-    for name, method in (_SHARED | _COMPARING if eq else _SHARED).items():
+def _sharing(cls: type[Any], eq: bool, frozen: bool, slots: bool) -> type[Any]:
+    shared = {"__repr__": _repr} | (_FROZEN if frozen else {})
+    if eq:
+        shared |= {"__eq__": _eq, "__hash__": _hash if frozen else None}
+    for name, method in shared.items():
         if name not in vars(cls):
             setattr(cls, name, method)
     made = dataclasses.dataclass(cls, init=False, repr=False, eq=False, slots=slots)
-    made.__dataclass_params__.frozen = True  # so that the standard one lets only frozen classes inherit from it
-    made.__init__ = _compiled_init(made)
+    made.__dataclass_params__.frozen = frozen  # so that the standard one lets only frozen classes inherit from it
+    if "__init__" not in vars(made):
+        made.__init__ = _Init(made)
     compared = [field.name for field in dataclasses.fields(made) if field.compare]
     made._compared = attrgetter(*compared or ["__class__"])  # instances without fields are all equal
     return made
 
 
+class _Init:
+    """Stands for the `__init__` of a class until it is first asked for, and compiled."""
+
+    def __init__(self, cls: type[Any]) -> None:
+        self._cls = cls
+
+    def __get__(self, instance: Any, owner: type[Any]) -> Callable[..., None]:
+        self._cls.__init__ = made = _compiled_init(self._cls)
+        return made if instance is None else MethodType(made, instance)
+
+
 def _compiled_init(cls: type[Any]) -> Callable[..., None]:
-    """Compile the `__init__` of a frozen class. It sets the fields past `__setattr__`, which refuses."""
+    """Compile an `__init__` that sets the fields; in a frozen class past `__setattr__`, which refuses."""
     known: dict[str, Any] = {"set_field": object.__setattr__, "MISSING": MISSING}
+    setting = "set_field(self, {0!r}, {1})" if cls.__dataclass_params__.frozen else "self.{0} = {1}"
     parameters, body = ["self"], ["pass"]
     for field in dataclasses.fields(cls):
+        assert not field.kw_only, f"{cls.__qualname__}.{field.name}: keyword-only fields are for derived dataclasses"
         name, parameter, value = field.name, field.name, field.name
         if field.default is not MISSING:
             known[f"default_{name}"] = field.default
@@ -64,9 +83,11 @@ def _compiled_init(cls: type[Any]) -> Callable[..., None]:
             known[f"make_{name}"] = field.default_factory
             parameter = f"{name}=MISSING"
             value = f"make_{name}() if {name} is MISSING else {name}"
+        elif not field.init:
+            continue  # `__post_init__` sets it
         # What is no parameter becomes a statement: it has the same form, and sets a variable of that name.
         (parameters if field.init else body).append(parameter)
-        body.append(f"set_field(self, {name!r}, {value})")
+        body.append(setting.format(name, value))
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
     exec(f"def __init__({', '.join(parameters)}):\n " + "\n ".join(body), known)
@@ -75,7 +96,7 @@ def _compiled_init(cls: type[Any]) -> Callable[..., None]:
     return made
 
 
-# The methods of all frozen classes
+# The methods that classes share
 
 
 @recursive_repr("...")
@@ -121,11 +142,9 @@ def _set_state(self: Any, state: Mapping[str, Any]) -> None:
         object.__setattr__(self, name, value)
 
 
-_SHARED: dict[str, Any] = {
-    "__repr__": _repr,
+_FROZEN: dict[str, Any] = {
     "__setattr__": _refuse_to_set,
     "__delattr__": _refuse_to_delete,
     "__getstate__": _state,
     "__setstate__": _set_state,
 }
-_COMPARING: dict[str, Any] = {"__eq__": _eq, "__hash__": _hash}
