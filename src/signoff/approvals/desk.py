@@ -177,8 +177,9 @@ class Desk:
     def _told(self, outcome: Outcome, go_on: GoOn | None) -> None:
         if outcome.settled:
             self._wake(outcome.batch, go_on)
-            # A moment later, as a timer: the response to the person who clicked is sent first.
-            asyncio.get_running_loop().call_later(0, self._announce, outcome.batch, outcome.settled)
+            if self.subscribers:
+                # A moment later, as a timer: the response to the person who clicked is sent first.
+                asyncio.get_running_loop().call_later(0, self._announce, outcome.batch, outcome.settled)
 
     async def _catch_up(self, click: Click, taken: Sequence[Taken]) -> None:
         """Wake the run if a click that was cancelled has settled its batch after all, and nobody else has woken it."""

@@ -28,7 +28,7 @@ SWITCH_INTERVAL = 0.0005
 longer. Each statement lets go of the interpreter, so a job waits so long after each of its statements while the event
 loop computes: a decision was durable after 12 ms at best with the default, and after 2 ms with this."""
 GROUP_SIZE = 256
-GROUP_SECONDS = 0.02
+GROUP_SECONDS = 0.05
 """A group older than this accepts no more jobs, so that its first job does not wait for many others."""
 
 
