@@ -30,6 +30,7 @@ BLOCK = 10
 REST = 1.5
 """Seconds after a block in which a bot finishes what it does late, such as the last edit of a card."""
 IDLE = "Signoff beside"
+"""Another Signoff, in which nothing waits. It takes turns with the one in which the most wait."""
 CROWD, CALLS = 100, 3
 LARGE = 490_000
 """Characters of a large call. A card takes 500,000 at most."""

@@ -124,7 +124,6 @@ def open_bare(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("CREATE TABLE IF NOT EXISTS rows (id INTEGER PRIMARY KEY, text TEXT NOT NULL)")
     return connection
 
 
@@ -153,7 +152,7 @@ def statements() -> Generator[list[Statement]]:
 def run_bare(path: Path, kept: Sequence[Statement]) -> float:
     """Run statements again, on a copy of the database as it was before them, in one transaction and by nothing of ours.
 
-    Whoever decides by these statements takes at least so long.
+    A program that decides by these statements takes at least so long.
     """
     connection = open_bare(path)
     began = time.perf_counter()
@@ -218,6 +217,7 @@ async def at_once(folder: Path, runs: int) -> Found:
 async def per_second(folder: Path, runs: int) -> Found:
     found: Found = {"1,000 bare commits": [], "1,000 decisions in flight": []}
     bare = open_bare(folder / "bare.db")
+    bare.execute("CREATE TABLE rows (id INTEGER PRIMARY KEY, text TEXT NOT NULL)")
     async with await Store.open(f"sqlite:///{folder}/flight.db") as store:
         office = Office(store)
         for _ in range(runs):

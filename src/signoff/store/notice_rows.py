@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from signoff.approvals.model import Batch, CardCopy
-from signoff.store.request_rows import RequestRows
+from signoff.store.request_rows import COPIES_OF, RequestRows
 from signoff.turns.model import Notice
 
 ADD_COPY = """INSERT INTO card_copies (batch, channel, message) VALUES (?, ?, ?)
@@ -13,7 +13,6 @@ ADD_COPY = """INSERT INTO card_copies (batch, channel, message) VALUES (?, ?, ?)
 NOT_FINAL = "UPDATE batches SET card_final = FALSE WHERE id = ?"
 _IN_CHANNEL = "channel = ?"
 _IN_MESSAGE = "channel = ? AND message = ?"
-COPIES_OF = "SELECT channel, message FROM card_copies WHERE batch = ? ORDER BY channel"
 COPIED = "id IN (SELECT batch FROM card_copies WHERE {where})"
 DROP_COPIES = "DELETE FROM card_copies WHERE {where}"
 
@@ -36,7 +35,7 @@ class NoticeRows(RequestRows):
         self.db.change(NOT_FINAL, batch_id)
 
     def copies_of(self, batch_id: str) -> Sequence[CardCopy]:
-        return [CardCopy(*row) for row in self.db.all(COPIES_OF, batch_id)]
+        return [CardCopy(*copy) for _, *copy in self.db.all(COPIES_OF.format(those="= ?"), batch_id)]
 
     def drop_copies(self, channel: str, message: str = "") -> Sequence[Batch]:
         where, params = (_IN_MESSAGE, (channel, message)) if message else (_IN_CHANNEL, (channel,))
