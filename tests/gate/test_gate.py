@@ -633,8 +633,7 @@ async def test_a_held_call_that_a_new_rule_protects_is_asked_about_after_all(ben
     answers: list[Answer] = [calls(("danger", {"value": "x"}), ("send", {"to": "all"})), "done"]
     step = await bench.start(answers, [protected(bench.box), Tool(send)], policy=Policy((asks,)))
     assert [(r.call.tool, r.held) for r in batch_of(step).requests] == [("danger", False), ("send", True)]
-    assert bench.runner is not None
-    bench.runner = replace(bench.runner, policy=Policy((asks, Rule("send", Verdict.ASK))))
+    bench.restart(policy=Policy((asks, Rule("send", Verdict.ASK))))
     step = await bench.decide(step, Choice.ACCEPT)
     assert ran == []
     (request,) = batch_of(step).requests

@@ -77,8 +77,7 @@ async def test_a_rule_made_after_the_edit_still_stops_it(bench: Bench) -> None:
     await edit(bench, step, {"value": "y"})
     await bench.desk.decide(Click(batch_of(step).id, Choice.ACCEPT, ADA, PLACE.channel, revision=1))
     rule = Rule("danger", Verdict.DENY, when={"value": ("y",)}, reason="no longer")
-    assert bench.runner
-    object.__setattr__(bench.runner, "policy", Policy((rule,)))
+    bench.restart(policy=Policy((rule,)))
     await bench.advance()
     assert bench.box.ran == []
     assert "no longer" in bench.script.results["call_0"]

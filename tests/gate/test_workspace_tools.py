@@ -146,7 +146,8 @@ async def test_a_command_that_was_approved_for_the_sandbox_does_not_run_without_
     assert bench.runner
     other = CommandTools(tmp_path, Isolation()).running()
     [toolset] = [one for one in bench.runner.agent.toolsets if "bash" in getattr(one, "tools", {})]
-    toolset.tools["bash"] = other  # type: ignore[attr-defined]  # as after a restart with sandbox = "off"
+    toolset.tools["bash"] = other  # type: ignore[attr-defined]
+    bench.restart()  # with sandbox = "off"
     assert isinstance(await bench.decide(step, Choice.ACCEPT), Finished)
     assert bench.script.results["call_0"].startswith("Not run: ")
     assert not (home / "made").exists()

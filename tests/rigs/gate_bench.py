@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 from pydantic_ai import Agent, RunContext, Tool
 
+from signoff.agent.kept_runs import KeptRuns
 from signoff.agent.runner import AgentRunner
 from signoff.approvals.clicks import Click
 from signoff.approvals.desk import Desk
@@ -34,6 +36,8 @@ class Bench:
     runner: AgentRunner | None = None
     progress: Progress | None = None
     """Gets the reports of each step."""
+    keeps: bool = True
+    """Whether a run waits in memory for the decision. If not, it is run again from the store, as after a restart."""
 
     async def start(self, answers: list[Answer], tools: list[Any], **options: Any) -> Step:
         self.script = Script(answers)
@@ -49,10 +53,21 @@ class Bench:
         assert self.runner
         turn = await self.store.run(lambda tx: tx.turn(self.turn.id))
         assert turn
+        if not self.keeps:
+            self.runner.kept.most = 0
         step = await self.runner.advance(turn, self.progress)
         if isinstance(step, Waiting):
-            await self.store.run(lambda tx: self.desk.open(tx, step.batch))
+            await self.store.run(lambda tx: self._wait(tx, step.batch))
         return step
+
+    def _wait(self, tx: Any, batch: Batch) -> None:
+        self.desk.open(tx, batch)
+        tx.await_batch(self.turn.id, batch.id)
+
+    def restart(self, **changes: Any) -> None:
+        """Forget every run, as a restart does, and go on with a runner that differs in these fields."""
+        assert self.runner
+        self.runner = replace(self.runner, kept=KeptRuns(), **changes)
 
     async def decide(self, step: Step, choice: Choice, target: int | None = None) -> Step:
         assert isinstance(step, Waiting)
@@ -63,9 +78,13 @@ class Bench:
         return await self.advance()
 
 
-@pytest.fixture
-def bench(store: Store, clock: HandClock) -> Bench:
-    return Bench(store, clock, Desk(store, clock))
+@pytest.fixture(params=["kept", pytest.param("stored", marks=pytest.mark.long)])
+async def bench(request: pytest.FixtureRequest, store: Store, clock: HandClock) -> AsyncGenerator[Bench]:
+    """Runs wait in memory for decisions, and once more, in the long tests, only in the store."""
+    bench = Bench(store, clock, Desk(store, clock), keeps=request.param == "kept")
+    yield bench
+    if bench.runner:
+        await bench.runner.quiesce(0)
 
 
 def protected(box: Box, name: str = "danger") -> Tool:

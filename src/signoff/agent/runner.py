@@ -39,6 +39,7 @@ from signoff.agent.history import (
     use_of,
 )
 from signoff.agent.inner_runs import StoredRuns, judged_inside
+from signoff.agent.kept_runs import KeptRuns, Output, Run, WaitingGate, can_be_kept
 from signoff.agent.outputs import OwnOutputGate, RunWaits, around, shown, writes_reply
 from signoff.agent.prompt import NOTE, Prompt, has_enclosures, images_in, prompt_of, with_images
 from signoff.approvals.containment import contained, described
@@ -47,6 +48,7 @@ from signoff.approvals.policy import Policy
 from signoff.approvals.ports import Clock, Revised
 from signoff.dataclass import dataclass
 from signoff.errors import SignoffError, TurnFailed
+from signoff.gate.book import CallBook
 from signoff.gate.examiner import Judge
 from signoff.gate.gate import Gate
 from signoff.gate.journal import Journal
@@ -111,12 +113,15 @@ class AgentRunner:
     budgets: Budgets | None = None
     """None: there are no limits. What is used is noted anyway."""
     live: LiveCalls = field(default_factory=LiveCalls)
+    kept: KeptRuns = field(default_factory=KeptRuns)
 
     def turn_ended(self, turn: Turn) -> None:
+        self.kept.drop(turn.batch)
         if self.live:
             self.live.end_turn(turn.place.conversation)
 
     async def quiesce(self, seconds: float) -> None:
+        await self.kept.close()
         await self.slots.clear(seconds)
 
     def pause(self, server: str) -> None:
@@ -149,6 +154,32 @@ class AgentRunner:
         return retry_delay(error, attempt) if attempt < self.limits.model_retries else None
 
     async def _advance(self, turn: Turn, progress: Progress, given: StepInput) -> Step:
+        run = self._continued(turn, progress, given) or await self._begun(turn, progress, given)
+        try:
+            output = await run.outcome()
+        except BudgetReached as reached:
+            assert self.budgets is not None
+            batch = await overage_batch(
+                reached.standings, run.gate.responses, self.budgets, turn, self.policy, self.terms, self.clock.now()
+            )
+            return Waiting(batch)
+        finally:
+            self.activity.tell(ModelUsed(turn, *run.new_usage()))
+        if isinstance(output, DeferredToolRequests):
+            return Waiting(self._asked(output, run, turn))
+        return Finished(output, run.saver.unsaved(), tuple(run.saver.uses))
+
+    def _continued(self, turn: Turn, progress: Progress, given: StepInput) -> Run | None:
+        """Let the run go on that waits for the turn's newest batch, if it is still kept."""
+        run = self.kept.take(turn.batch)
+        if run:
+            assert isinstance(run.gate, WaitingGate)
+            run.gate.go_on(self._book(turn, given), progress)
+            run.go_on()
+        return run
+
+    async def _begun(self, turn: Turn, progress: Progress, given: StepInput) -> Run:
+        """Begin a run with the stored conversation. If that ends in open calls, these are run first."""
         conversation = await self._conversation(given)
         if not turn.prompted and open_calls(conversation.messages):
             await self._close(turn, "Not run: the turn was stopped.")
@@ -157,11 +188,9 @@ class AgentRunner:
         is_long = not turn.prompted and conversation.tokens > most
         if is_long and await self._shorten(turn, conversation, tokens=most // 2):
             conversation = await self._conversation(await self._read(turn))
-        saver = Saver(self.store, turn, conversation.messages, self.clock)
-        journal = Journal(self.store, self.clock, turn, self.mask, given.known)
-        gate = (OwnOutputGate if self.extras.own_output else Gate)(
+        gate = self._gate_kind()(
             self.policy,
-            ObservedBook(journal, turn, self.activity),
+            self._book(turn, given),
             turn.place,
             turn.asker,
             self.slots,
@@ -175,37 +204,51 @@ class AgentRunner:
         prompt = None if turn.prompted else prompt_of(turn, given.files)
         made = requests_made(conversation.shown) + given.inner_requests if turn.prompted else 0
         gate.requests.left = self.limits.model_requests - made
-        try:
-            with contained():
-                output = await self._output(turn, prompt, conversation.shown, gate, saver)
-        except BudgetReached as reached:
-            assert self.budgets is not None
-            batch = await overage_batch(
-                reached.standings, gate.responses, self.budgets, turn, self.policy, self.terms, self.clock.now()
-            )
-            return Waiting(batch)
-        if isinstance(output, DeferredToolRequests):
-            words = next(text_of(m) for m in reversed(saver.history) if isinstance(m, ModelResponse))
-            return Waiting(build_batch(output, gate, turn, words, now=self.clock.now(), terms=self.terms))
-        return Finished(output, saver.unsaved(), tuple(saver.uses))
+        run = Run(gate, Saver(self.store, turn, conversation.messages, self.clock))
+        if isinstance(gate, WaitingGate):
+            gate.wait = run.wait
+        run.start(self._output(turn, prompt, conversation.shown, run))
+        return run
 
-    async def _output(
-        self, turn: Turn, prompt: Prompt | None, history: list[ModelMessage], gate: Gate, saver: Saver
-    ) -> str | DeferredToolRequests:
-        """Run the agent. Returns the text of the reply, or the calls that people have to decide about."""
-        if not isinstance(gate, OwnOutputGate):
-            inner = [*self.extras.capabilities, gate, saver, *self._checks(turn), gate.seal()]
-            output_type = [str, DeferredToolRequests]
-            return (await self._run(turn, prompt, history, gate, inner, output_type)).output
+    def _book(self, turn: Turn, given: StepInput) -> CallBook:
+        journal = Journal(self.store, self.clock, turn, self.mask, given.known)
+        return ObservedBook(journal, turn, self.activity)
+
+    def _gate_kind(self) -> type[Gate]:
+        extras = self.extras
+        if extras.own_output:
+            return OwnOutputGate
+        own_code = extras.capabilities or extras.deps  # it counts on a run for each step
+        return WaitingGate if not own_code and can_be_kept(self.agent, extras.toolsets) else Gate
+
+    def _asked(self, output: DeferredToolRequests, run: Run, turn: Turn) -> Batch:
+        """Return the batch for these calls, and keep the run if it waits."""
+        words = next(text_of(m) for m in reversed(run.saver.history) if isinstance(m, ModelResponse))
         try:
-            inner = [*self.extras.capabilities, *around(gate, self.agent, [saver, *self._checks(turn)])]
-            result = await self._run(turn, prompt, history, gate, inner)
-        except RunWaits as waits:
-            return waits.requests
-        if gate.waits is not None:
-            return gate.waits  # a capability of the agent has made an output of that
-        saver.note_results(result.all_messages())
-        return await shown(result.output, self.mask, self.slots)
+            batch = build_batch(output, run.gate, turn, words, now=self.clock.now(), terms=self.terms)
+        except BaseException:
+            run.drop()
+            raise
+        self.kept.keep(batch.id, run)
+        return batch
+
+    async def _output(self, turn: Turn, prompt: Prompt | None, history: list[ModelMessage], run: Run) -> Output:
+        """Run the agent. Returns the text of the reply, or the calls that people have to decide about."""
+        gate, saver = run.gate, run.saver
+        with contained():
+            if not isinstance(gate, OwnOutputGate):
+                inner = [*self.extras.capabilities, gate, saver, *self._checks(turn), gate.seal()]
+                output_type = [str, DeferredToolRequests]
+                return (await self._run(turn, prompt, history, run, inner, output_type)).output
+            try:
+                inner = [*self.extras.capabilities, *around(gate, self.agent, [saver, *self._checks(turn)])]
+                result = await self._run(turn, prompt, history, run, inner)
+            except RunWaits as waits:
+                return waits.requests
+            if gate.waits is not None:
+                return gate.waits  # a capability of the agent has made an output of that
+            saver.note_results(result.all_messages())
+            return await shown(result.output, self.mask, self.slots)
 
     async def _failed(self, turn: Turn, error: Exception) -> Never:
         """End the turn with a line for the asker, unless the error has one already or the store failed."""
@@ -219,12 +262,12 @@ class AgentRunner:
         turn: Turn,
         prompt: Prompt | None,
         history: list[ModelMessage],
-        gate: Gate,
+        run: Run,
         capabilities: Sequence[AbstractCapability[Any]],
         output_type: Any = None,
     ) -> AgentRunResult[Any]:
-        marked = has_enclosures(history) or not isinstance(prompt, str | None)
-        usage, is_shown = RunUsage(), not self.extras.own_output or writes_reply(self.agent)
+        gate, marked = run.gate, has_enclosures(history) or not isinstance(prompt, str | None)
+        is_shown = not self.extras.own_output or writes_reply(self.agent)
         deps = await self.extras.deps_for(turn.asker, turn.place, self.slots)
 
         async def report(ctx: RunContext[Any], events: AsyncIterable[AgentStreamEvent]) -> None:
@@ -232,24 +275,21 @@ class AgentRunner:
                 if is_shown and (words := words_in(event)):
                     gate.progress.writing(words)
 
-        try:
-            return await self.agent.run(
-                prompt,
-                output_type=output_type,
-                deps=deps,
-                model=self.extras.model,
-                toolsets=self.extras.toolsets,
-                message_history=history,
-                conversation_id=turn.place.conversation,
-                instructions=NOTE if marked else None,
-                usage_limits=UsageLimits(request_limit=max(int(gate.requests.left), 0)),
-                usage=usage,
-                capabilities=capabilities,
-                # Not `run_stream_events`: its task and its stream cost a fifteenth of an instant run.
-                event_stream_handler=report,
-            )
-        finally:
-            self.activity.tell(ModelUsed(turn, usage.requests, usage.input_tokens, usage.output_tokens))
+        return await self.agent.run(
+            prompt,
+            output_type=output_type,
+            deps=deps,
+            model=self.extras.model,
+            toolsets=self.extras.toolsets,
+            message_history=history,
+            conversation_id=turn.place.conversation,
+            instructions=NOTE if marked else None,
+            usage_limits=UsageLimits(request_limit=max(int(gate.requests.left), 0)),
+            usage=run.usage,
+            capabilities=capabilities,
+            # Not `run_stream_events`: its task and its stream cost a fifteenth of an instant run.
+            event_stream_handler=report,
+        )
 
     def _checks(self, turn: Turn) -> list[BudgetCheck]:
         return [BudgetCheck(self.budgets, self.store, self.clock, turn)] if self.budgets else []
