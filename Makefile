@@ -91,11 +91,14 @@ soak: $(READY)
 	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n 2 --dist loadfile tests/approvals tests/bot tests/cards tests/gate/test_inner_crashes.py tests/page/test_markdown.py tests/store tests/e2e/test_long_replies.py tests/packaging/test_typed_commands.py
 	for round in 1 2 3 4 5; do $(BIN)/python -m pytest -q tests/e2e/test_crash.py tests/e2e/test_recovery.py || exit 1; done
 
-# What is measured, not tested. Signoff against the shortest bot that stores nothing, then its durable decisions: under ten
-# minutes. Let nothing else run on the machine meanwhile. docs/performance.md quotes the tables.
+# What is measured, not tested. Signoff against the shortest bot that stores nothing, then its durable decisions, then where the
+# time of a click and of a whole round goes: under ten minutes. Let nothing else run on the machine meanwhile.
+# docs/performance.md quotes the tables.
 bench: $(READY)
 	@$(BIN)/python -m bench.approvals $(if $(PLOTS),--plots $(PLOTS))
 	@$(BIN)/python -m bench.durable
+	@$(BIN)/python -m bench.timeline
+	@$(BIN)/python -m bench.profile --rounds 80
 
 # Parts on their own: the record, the policy, the sandbox's page.
 bench-parts: $(READY)

@@ -333,7 +333,9 @@ async def main(blocks: int, waiting: Sequence[int], plots: Path | None) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for many in waiting:
-            measured[many] = await measure_rounds(folder / f"waiting-{many}", many, blocks, most=many == max(waiting))
+            is_end = many in (min(waiting), max(waiting))  # the levels between them are only for the plots
+            some = blocks if is_end else (blocks + 1) // 2
+            measured[many] = await measure_rounds(folder / f"waiting-{many}", many, some, most=many == max(waiting))
         show_rounds(measured, report)
         await measure_start(folder / "start", 9, report)
         await measure_modules(folder / "modules", 9, report)

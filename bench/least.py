@@ -7,6 +7,8 @@ BENCH_PROMISES names what is added:
 - `commits`: the mention, the question, the decision, the start, the result and the reply are each durable before the
   next step. Each is one small row in a table without any index; the store's own thread writes them.
 - `card`: a box with a title, the call, a footer and the buttons, in place of a line of text.
+- `kept`: the run waits inside PydanticAI for the decision, instead of beginning anew after it; this needs `hooks`. It
+  is no promise, but Signoff does it too.
 
 It still checks nobody's permission, has no rules and no record, masks no secret, and does not find its rows again.
 Unlike the in-memory bot it shows no typing, since Signoff shows none in so short a step.
@@ -38,8 +40,8 @@ OPEN, DONE = 0x5865F2, 0x248046
 
 
 class Hooks(AbstractCapability[Any]):
-    def __init__(self, bot: Bot) -> None:
-        self.bot = bot
+    def __init__(self, bot: Bot, key: int, thread: discord.Thread) -> None:
+        self.bot, self.key, self.thread = bot, key, thread
 
     async def after_model_request(self, ctx: Any, *, request_context: Any, response: Any) -> Any:
         return response
@@ -49,6 +51,11 @@ class Hooks(AbstractCapability[Any]):
         result = await handler(args)
         await self.bot.keep("ended")
         return result
+
+    async def handle_deferred_tool_calls(
+        self, ctx: Any, *, requests: DeferredToolRequests
+    ) -> DeferredToolResults | None:
+        return await self.bot.decision(self.key, requests, self.thread) if "kept" in PROMISES else None
 
 
 class ApprovalView(bare.ApprovalView):
@@ -92,11 +99,11 @@ class Bot(bare.Bot):
         if "commits" in PROMISES:
             await self.writer.submit(lambda db: db.change(ADD, kind, TEXT))
 
-    async def run_agent(self, prompt: str | None, **given: Any) -> Any:
+    async def run_agent(self, key: int, thread: discord.Thread, prompt: str | None, **given: Any) -> Any:
         if "stream" in PROMISES:
             given["event_stream_handler"] = read
         if "hooks" in PROMISES:
-            given["capabilities"] = [Hooks(self)]
+            given["capabilities"] = [Hooks(self, key, thread)]
         return await agent.run(prompt, output_type=bare.OUTPUT, **given)
 
     async def on_message(self, message: discord.Message) -> None:
@@ -104,10 +111,12 @@ class Bot(bare.Bot):
             return
         await self.keep("mention")
         thread = await message.create_thread(name=message.clean_content[:80])
-        result = await self.run_agent(message.content)
+        result = await self.run_agent(message.id, thread, message.content)
         while isinstance(result.output, DeferredToolRequests):
-            decided = await self.decision(message.id, result.output, thread)
-            result = await self.run_agent(None, message_history=result.all_messages(), deferred_tool_results=decided)
+            decided, history = await self.decision(message.id, result.output, thread), result.all_messages()
+            result = await self.run_agent(
+                message.id, thread, None, message_history=history, deferred_tool_results=decided
+            )
         await self.keep("reply")
         await thread.send(result.output)
 

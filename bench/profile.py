@@ -49,6 +49,18 @@ PARTS: Sequence[tuple[str, Sequence[str]]] = (
 FRAMEWORK = ("/pydantic_ai/", "/pydantic_graph/")
 OURS, ROOTS = ("/src/signoff/",), ("/signoff/commands/", "/signoff/cli.py", "/signoff/agent/runner.py")
 THREADS = ("the thread of the store", "other threads")
+WHY = {
+    "PydanticAI": "one run, two streamed responses; three capabilities (gate, saver, seal), the least bot has one",
+    "the thread of the store": "eleven transactions with all their rows and the record; the least bot writes six rows",
+    "the event loop and the rest of discord.py": "tasks, futures and sockets of everything else here",
+    TURNS: "who asks and clicks, where, whether they may; queue, stops, deadlines, retries",
+    HOOKS: "each call is validated, judged, bound and noted, before the card and again before it runs",
+    "requests to Discord": "thread, card, response, reply, and an edit that shows how the call ended",
+    "events from Discord": "what discord.py makes of each event",
+    CARDS: "three drawings, with masked arguments, warnings and who decided",
+    LOGS: "five lines, masked",
+}
+"""Part -> why Signoff needs it."""
 
 
 def part_of(stack: Sequence[str]) -> str:
@@ -165,9 +177,9 @@ async def main(rounds: int) -> None:
             found = await measure(bots, rounds)
     parts, functions = [one for one, _ in found], found[0][1]
     order = sorted(set[str]().union(*parts), key=lambda part: -parts[0].get(part, 0.0))
-    rows = [[part, *(f"{one.get(part, 0.0):.1f}" for one in parts)] for part in order]
-    rows.append(["all", *(f"{sum(one.values()):.1f}" for one in parts)])
-    table("ms of processor time in a round", *BOTS, rows=rows)
+    rows = [[part, *(f"{one.get(part, 0.0):.1f}" for one in parts), WHY.get(part, "")] for part in order]
+    rows.append(["all", *(f"{sum(one.values()):.1f}" for one in parts), ""])
+    table("ms of processor time in a round", *BOTS, "because", rows=rows)
     rows = [[name, f"{spent:.2f}"] for name, spent in functions.items()]
     table("functions of Signoff with the most", "ms", rows=rows)
 

@@ -212,5 +212,5 @@ async def stage(name: str, command: Sequence[str], folder: Path) -> AsyncGenerat
 SIGNOFF = (sys.executable, str(HERE.parent / "main.py"), "discord")
 BARE = (sys.executable, str(HERE / "bare.py"))
 LEAST = (sys.executable, str(HERE / "least.py"))
-PROMISES = ("hooks", "stream", "commits", "card")
+PROMISES = ("hooks", "stream", "commits", "card", "kept")
 """What BENCH_PROMISES may name. See `least.py`."""

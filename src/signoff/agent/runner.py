@@ -39,7 +39,7 @@ from signoff.agent.history import (
     use_of,
 )
 from signoff.agent.inner_runs import StoredRuns, judged_inside
-from signoff.agent.kept_runs import KeptRuns, Output, Run, WaitingGate, can_be_kept
+from signoff.agent.kept_runs import KeptRuns, Output, Run, WaitingGate, can_be_kept, is_plain_text
 from signoff.agent.outputs import OwnOutputGate, RunWaits, around, shown, writes_reply
 from signoff.agent.prompt import NOTE, Prompt, has_enclosures, images_in, prompt_of, with_images
 from signoff.approvals.containment import contained, described
@@ -216,7 +216,7 @@ class AgentRunner:
 
     def _gate_kind(self) -> type[Gate]:
         extras = self.extras
-        if extras.own_output:
+        if extras.own_output and not is_plain_text(self.agent):
             return OwnOutputGate
         own_code = extras.capabilities or extras.deps  # it counts on a run for each step
         return WaitingGate if not own_code and can_be_kept(self.agent, extras.toolsets) else Gate

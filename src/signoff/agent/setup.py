@@ -14,7 +14,6 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
 from signoff.agent.imported import import_agent, load_deps, model_for
-from signoff.agent.kept_runs import is_plain_text
 from signoff.agent.mcp import build_servers, server_in
 from signoff.agent.models import choose_model
 from signoff.agent.own_asking import asking_tools_of
@@ -92,7 +91,7 @@ class Brain:
             load_model = partial(model_for, imported, model_name)
             model = _attempt(problems, ("agent", "model"), load_model, None)
             toolsets = as_toolsets([*plugins, *mcp_servers])
-            extras = replace(extras, model=model, toolsets=toolsets, own_output=not is_plain_text(imported))
+            extras = replace(extras, model=model, toolsets=toolsets, own_output=True)
             lines = verdicts([*imported.toolsets, *toolsets], policy)
             return cls(imported, policy, tuple(lines), tuple(parts.listeners), parts.owners, extras)
         tools: list[PluginTool] = [*own, *plugins, *mcp_servers]
