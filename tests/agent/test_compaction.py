@@ -21,7 +21,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models.fallback import FallbackModel
-from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from signoff.agent import compaction
 from signoff.agent.compaction import ABOVE, BELOW, INSTRUCTIONS
@@ -36,7 +36,7 @@ from signoff.store import Store
 from signoff.turns.model import Finished, Step, Summary, TurnState, Waiting
 from tests.conftest import HandClock, make_turn
 from tests.rigs.gate_bench import Bench, protected
-from tests.rigs.scripted import Script, calls
+from tests.rigs.scripted import Delta, Script, calls
 
 SMALL = Limits(history_tokens=2000)
 LONG = "word " * 600
@@ -71,7 +71,7 @@ class Talk:
                 raise self.summary
             return ModelResponse(parts=[TextPart(self.summary)])
 
-        async def stream(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
+        async def stream(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[Delta]:
             self.asked.append(_texts(messages))
             parts = [part for message in messages for part in message.parts]
             self.system.append([part.content for part in parts if isinstance(part, SystemPromptPart)])

@@ -7,10 +7,27 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
-from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+)
+from pydantic_ai.models.function import (
+    AgentInfo,
+    DeltaThinkingCalls,
+    DeltaThinkingPart,
+    DeltaToolCall,
+    DeltaToolCalls,
+    FunctionModel,
+)
 
 Answer = ModelResponse | str
+Delta = str | DeltaToolCalls | DeltaThinkingCalls
+"""A piece of a streamed response."""
 
 
 def calls(*wanted: tuple[str, dict[str, Any] | str], ids: Sequence[str] | None = None, say: str = "") -> ModelResponse:
@@ -39,12 +56,14 @@ class Script:
         assert isinstance(last, ModelRequest)
         return {p.tool_call_id: p.model_response_str() for p in last.parts if isinstance(p, ToolReturnPart)}
 
-    async def stream(self, messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
+    async def stream(self, messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[Delta]:
         response = self.next(messages)
         for index, part in enumerate(response.parts):
             if isinstance(part, TextPart):
                 for word in part.content.split(" "):
                     yield word + " "
+            elif isinstance(part, ThinkingPart):
+                yield {index: DeltaThinkingPart(content=part.content)}
             elif isinstance(part, ToolCallPart):
                 args = part.args if isinstance(part.args, str) else json.dumps(part.args)
                 yield {index: DeltaToolCall(name=part.tool_name, json_args=args, tool_call_id=part.tool_call_id)}

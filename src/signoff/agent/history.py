@@ -46,6 +46,8 @@ class Saver(AbstractCapability[Any]):
     turn: Turn
     history: list[ModelMessage]
     clock: Clock
+    size: int = 0
+    """About how many bytes the conversation has."""
     saved: int = field(init=False)
     uses: list[Callable[[], ModelUse]] = field(default_factory=list[Callable[[], ModelUse]])
     """What the newest responses used. It is stored together with what follows a response, to save a commit."""
@@ -107,6 +109,7 @@ class Saver(AbstractCapability[Any]):
         del self.uses[: len(uses)]
         if entries:
             self.saved = entries[-1].position + 1
+            self.size += sum(len(entry.body) for entry in entries)
 
     def note_results(self, messages: Sequence[ModelMessage]) -> None:
         """Take over the results behind the last response. There are some if an output tool ended the run."""
@@ -142,6 +145,11 @@ class Conversation:
     def shown(self) -> list[ModelMessage]:
         """The messages as a run reads them."""
         return [*self.beginning, *self.messages[self.summarised :]] if self.summarised else self.messages
+
+    @property
+    def size(self) -> int:
+        """How many bytes are stored."""
+        return sum(len(entry.body) for entry in self.entries)
 
     @property
     def tokens(self) -> int:

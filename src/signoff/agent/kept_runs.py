@@ -2,38 +2,38 @@
 
 The store knows everything that a kept run knows. A run that was dropped, or whose process has ended, is run again from
 the store instead. Both ways lead through the same gate, which judges each call again and reads the decision from the
-book. Only a run that holds nothing else meanwhile is kept: see `can_be_kept`. See docs/decisions/023.
+book. Only a run that is small and holds nothing else is kept: see `can_be_kept`, and docs/decisions/023.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import field, replace
-from functools import cache
+from itertools import takewhile
 from typing import Any
 
 from pydantic_ai import Agent, DeferredToolRequests, RunContext, ToolDefinition
 from pydantic_ai.agent import AbstractAgent
-from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.messages import ModelResponse
 from pydantic_ai.tools import DeferredToolResults
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 from pydantic_ai.usage import RunUsage
 
 from signoff.agent.history import Saver
-from signoff.agent.imported import capabilities_of
-from signoff.agent.outputs import writes_reply
+from signoff.agent.outputs import is_plain_text
 from signoff.dataclass import dataclass
-from signoff.gate.book import CallBook
 from signoff.gate.gate import Gate
 from signoff.gate.pending_call import CallTool
-from signoff.gate.transcript import response_of
-from signoff.turns.ports import Progress
+from signoff.gate.transcript import is_prompt, response_of
+from signoff.turns.model import Turn
 
 MOST = 100
-"""How many runs are kept. Each takes some 40 KB; the oldest one is dropped for a new one."""
+"""How many runs are kept. The oldest one is dropped for a new one."""
 SECONDS = 300.0
 """How long a run is kept. People who take longer do not notice the milliseconds that it saves."""
+LARGEST = 50_000
+"""Bytes of the stored conversation. In memory it takes several times as much, and there may be `MOST` of them."""
 
 Output = str | DeferredToolRequests
 """The text of the reply, or the calls that people have to decide about."""
@@ -48,15 +48,15 @@ class Run:
     usage: RunUsage = field(default_factory=RunUsage)
     _told: tuple[int, int, int] = (0, 0, 0)
     """What `new_usage` has returned so far."""
-    _task: asyncio.Task[Output] | None = None
+    task: asyncio.Task[Output] | None = None
     _outcome: asyncio.Future[Output] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     """What the present step ends with."""
     _decided: asyncio.Future[bool] | None = None
     """While the run waits for people: whether it goes on."""
 
     def start(self, work: Coroutine[Any, Any, Output]) -> None:
-        self._task = asyncio.get_running_loop().create_task(work)
-        self._task.add_done_callback(self._ended)
+        self.task = asyncio.get_running_loop().create_task(work)
+        self.task.add_done_callback(self._ended)
 
     async def outcome(self) -> Output:
         """Return the output of the run, or the calls for which it waits. Raises what the run raises."""
@@ -69,29 +69,25 @@ class Run:
     async def wait(self, requests: DeferredToolRequests) -> bool:
         """Called inside the run: end the step, and wait for people. Returns whether the run goes on."""
         if self._outcome.done():
-            return False  # the step was cancelled just now
+            return False  # the step was cancelled, and a tool kept the run from noticing that
         self._decided = asyncio.get_running_loop().create_future()
         self._outcome.set_result(requests)
         return await self._decided
 
     @property
-    def waits(self) -> bool:
+    def is_waiting(self) -> bool:
         return self._decided is not None and not self._decided.done()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Begin the next step of a run that waits."""
         assert self._decided is not None
         self._outcome = asyncio.get_running_loop().create_future()
         self._decided.set_result(True)
 
     def drop(self) -> None:
-        """Let a run that waits end where it is. The store has all of it."""
-        if self._decided and not self._decided.done():
+        """Let the run end where it is, if it waits. The store has all of it."""
+        if self._decided and self.is_waiting:
             self._decided.set_result(False)
-
-    async def ended(self) -> None:
-        if self._task and not self._task.done():
-            await asyncio.wait({self._task})
 
     def new_usage(self) -> tuple[int, int, int]:
         """Return the requests, input tokens and output tokens since the last call."""
@@ -112,35 +108,29 @@ class Run:
 
     async def _cancel(self) -> None:
         """Cancel the run, and wait until it has ended: it may still have to store something."""
-        if self._task:
-            self._task.cancel()
-        await self.ended()
+        task = self.task
+        while task and not task.done():
+            task.cancel()
+            try:
+                await asyncio.wait({task})
+            except asyncio.CancelledError:
+                continue  # the step is cancelled once more, and so is the run
 
 
 @dataclass
 class WaitingGate(Gate):
     """Waits inside the run while people decide."""
 
-    wait: Callable[[DeferredToolRequests], Coroutine[Any, Any, bool]] | None = None
+    wait: Callable[[DeferredToolRequests], Awaitable[bool]] | None = None
 
     async def handle_deferred_tool_calls(
         self, ctx: RunContext[Any], *, requests: DeferredToolRequests
     ) -> DeferredToolResults | None:
-        # If some calls of the response have ended, a new run gives their results in the order of the model's calls.
-        asks_all = len(requests.approvals) == len(response_of(ctx).tool_calls)
-        if not asks_all or self.wait is None or not await self.wait(requests):
+        if self.wait is None or not _goes_on_alike(ctx, requests) or not await self.wait(requests):
             return None  # the run ends with these requests
-        ctx.retries.clear()  # a run that begins anew has no failed attempts either
+        ctx.retries.clear()
         # The framework calls all of them again, whatever was decided: the gate reads that from the book.
         return requests.build_results(approve_all=True)
-
-    def go_on(self, book: CallBook, progress: Progress) -> None:
-        """Begin the next step: nothing that was judged before the decision counts any more."""
-        self.book, self.progress = book, progress
-        self.examiner.asked_early.clear()
-        self._seen.clear()
-        self._pending.clear()
-        self._within.clear()
 
     # The framework marks these calls as approved. Only the book knows whether they are.
 
@@ -151,58 +141,79 @@ class WaitingGate(Gate):
         return await super().admit(_unmarked(ctx), tool_def, args, run)
 
 
+def _goes_on_alike(ctx: RunContext[Any], requests: DeferredToolRequests) -> bool:
+    """Whether the run goes on after the decision just as a new run would.
+
+    If some calls of the response have ended, a new run gives all results in the order of the calls. A new run also
+    forgives the model responses without text and calls, of which one run allows only few.
+    """
+    said = takewhile(lambda message: not is_prompt(message), reversed(ctx.messages))
+    always_called = all(message.tool_calls for message in said if isinstance(message, ModelResponse))
+    return always_called and len(requests.approvals) == len(response_of(ctx).tool_calls)
+
+
 def _unmarked(ctx: RunContext[Any]) -> RunContext[Any]:
     return replace(ctx, tool_call_approved=False) if ctx.tool_call_approved else ctx
+
+
+@dataclass(frozen=True)
+class _Kept:
+    batch: str
+    """The id of the batch that the run waits for."""
+    run: Run
+    timer: asyncio.TimerHandle
 
 
 @dataclass
 class KeptRuns:
     most: int = MOST
     seconds: float = SECONDS
-    _runs: dict[str, tuple[Run, asyncio.TimerHandle]] = field(
-        default_factory=dict[str, "tuple[Run, asyncio.TimerHandle]"]
-    )
-    """Id of each batch that a run waits for -> (the run, the timer that drops it). The oldest one is the first."""
+    _runs: dict[str, _Kept] = field(default_factory=dict[str, _Kept])
+    """Turn id -> its run. The oldest one is the first."""
+    _closed: bool = False
 
-    def keep(self, batch: str, run: Run) -> None:
-        """Keep a run that waits for this batch. A run that does not wait has ended and is not kept."""
-        if not run.waits:
-            return
-        timer = asyncio.get_running_loop().call_later(self.seconds, self.drop, batch)
-        self._runs[batch] = run, timer
-        while len(self._runs) > self.most:
-            self.drop(next(iter(self._runs)))
-
-    def take(self, batch: str | None) -> Run | None:
-        """Return the run that waits for this batch, if it is still kept. From now on it is the caller's."""
-        run, timer = self._runs.pop(batch or "", (None, None))
-        if timer:
-            timer.cancel()
-        return run
-
-    def drop(self, batch: str | None) -> None:
-        if run := self.take(batch):
+    def keep(self, turn: Turn, batch: str, run: Run) -> None:
+        """Keep the run until the batch is decided, if it waits and is not too large."""
+        self.drop(turn)
+        if self._closed or run.saver.size > LARGEST:
             run.drop()
+        if not run.is_waiting:
+            return
+        timer = asyncio.get_running_loop().call_later(self.seconds, self._drop, turn.id)
+        self._runs[turn.id] = _Kept(batch, run, timer)
+        while len(self._runs) > self.most:
+            self._drop(next(iter(self._runs)))
 
-    async def close(self) -> None:
-        """Drop all runs, and keep no more."""
-        self.most = 0
-        runs = [run for run, _ in self._runs.values()]
-        for batch in list(self._runs):
-            self.drop(batch)
-        for run in runs:
-            await run.ended()
+    def take(self, turn: Turn) -> Run | None:
+        """Return the run that waits for the turn's newest batch, if it is still kept. It is the caller's then."""
+        kept = self._runs.get(turn.id)
+        if kept is None or kept.batch != turn.batch:
+            self.drop(turn)
+            return None
+        del self._runs[turn.id]
+        kept.timer.cancel()
+        return kept.run
 
+    def drop(self, turn: Turn) -> None:
+        self._drop(turn.id)
 
-def is_plain_text(agent: AbstractAgent[Any, Any]) -> bool:
-    """Whether the agent's output is just what its model writes, without any part of the agent's own."""
-    if not isinstance(agent, Agent) or agent.output_type is not str or not writes_reply(agent):
-        return False
-    return {type(part) for part in capabilities_of(agent.root_capability)} <= _of_every_agent()
+    async def close(self, seconds: float) -> None:
+        """Drop all runs and keep no more. Wait at most this long for them."""
+        self._closed = True
+        tasks = [kept.run.task for kept in self._runs.values() if kept.run.task]
+        for turn in list(self._runs):
+            self._drop(turn)
+        if tasks:
+            await asyncio.wait(tasks, timeout=seconds)
+
+    def _drop(self, turn: str) -> None:
+        if kept := self._runs.pop(turn, None):
+            kept.timer.cancel()
+            kept.run.drop()
 
 
 def can_be_kept(agent: AbstractAgent[Any, Any], toolsets: tuple[AbstractToolset[Any], ...]) -> bool:
-    """Whether a run holds nothing while it waits, and goes on as a new run would.
+    """Whether the agent's runs hold nothing while they wait, and go on as new runs would.
 
     The code of others may hold a connection or a lock as long as a run lasts, and tools may change while people decide.
     """
@@ -218,9 +229,3 @@ def _is_static(toolset: AbstractToolset[Any]) -> bool:
     if not isinstance(toolset, FunctionToolset) or not type(toolset).__module__.startswith("pydantic_ai."):
         return False
     return all(tool.prepare is None for tool in toolset.tools.values())
-
-
-@cache
-def _of_every_agent() -> set[type[AbstractCapability[Any]]]:
-    """The capabilities that the framework gives to each agent."""
-    return {type(part) for part in capabilities_of(Agent().root_capability)}

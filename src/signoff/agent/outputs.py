@@ -11,15 +11,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, Never, cast, get_args
 
-from pydantic_ai import DeferredToolRequests, ModelRetry, RunContext, ToolDefinition
+from pydantic_ai import Agent, DeferredToolRequests, ModelRetry, RunContext, ToolDefinition
 from pydantic_ai.agent import AbstractAgent, WrapperAgent
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.output import OutputContext
 
+from signoff.agent.imported import capabilities_of
 from signoff.agent.output_text import text_of_output
 from signoff.approvals.containment import answered
 from signoff.approvals.model import CallKey, JsonObject
@@ -119,6 +121,19 @@ async def shown(output: Any, mask: Callable[[JsonObject], JsonObject], slots: To
     except Exception as error:
         log.warning("an output of type %s cannot be shown", type(output).__name__, exc_info=error)
         return f"The agent finished, but its output ({type(output).__name__}) cannot be shown as text."
+
+
+def is_plain_text(agent: AbstractAgent[Any, Any]) -> bool:
+    """Whether the agent's output is just what its model writes, and no code of the agent's own takes part in a run."""
+    if type(agent) is not Agent or agent.output_type is not str or not writes_reply(agent):
+        return False
+    return {type(part) for part in capabilities_of(agent.root_capability)} <= _of_every_agent()
+
+
+@cache
+def _of_every_agent() -> set[type[AbstractCapability[Any]]]:
+    """The capabilities that the framework gives to each agent."""
+    return {type(part) for part in capabilities_of(Agent().root_capability)}
 
 
 def writes_reply(agent: AbstractAgent[Any, Any]) -> bool:

@@ -39,8 +39,8 @@ from signoff.agent.history import (
     use_of,
 )
 from signoff.agent.inner_runs import StoredRuns, judged_inside
-from signoff.agent.kept_runs import KeptRuns, Output, Run, WaitingGate, can_be_kept, is_plain_text
-from signoff.agent.outputs import OwnOutputGate, RunWaits, around, shown, writes_reply
+from signoff.agent.kept_runs import KeptRuns, Output, Run, WaitingGate, can_be_kept
+from signoff.agent.outputs import OwnOutputGate, RunWaits, around, is_plain_text, shown, writes_reply
 from signoff.agent.prompt import NOTE, Prompt, has_enclosures, images_in, prompt_of, with_images
 from signoff.approvals.containment import contained, described
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, JsonObject, Place, Ruling, Terms
@@ -66,6 +66,9 @@ if TYPE_CHECKING:
     from signoff.gate.dry_run import DryRun
 
 log = logging.getLogger(__name__)
+
+FAREWELL = 1.0
+"""Seconds that dropped runs may take to end, when the program stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +119,13 @@ class AgentRunner:
     kept: KeptRuns = field(default_factory=KeptRuns)
 
     def turn_ended(self, turn: Turn) -> None:
-        self.kept.drop(turn.batch)
+        self.kept.drop(turn)
         if self.live:
             self.live.end_turn(turn.place.conversation)
 
     async def quiesce(self, seconds: float) -> None:
-        await self.kept.close()
         await self.slots.clear(seconds)
+        await self.kept.close(FAREWELL)
 
     def pause(self, server: str) -> None:
         self.slots.pause(server)
@@ -171,11 +174,10 @@ class AgentRunner:
 
     def _continued(self, turn: Turn, progress: Progress, given: StepInput) -> Run | None:
         """Let the run go on that waits for the turn's newest batch, if it is still kept."""
-        run = self.kept.take(turn.batch)
+        run = self.kept.take(turn)
         if run:
-            assert isinstance(run.gate, WaitingGate)
-            run.gate.go_on(self._book(turn, given), progress)
-            run.go_on()
+            run.gate.begin_step(self._book(turn, given), progress)
+            run.resume()
         return run
 
     async def _begun(self, turn: Turn, progress: Progress, given: StepInput) -> Run:
@@ -188,7 +190,8 @@ class AgentRunner:
         is_long = not turn.prompted and conversation.tokens > most
         if is_long and await self._shorten(turn, conversation, tokens=most // 2):
             conversation = await self._conversation(await self._read(turn))
-        gate = self._gate_kind()(
+        prompt = None if turn.prompted else prompt_of(turn, given.files)
+        gate = self._gate_kind(prompt, conversation)(
             self.policy,
             self._book(turn, given),
             turn.place,
@@ -201,10 +204,9 @@ class AgentRunner:
             children=StoredRuns(self.store, turn, self.clock, self.budgets, self.limits.model_retries),
             live=self.live,
         )
-        prompt = None if turn.prompted else prompt_of(turn, given.files)
         made = requests_made(conversation.shown) + given.inner_requests if turn.prompted else 0
         gate.requests.left = self.limits.model_requests - made
-        run = Run(gate, Saver(self.store, turn, conversation.messages, self.clock))
+        run = Run(gate, Saver(self.store, turn, conversation.messages, self.clock, conversation.size))
         if isinstance(gate, WaitingGate):
             gate.wait = run.wait
         run.start(self._output(turn, prompt, conversation.shown, run))
@@ -214,12 +216,14 @@ class AgentRunner:
         journal = Journal(self.store, self.clock, turn, self.mask, given.known)
         return ObservedBook(journal, turn, self.activity)
 
-    def _gate_kind(self) -> type[Gate]:
+    def _gate_kind(self, prompt: Prompt | None, conversation: Conversation) -> type[Gate]:
         extras = self.extras
-        if extras.own_output and not is_plain_text(self.agent):
+        if extras.own_output and (extras.capabilities or not is_plain_text(self.agent)):
             return OwnOutputGate
         own_code = extras.capabilities or extras.deps  # it counts on a run for each step
-        return WaitingGate if not own_code and can_be_kept(self.agent, extras.toolsets) else Gate
+        may_be_large = _has_enclosures(prompt, conversation.shown)
+        is_kept = not own_code and not may_be_large and can_be_kept(self.agent, extras.toolsets)
+        return WaitingGate if is_kept else Gate
 
     def _asked(self, output: DeferredToolRequests, run: Run, turn: Turn) -> Batch:
         """Return the batch for these calls, and keep the run if it waits."""
@@ -229,7 +233,7 @@ class AgentRunner:
         except BaseException:
             run.drop()
             raise
-        self.kept.keep(batch.id, run)
+        self.kept.keep(turn, batch.id, run)
         return batch
 
     async def _output(self, turn: Turn, prompt: Prompt | None, history: list[ModelMessage], run: Run) -> Output:
@@ -266,7 +270,7 @@ class AgentRunner:
         capabilities: Sequence[AbstractCapability[Any]],
         output_type: Any = None,
     ) -> AgentRunResult[Any]:
-        gate, marked = run.gate, has_enclosures(history) or not isinstance(prompt, str | None)
+        gate, marked = run.gate, _has_enclosures(prompt, history)
         is_shown = not self.extras.own_output or writes_reply(self.agent)
         deps = await self.extras.deps_for(turn.asker, turn.place, self.slots)
 
@@ -377,6 +381,11 @@ class AgentRunner:
                 tx.save_history(turn.place.conversation, [entry_of(len(history), closing)])
 
         await self.store.run(work)
+
+
+def _has_enclosures(prompt: Prompt | None, history: Sequence[ModelMessage]) -> bool:
+    """Whether files or quotes came with the prompt or with an earlier one."""
+    return has_enclosures(history) or not isinstance(prompt, str | None)
 
 
 def _key(turn: Turn, history: Sequence[ModelMessage], call_id: str) -> CallKey:

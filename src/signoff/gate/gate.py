@@ -153,6 +153,13 @@ class Gate(AbstractCapability[Any]):
     def seal(self) -> Seal:
         return Seal(self)
 
+    def begin_step(self, book: CallBook, progress: Progress) -> None:
+        """Go on after a decision in the same run: nothing that was judged before it counts any more."""
+        self.book, self.progress = book, progress
+        self.examiner.asked_early.clear()
+        for judged in (self._seen, self._pending, self._within):
+            judged.clear()
+
     def declare(self, tools: Mapping[str, ToolsetTool[Any]]) -> None:
         self.examiner.tools.update(tools)
 
