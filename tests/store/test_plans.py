@@ -24,6 +24,7 @@ from tests.rigs.store_samples import a_batch, a_place, a_request, a_turn, settle
 A_FILE = TurnFile("notes.txt", 3, "text/plain", b"abc")
 KEY = CallKey("c1", 3, "call_0")
 RECORD = CallRecord(KEY, "shell", "d", CallState.STARTED)
+KNOWN = CallRecord(CallKey(a_turn().place.conversation, 3, "call_0"), "shell", "d", CallState.STARTED)
 ADA = Actor("u1", "Ada", "s1")
 GRANT = Grant("g1", "k1", "s1", "", "shell", "{}", Choice.ACCEPT, ADA, 1.0, 2.0, 3)
 NOTICE = Notice("b1", "ping", "c1", "m7")
@@ -56,7 +57,7 @@ WORKS = {
     "next_deadline": lambda tx: tx.next_deadline(),
     "decision_for": lambda tx: tx.decision_for(KEY, "t1"),
     "decisions_at": lambda tx: tx.decisions_at("c1", 1, "t1"),
-    "step_input": lambda tx: tx.step_input(a_turn()),
+    "step_input": lambda tx: (tx.put_call(KNOWN, "t1", 1.0), tx.step_input(a_turn())),
     "open_of": lambda tx: tx.open_of("s1"),
     "open_approvers": lambda tx: tx.open_approvers(),
     "rewrite": lambda tx: tx.rewrite(a_request("b1-q1")),
@@ -113,6 +114,7 @@ WORKS = {
     "unfinished_cards": lambda tx: (tx.unfinished_cards(), settle_with_card(tx), tx.unfinished_cards()),
     "active": lambda tx: (tx.active(asker="u1"), tx.active(conversation="c"), tx.active(asker="u1", conversation="c")),
     "queued": lambda tx: (tx.queued(asker="u1"), tx.queued(conversation="c"), tx.queued(asker="u1", conversation="c")),
+    "load": lambda tx: tx.load("u1", "c"),
     "next_startable": lambda tx: tx.next_startable(3, ["t9"]),
     "resumable": lambda tx: tx.resumable(),
     "nothing_due": lambda tx: (tx.due(0.0), tx.take_reminders(0.0), tx.escalations_due(0.0)),
@@ -263,7 +265,8 @@ def test_no_statement_reads_a_whole_table(name: str, databases: dict[str, Sqlite
         if statement.startswith("--"):
             continue  # a statement inside a trigger
         for *_, step in raw.execute(f"EXPLAIN QUERY PLAN {statement}"):
-            assert not step.startswith("SCAN"), f"{step}\n{statement}"
+            reads_all = step.startswith("SCAN") and step != "SCAN CONSTANT ROW"  # the latter reads no table
+            assert not reads_all, f"{step}\n{statement}"
 
 
 @pytest.mark.parametrize("name", WORKS)

@@ -10,7 +10,7 @@ from signoff.approvals.model import CallKey
 from signoff.errors import StoreError
 from signoff.store import Store
 from signoff.store.store import Tx
-from signoff.turns.model import MOVES, CallRecord, CallState, HistoryEntry, TurnState
+from signoff.turns.model import MOVES, CallRecord, CallState, HistoryEntry, Load, TurnState
 from tests.rigs.store_samples import a_batch, a_place, a_request, a_turn, settled
 
 QUEUED, RUNNING, WAITING = TurnState.QUEUED, TurnState.RUNNING, TurnState.WAITING
@@ -145,6 +145,9 @@ async def test_active_and_queued_count_by_person_and_conversation(store: Store) 
         ]
 
     assert await store.run(count) == [3, 2, 1, 0, 1, 1, 0, 1]
+    assert await store.run(lambda tx: tx.load("ada", "c1")) == Load(2, 2, 1)
+    assert await store.run(lambda tx: tx.load("bob", "c3")) == Load(2, 1, 0)
+    assert await store.run(lambda tx: tx.load("cyd", "c4")) == Load(0, 0, 0)
 
 
 async def test_next_startable_skips_busy_conversations_and_busy_people(store: Store) -> None:

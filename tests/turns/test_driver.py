@@ -75,6 +75,7 @@ async def test_three_turns_of_a_person_are_under_way_and_others_are_not_kept_wai
     refused = await office.driver.submit(in_thread(9))
     assert refused.kind == "refused"
     assert "did not take" in refused.text
+    assert (await office.driver.submit(turns[0])).kind == "duplicate", "it was taken"
     other = in_thread(10, asker=OLGA)
     assert await office.take(other) == "started"
     await office.until_state(other, TurnState.DONE)

@@ -18,6 +18,7 @@ from signoff.turns.model import (
     CallState,
     HistoryEntry,
     KnownCalls,
+    Load,
     ModelUse,
     StepInput,
     Summary,
@@ -30,6 +31,7 @@ _TURN = """id, server, channel, conversation, message, asker_seen, text, created
     reply, reply_posted, ended, asked, quoted, status"""
 _ACTIVE = "state IN ('running', 'waiting')"
 _QUEUED = "state = 'queued'"
+_OPEN = "state IN ('queued', 'running', 'waiting')"
 
 TURN_BY_ID = f"SELECT {_TURN} FROM turns WHERE id = ?"
 INSERT_TURN = f"""INSERT INTO turns (seq, asker, {_TURN})
@@ -50,6 +52,10 @@ TURNS_IN = f"SELECT {_TURN} FROM turns WHERE state IN ({{states}}) ORDER BY crea
 UNPOSTED = f"""SELECT {_TURN} FROM turns WHERE reply_posted = FALSE AND state IN ('done', 'failed', 'stopped')
     ORDER BY created, seq"""
 COUNT = "SELECT COUNT(*) FROM turns WHERE {where}"
+# One statement: the counts themselves take less time than to run a statement for each.
+LOAD = f"""SELECT (SELECT COUNT(*) FROM turns WHERE {_OPEN} AND asker = ?),
+    (SELECT COUNT(*) FROM turns WHERE {_OPEN} AND conversation = ?),
+    (SELECT COUNT(*) FROM turns WHERE {_QUEUED} AND conversation = ?)"""
 NEXT_STARTABLE = f"""SELECT {_TURN} FROM turns WHERE {_QUEUED}
     AND NOT EXISTS (SELECT 1 FROM turns AS busy WHERE busy.conversation = turns.conversation AND busy.{_ACTIVE})
     AND (SELECT COUNT(*) FROM turns AS mine WHERE mine.asker = turns.asker AND mine.{_ACTIVE}) < ?
@@ -195,6 +201,10 @@ class TurnRows(RequestRows):
     def queued(self, *, asker: str | None = None, conversation: str | None = None) -> int:
         return self._count(_QUEUED, asker, conversation)
 
+    def load(self, asker: str, conversation: str) -> Load:
+        (counts,) = self.db.all(LOAD, asker, conversation, conversation)
+        return Load(*counts)
+
     def next_startable(self, per_person: int, skip: Collection[str] = ()) -> Turn | None:
         # Copy in one step: the caller's collection may change while this thread works.
         skipped = tuple(skip)
@@ -245,7 +255,9 @@ class TurnRows(RequestRows):
 
     def _known_calls(self, conversation: str, turn_id: str) -> KnownCalls:
         newest = self.db.one(NEWEST_KNOWN, conversation, conversation)
-        position = int(newest[0] or 0) if newest else 0
+        if newest is None or newest[0] is None:
+            return KnownCalls(conversation, 0, {})
+        position = int(newest[0])
         records = {row[2]: _call(row) for row in self.db.all(CALLS_AT, conversation, position)}
         requests = self.decisions_at(conversation, position, turn_id)
         ids = [*records, *(id for id in requests if id not in records)]

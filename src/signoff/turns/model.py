@@ -119,6 +119,15 @@ class Admission:
 
 
 @dataclass(frozen=True, slots=True)
+class Load:
+    """How many turns have not ended yet, as a new one comes in."""
+
+    of_person: int
+    in_conversation: int
+    queued_in_conversation: int
+
+
+@dataclass(frozen=True, slots=True)
 class ModelUse:
     """What one model response used."""
 

@@ -13,6 +13,7 @@ from signoff.turns.budgets import BudgetTx
 from signoff.turns.model import (
     CallRecord,
     HistoryEntry,
+    Load,
     ModelUse,
     Notice,
     Step,
@@ -116,6 +117,10 @@ class TurnTx(DeskTx, BudgetTx, Protocol):
         ...
 
     def queued(self, *, asker: str | None = None, conversation: str | None = None) -> int: ...
+
+    def load(self, asker: str, conversation: str) -> Load:
+        """Count the turns that are queued, running or waiting, of this person and in this conversation."""
+        ...
 
     def next_startable(self, per_person: int, skip: Collection[str] = ()) -> Turn | None:
         """Return the oldest queued turn that may run now, except those in `skip`.

@@ -25,22 +25,21 @@ class QueueLimits:
 
     def admit(self, tx: TurnTx, turn: Turn) -> Admission:
         """Store the turn, unless it is known already or the queue is full."""
-        person, conversation = turn.asker.id, turn.place.conversation
-        if tx.turn(turn.id):
-            return Admission("duplicate")
-        ahead = tx.queued(conversation=conversation) + tx.active(conversation=conversation)
-        of_person = tx.active(asker=person)
-        waiting = tx.queued(asker=person)
-        if of_person + waiting >= self.per_person + self.queued_per_person or (
-            tx.queued(conversation=conversation) >= self.queued_per_conversation
+        load = tx.load(turn.asker.id, turn.place.conversation)
+        if (
+            load.of_person >= self.per_person + self.queued_per_person
+            or load.queued_in_conversation >= self.queued_per_conversation
         ):
+            if tx.turn(turn.id):
+                return Admission("duplicate")
             return Admission("refused", "Too many mentions are queued. I did not take this one: ask again later.")
-        tx.insert_turn(turn)
+        if not tx.insert_turn(turn):
+            return Admission("duplicate")
         if pause := tx.pause_of(turn.place.server):
             return Admission("queued", f"Queued: {pause.by.name} has paused me in this server.")
-        if ahead:
-            return Admission("queued", f"Queued: {ahead} before it in this conversation.")
-        if of_person + waiting >= self.per_person:
+        if load.in_conversation:
+            return Admission("queued", f"Queued: {load.in_conversation} before it in this conversation.")
+        if load.of_person >= self.per_person:
             return Admission("queued", f"Queued: {self.per_person} of your runs are under way.")
         return Admission("started")
 
