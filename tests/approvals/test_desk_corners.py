@@ -172,6 +172,6 @@ async def test_deleted_messages_are_not_kept_in_mind_for_ever(desk: Desk) -> Non
     await opened(desk, batch)
     for number in range(EARLY + 1):
         await desk.card_deleted(str(number), "the card was deleted")
-    noted = await desk.card_posted(batch.id, "0")
-    assert noted
-    assert not noted.settled
+    assert await desk.card_posted(batch.id, "0") is None, "it is still open"
+    assert (noted := await desk.find(batch.id))
+    assert (noted.card_message, noted.settled) == ("0", False)

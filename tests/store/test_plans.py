@@ -40,6 +40,7 @@ def settle_with_card(tx: Tx) -> None:
 
 
 WORKS = {
+    "is_settled": lambda tx: (tx.is_settled("b1"), settle_with_card(tx), tx.is_settled("b1")),
     "batch": lambda tx: tx.batch("b1"),
     "batch_about": lambda tx: (tx.batch_about("b1-q1"), tx.batch_about("b1")),
     "batch_of_card": lambda tx: tx.batch_of_card("m1"),

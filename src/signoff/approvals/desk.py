@@ -289,16 +289,16 @@ class Desk:
     async def card_posted(self, batch_id: str, card: str) -> Batch | None:
         """Store which message shows a batch, and cancel the batch if that message was already deleted.
 
-        Returns the current batch.
+        Returns the batch if it is settled by now.
         """
 
         def note(tx: DeskTx) -> Batch | None:
             tx.set_card(batch_id, card)
-            return tx.batch(batch_id)
+            return tx.batch(batch_id) if tx.is_settled(batch_id) else None
 
-        batch = await self.store.run(note)
+        settled = await self.store.run(note)
         reason = self._deleted_early.pop(card, "")
-        return (await self.cancel(batch_id, reason) if reason else None) or batch
+        return (await self.cancel(batch_id, reason) if reason else None) or settled
 
     async def copy_posted(self, batch_id: str, copy: CardCopy) -> Batch | None:
         """Store which message in an approvals channel shows a batch too. Returns the current batch."""

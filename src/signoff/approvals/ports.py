@@ -29,6 +29,10 @@ class DeskTx(Protocol):
 
     def batch(self, batch_id: str) -> Batch | None: ...
 
+    def is_settled(self, batch_id: str) -> bool:
+        """Whether no request of the batch is pending any more, without reading it."""
+        ...
+
     def batch_about(self, target: str) -> Batch | None:
         """Return the batch with this id, or the one that has the request with this id."""
         ...

@@ -112,6 +112,7 @@ REWRITE = """UPDATE requests SET args = ?, digest = ?, why = ?, approvers = ?, q
 SET_REVISION = "UPDATE batches SET revision = ? WHERE id = ?"
 SETTLE_BATCH = """UPDATE batches SET settled = TRUE WHERE id = (SELECT batch FROM requests WHERE id = ?)
     AND NOT EXISTS (SELECT 1 FROM requests WHERE batch = batches.id AND state = 'pending')"""
+IS_SETTLED = "SELECT 1 FROM batches WHERE id = ? AND settled = TRUE"
 SET_CARD = "UPDATE batches SET card = ?, card_final = FALSE WHERE id = ?"
 SET_CARD_FINAL = "UPDATE batches SET card_final = TRUE WHERE id = ?"
 OPEN_APPROVERS = """SELECT DISTINCT batches.server, requests.approvers, requests.escalate_to FROM batches
@@ -134,6 +135,9 @@ class RequestRows:
 
     def batch(self, batch_id: str) -> Batch | None:
         return _first(self._batches(BY_ID, batch_id))
+
+    def is_settled(self, batch_id: str) -> bool:
+        return self.db.one(IS_SETTLED, batch_id) is not None
 
     def batch_about(self, target: str) -> Batch | None:
         return _first(self._batches(BY_ID_OR_REQUEST, target, target))

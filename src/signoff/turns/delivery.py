@@ -113,7 +113,8 @@ class Delivery:
             raise Refused("This card is still being posted. Try again in a moment.")
         card = await self.front.repost_card(batch)
         # Store the new card first: from then on only its clicks count.
-        current = await self.desk.card_posted(batch_id, card)
+        settled = await self.desk.card_posted(batch_id, card)
+        current = settled or await self.store.run(lambda tx: tx.batch(batch_id))
         if card != batch.card_message:
             try:
                 await self.front.retire_card(batch)
@@ -121,8 +122,8 @@ class Delivery:
                     await self.front.refresh_card(current)  # the copies link to the new card
             except Exception:
                 log.exception("the old card of %s could not be emptied", batch_id)
-        if current and current.settled:
-            await self._show_again(current)
+        if settled:
+            await self._show_again(settled)
         return True
 
     async def _show_again(self, batch: Batch) -> None:
@@ -136,9 +137,8 @@ class Delivery:
         self.changes.ring(batch.turn)
 
     async def _posted(self, batch_id: str, card: str) -> None:
-        current = await self.desk.card_posted(batch_id, card)
-        if current and current.settled:  # settled while the card was on its way
-            await self.finish_card(current)
+        if settled := await self.desk.card_posted(batch_id, card):  # while the card was on its way
+            await self.finish_card(settled)
 
     async def _cancel(self, batch: Batch, why: str) -> None:
         async def work() -> None:
