@@ -93,6 +93,13 @@ def test_what_was_made_once_is_not_made_again() -> None:
     assert work.times == 1
 
 
+def test_the_arguments_of_an_ordinary_call_are_masked_once() -> None:
+    masker = Masker(KEY)
+    for _ in range(3):
+        masker.mask_args({"path": "notes/today.txt", "content": "a line"})
+    assert len(held_by(masker)) == 1
+
+
 def test_what_cannot_be_masked_is_not_tried_again_either() -> None:
     masker = Masker(KEY)
     for _ in range(2):

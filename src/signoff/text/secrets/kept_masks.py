@@ -16,9 +16,9 @@ from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 
-ENTRIES = 64
+ENTRIES = 512
 BYTES = 16_000_000
-LEAST = 2_000
+LEAST = 40
 """Values of fewer bytes are not kept: masking them is about as fast as finding them here."""
 _PLAIN = 2
 """The version of marshal's format in which equal values give equal bytes."""
