@@ -27,7 +27,7 @@ VOID = "void"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _KEPT = 512
-"""How many people and lists are kept as they were read: the same few come in row after row."""
+"""How many people, lists and votes are kept as they were read: the same few come in row after row."""
 
 
 def escape(text: str) -> str:
@@ -135,10 +135,9 @@ def dump_votes(votes: Sequence[Vote], void: Sequence[Vote]) -> str:
     return json.dumps([*map(_vote, votes), *([*_vote(vote), VOID] for vote in void)])
 
 
+@lru_cache(_KEPT)
 def load_votes(column: str) -> tuple[tuple[Vote, ...], tuple[Vote, ...]]:
     """Return the votes that count and the votes that are void."""
-    if column == "[]":
-        return (), ()
     rows = [(Vote(_actor(by), at, Remember(scope)), mark) for by, at, scope, *mark in json.loads(column)]
     return tuple(vote for vote, mark in rows if not mark), tuple(vote for vote, mark in rows if mark)
 

@@ -45,7 +45,6 @@ class Database(ABC):
     """
 
     dialect: ClassVar[str]
-    placeholder: ClassVar[str] = "?"
     begin_sql: ClassVar[str] = "BEGIN"
     driver_errors: ClassVar[tuple[type[Exception], ...]]
 
@@ -72,10 +71,10 @@ class Database(ABC):
         """Run several statements inside the open transaction."""
 
     def all(self, sql: str, *params: Value) -> list[Row]:
-        cursor, text = self._ready(sql)
+        self.check()
         try:
-            cursor.execute(text, _written(params))
-            rows = cursor.fetchall()
+            self._cursor.execute(sql, _written(params))
+            rows = self._cursor.fetchall()
         except self.driver_errors as error:
             raise self._fail(error) from error
         return [_read(row) for row in rows]
@@ -86,17 +85,17 @@ class Database(ABC):
 
     def change(self, sql: str, *params: Value) -> int:
         """Run a statement and return the number of rows that it changed."""
-        cursor, text = self._ready(sql)
+        self.check()
         try:
-            cursor.execute(text, _written(params))
+            self._cursor.execute(sql, _written(params))
         except self.driver_errors as error:
             raise self._fail(error) from error
-        return cursor.rowcount
+        return self._cursor.rowcount
 
     def change_many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
-        cursor, text = self._ready(sql)
+        self.check()
         try:
-            cursor.executemany(text, [_written(row) for row in rows])
+            self._cursor.executemany(sql, [_written(row) for row in rows])
         except self.driver_errors as error:
             raise self._fail(error) from error
 
@@ -143,11 +142,6 @@ class Database(ABC):
             self._connection.close()
         except self.driver_errors:
             pass  # all acknowledged work is committed, so a failing close loses nothing
-
-    def _ready(self, sql: str) -> tuple[Cursor, str]:
-        self.check()
-        # An unchanged text keeps its hash, by which the driver finds the prepared statement.
-        return self._cursor, sql if self.placeholder == "?" else sql.replace("?", self.placeholder)
 
     def _command(self, sql: str) -> None:
         try:
