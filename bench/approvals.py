@@ -334,11 +334,11 @@ async def main(blocks: int, waiting: Sequence[int], plots: Path | None) -> None:
         folder = Path(name)
         for many in waiting:
             is_end = many in (min(waiting), max(waiting))  # the levels between them are only for the plots
-            some = blocks if is_end else (blocks + 1) // 2
+            some = blocks if is_end else max(blocks // 3, 1)
             measured[many] = await measure_rounds(folder / f"waiting-{many}", many, some, most=many == max(waiting))
         show_rounds(measured, report)
-        await measure_start(folder / "start", 9, report)
-        await measure_modules(folder / "modules", 9, report)
+        await measure_start(folder / "start", 7, report)
+        await measure_modules(folder / "modules", 7, report)
         await measure_restart(folder / "restart", max(waiting), report)
         await measure_memory(folder / "memory", 400, report)
         await measure_crowd(folder / "crowd", report)
