@@ -142,9 +142,10 @@ async def measure_rounds(folder: Path, waiting: int, blocks: int, *, most: bool)
 
 
 async def take_turns(bots: Sequence[Stage], blocks: int) -> dict[str, Level]:
+    """Let the bots work in turn, forwards and backwards, so that none has always the same one before it."""
     levels = {bot.name: Level() for bot in bots}
-    for _ in range(blocks):
-        for bot in bots:
+    for number in range(blocks):
+        for bot in bots if number % 2 == 0 else reversed(bots):
             used = bot.processor_seconds()
             levels[bot.name].rounds += [await bot.round() for _ in range(BLOCK)]
             await asyncio.sleep(REST)
@@ -154,6 +155,7 @@ async def take_turns(bots: Sequence[Stage], blocks: int) -> dict[str, Level]:
 
 def show_rounds(measured: Mapping[int, Mapping[str, Level]], report: Report) -> None:
     rows: list[list[str]] = []
+    left: list[list[str]] = []
     for figure in (*FIGURES, PROCESSOR):
         bar = PROCESSOR_BAR if figure == PROCESSOR else FIGURES[figure][1]
         levels = [measured[0][name] for name in ("Signoff", "least", "bare")]
@@ -161,15 +163,18 @@ def show_rounds(measured: Mapping[int, Mapping[str, Level]], report: Report) -> 
         met = "met" if ours / bare <= bar else "**not met**"
         spreads = [spread(level.milliseconds(figure)) for level in levels]
         rows.append([figure, *spreads, f"{ours / bare:.2f}", f"{bar}", met, f"{floor / bare:.2f}"])
+        left.append([figure, *(f"{ms:.1f} ms" for ms in (bar * bare, floor, bar * bare - floor, ours - floor))])
     bots = ("Signoff", "least that the promises need", "in-memory bot")
     table("nothing else waits", *bots, "ratio", "bar", "", "ratio of the least", rows=rows)
-    heads = [f"{waiting:,}" for waiting in measured]
+    heads = ("the bar", "the least bot", "what that leaves for all else", "what all else takes in Signoff")
+    table("what each bar leaves", *heads, rows=left)
+    waited = [f"{waiting:,}" for waiting in measured]
     grown: list[list[str]] = []
     for figure in (*FIGURES, PROCESSOR):
         for name in ("Signoff", "bare"):
             medians = [levels[name].median(figure) for levels in measured.values()]
             grown.append([f"{figure}, {name}", *(f"{value:.1f} ms" for value in medians)])
-    table("medians while so many runs wait", *heads, rows=grown)
+    table("medians while so many runs wait", *waited, rows=grown)
     most = max(measured)
     growth = [measured[most]["Signoff"].median(f) / measured[most][IDLE].median(f) for f in (*FIGURES, PROCESSOR)]
     listed = ", ".join(f"{one:.2f}" for one in growth)
