@@ -192,6 +192,7 @@ async def test_a_refused_thread_is_answered_in_place(live: Rig) -> None:
     place = await live.sandbox.create_channel("refused-thread")
     await live.ask('call free {"value": "anyway"}', where=str(place.id))
     await live.sees(place.id, "free anyway")
+    assert live.trace.count("free anyway") == 1
 
 
 async def test_without_files_a_long_card_offers_no_accept_and_says_why(live: Rig) -> None:

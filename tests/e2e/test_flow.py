@@ -132,6 +132,15 @@ async def test_a_thread_continues_and_a_mention_while_waiting_is_queued(live: Ri
     assert live.trace[-2:] == ["record first", "free second"]
 
 
+async def test_nothing_runs_before_the_thread_is_open(live: Rig) -> None:
+    await live.sandbox.fault("POST", "/messages/[0-9]+/threads", delay=1.0)
+    asked = await live.ask('call free {"value": "late"}')
+    await asyncio.sleep(0.5)
+    assert "free late" not in live.trace
+    await live.sees(asked.id, "free late")
+    assert live.trace.count("free late") == 1
+
+
 async def test_the_wrong_person_is_refused_privately(live: Rig) -> None:
     asked = await live.ask('call record {"value": "guarded"}')
     card = await live.card(asked.id)

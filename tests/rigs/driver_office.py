@@ -106,6 +106,8 @@ class ScriptedRunner(Runner):
     """Ends each step of a turn as its script says: a step, an error, or an event to wait for before the next."""
 
     scripts: dict[str, deque[Step | Exception | asyncio.Event]] = field(default_factory=lambda: defaultdict(deque))
+    begun: list[str] = field(default_factory=list)
+    """Turns whose model may be asked before their step."""
     advanced: list[str] = field(default_factory=list)
     most_at_once: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     quiesced: list[float] = field(default_factory=list)
@@ -116,6 +118,9 @@ class ScriptedRunner(Runner):
 
     def script(self, turn: Turn, *steps: Step | Exception | asyncio.Event) -> None:
         self.scripts[turn.id].extend(steps)
+
+    async def begin(self, turn: Turn, given: object) -> None:
+        self.begun.append(turn.id)
 
     async def advance(self, turn: Turn, progress: Progress | None = None, given: object = None) -> Step:
         self.advanced.append(turn.id)

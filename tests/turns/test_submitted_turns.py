@@ -28,6 +28,14 @@ async def test_a_mention_is_stored_and_claimed_with_one_commit(office: Office, s
     await office.until_state(turn, TurnState.DONE)
 
 
+async def test_the_model_may_be_asked_while_the_thread_is_opened(office: Office) -> None:
+    turn, next_one = in_thread(1), replace(in_thread(1), id="the next one", message="the next one")
+    await office.driver.submit(turn)
+    await office.driver.submit(next_one)
+    assert office.runner.begun == [turn.id], "the other one is queued behind it"
+    assert office.runner.advanced == []
+
+
 async def test_a_turn_whose_new_place_is_not_stored_runs_where_it_is(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,9 @@
 The store knows everything that a kept run knows. A run that was dropped, or whose process has ended, is run again from
 the store instead. Both ways lead through the same gate, which judges each call again and reads the decision from the
 book. Only a run that is small and holds nothing else is kept: see `can_be_kept`, and docs/decisions/023.
+
+A run that is ahead of its first step is kept here too: it asks the model while the turn's thread is opened. See
+docs/decisions/024.
 """
 
 from __future__ import annotations
@@ -51,12 +54,22 @@ class Run:
     task: asyncio.Task[Output] | None = None
     _outcome: asyncio.Future[Output] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     """What the present step ends with."""
-    _decided: asyncio.Future[bool] | None = None
-    """While the run waits for people: whether it goes on."""
+    _next: asyncio.Future[bool] | None = None
+    """While the run waits for its next step, or is ahead of its first one: whether it goes on."""
+    is_ahead: bool = False
+    """Whether the first step has not begun yet."""
 
-    def start(self, work: Coroutine[Any, Any, Output]) -> None:
+    def start(self, work: Coroutine[Any, Any, Output], *, ahead: bool = False) -> None:
+        self.is_ahead = ahead
+        if ahead:
+            self._next = asyncio.get_running_loop().create_future()
         self.task = asyncio.get_running_loop().create_task(work)
         self.task.add_done_callback(self._ended)
+
+    async def begun(self) -> None:
+        """Called inside the run: wait for the first step, if the run is ahead of it."""
+        if self.is_ahead and self._next:
+            await self._next
 
     async def outcome(self) -> Output:
         """Return the output of the run, or the calls for which it waits. Raises what the run raises."""
@@ -70,24 +83,28 @@ class Run:
         """Called inside the run: end the step, and wait for people. Returns whether the run goes on."""
         if self._outcome.done():
             return False  # the step was cancelled, and a tool kept the run from noticing that
-        self._decided = asyncio.get_running_loop().create_future()
-        self._outcome.set_result(requests)
-        return await self._decided
+        loop = asyncio.get_running_loop()
+        self._next, ended = loop.create_future(), self._outcome
+        self._outcome = loop.create_future()
+        ended.set_result(requests)
+        return await self._next
 
     @property
     def is_waiting(self) -> bool:
-        return self._decided is not None and not self._decided.done()
+        return self._next is not None and not self._next.done()
 
     def resume(self) -> None:
-        """Begin the next step of a run that waits."""
-        assert self._decided is not None
-        self._outcome = asyncio.get_running_loop().create_future()
-        self._decided.set_result(True)
+        """Begin the next step of a run that waits, or the first one of a run that is ahead of it."""
+        assert self._next is not None
+        self.is_ahead = False
+        self._next.set_result(True)
 
     def drop(self) -> None:
         """Let the run end where it is, if it waits. The store has all of it."""
-        if self._decided and self.is_waiting:
-            self._decided.set_result(False)
+        if self._next and self.is_waiting:
+            self._next.set_result(False)
+            if self.is_ahead and self.task:
+                self.task.cancel()
 
     def new_usage(self) -> tuple[int, int, int]:
         """Return the requests, input tokens and output tokens since the last call."""
@@ -103,6 +120,7 @@ class Run:
             self._outcome.cancel()
         elif error:
             self._outcome.set_exception(error)
+            self._outcome.exception()  # nobody may ask for it: the run was dropped, or its turn was
         else:
             self._outcome.set_result(task.result())
 
@@ -158,8 +176,8 @@ def _unmarked(ctx: RunContext[Any]) -> RunContext[Any]:
 
 @dataclass(frozen=True)
 class _Kept:
-    batch: str
-    """The id of the batch that the run waits for."""
+    batch: str | None
+    """The id of the batch that the run waits for. None: it is ahead of its first step."""
     run: Run
     timer: asyncio.TimerHandle
 
@@ -172,8 +190,12 @@ class KeptRuns:
     """Turn id -> its run. The oldest one is the first."""
     _closed: bool = False
 
-    def keep(self, turn: Turn, batch: str, run: Run) -> None:
-        """Keep the run until the batch is decided, if it waits and is not too large."""
+    @property
+    def is_full(self) -> bool:
+        return len(self._runs) >= self.most
+
+    def keep(self, turn: Turn, batch: str | None, run: Run) -> None:
+        """Keep the run until its next step, if it waits and is not too large. That begins when the batch is decided."""
         self.drop(turn)
         if self._closed or run.saver.size > LARGEST:
             run.drop()
@@ -185,9 +207,9 @@ class KeptRuns:
             self._drop(next(iter(self._runs)))
 
     def take(self, turn: Turn) -> Run | None:
-        """Return the run that waits for the turn's newest batch, if it is still kept. It is the caller's then."""
+        """Return the run that waits for this step of the turn, if it is still kept. It is the caller's then."""
         kept = self._runs.get(turn.id)
-        if kept is None or kept.batch != turn.batch:
+        if kept is None or kept.batch != turn.batch or kept.run.gate.place != turn.place:
             self.drop(turn)
             return None
         del self._runs[turn.id]

@@ -69,6 +69,8 @@ log = logging.getLogger(__name__)
 
 FAREWELL = 1.0
 """Seconds that dropped runs may take to end, when the program stops."""
+AHEAD = 3
+"""Rounds of the event loop that a run lets pass if it is ahead of its step: the thread is asked for first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,16 @@ class AgentRunner:
     def resume(self, server: str) -> None:
         self.slots.resume(server)
 
+    async def begin(self, turn: Turn, given: StepInput) -> None:
+        if given.history or self.kept.is_full:
+            return  # a conversation may have to be shortened first
+        try:
+            run = await self._begun(turn, Unseen(), given, ahead=True)
+        except Exception as error:
+            log.debug("turn %s begins with its step: %s", turn.id, error)  # which fails in the same way, and says so
+        else:
+            self.kept.keep(turn, None, run)
+
     async def advance(self, turn: Turn, progress: Progress | None = None, given: StepInput | None = None) -> Step:
         for attempt in count():
             try:
@@ -173,15 +185,18 @@ class AgentRunner:
         return Finished(output, run.saver.unsaved(), tuple(run.saver.uses))
 
     def _continued(self, turn: Turn, progress: Progress, given: StepInput) -> Run | None:
-        """Let the run go on that waits for the turn's newest batch, if it is still kept."""
+        """Let the run go on that waits for this step, if it is still kept."""
         run = self.kept.take(turn)
         if run:
             run.gate.begin_step(self._book(turn, given), progress)
             run.resume()
         return run
 
-    async def _begun(self, turn: Turn, progress: Progress, given: StepInput) -> Run:
-        """Begin a run with the stored conversation. If that ends in open calls, these are run first."""
+    async def _begun(self, turn: Turn, progress: Progress, given: StepInput, *, ahead: bool = False) -> Run:
+        """Begin a run with the stored conversation. If that ends in open calls, these are run first.
+
+        `ahead`: before its step. The run asks the model, and waits with the response.
+        """
         conversation = await self._conversation(given)
         if not turn.prompted and open_calls(conversation.messages):
             await self._close(turn, "Not run: the turn was stopped.")
@@ -209,7 +224,9 @@ class AgentRunner:
         run = Run(gate, Saver(self.store, turn, conversation.messages, self.clock, conversation.size))
         if isinstance(gate, WaitingGate):
             gate.wait = run.wait
-        run.start(self._output(turn, prompt, conversation.shown, run))
+        if ahead:
+            gate.begun = run.begun
+        run.start(self._output(turn, prompt, conversation.shown, run), ahead=ahead)
         return run
 
     def _book(self, turn: Turn, given: StepInput) -> CallBook:
@@ -239,6 +256,8 @@ class AgentRunner:
     async def _output(self, turn: Turn, prompt: Prompt | None, history: list[ModelMessage], run: Run) -> Output:
         """Run the agent. Returns the text of the reply, or the calls that people have to decide about."""
         gate, saver = run.gate, run.saver
+        for _ in range(AHEAD if run.is_ahead else 0):
+            await asyncio.sleep(0)
         with contained():
             if not isinstance(gate, OwnOutputGate):
                 inner = [*self.extras.capabilities, gate, saver, *self._checks(turn), gate.seal()]
@@ -277,6 +296,7 @@ class AgentRunner:
         async def report(ctx: RunContext[Any], events: AsyncIterable[AgentStreamEvent]) -> None:
             async for event in events:
                 if is_shown and (words := words_in(event)):
+                    await run.begun()  # until then, nobody could see them
                     gate.progress.writing(words)
 
         return await self.agent.run(

@@ -9,7 +9,7 @@ run instead.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import field, replace
 from typing import Any, ClassVar
@@ -114,6 +114,8 @@ class Gate(AbstractCapability[Any]):
     responses: int = 0
     """How many responses the conversation has. The run's own history may be shorter, because an agent may cut it."""
     progress: Progress = field(default_factory=Unseen)
+    begun: Callable[[], Awaitable[None]] | None = None
+    """Waits for the step, if the run is ahead of it: until then, no response counts."""
     conversation: str = ""
     """Keys the calls in the book, if it is not the place's: the agent runs inside a tool. See `delegation`."""
     path: tuple[str, ...] = ()
@@ -174,6 +176,8 @@ class Gate(AbstractCapability[Any]):
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
+        if self.begun:
+            await self.begun()
         self.responses += 1
         return response
 

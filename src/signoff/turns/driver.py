@@ -114,6 +114,7 @@ class Driver:
         if claimed:
             self._admitted[turn.id] = ""
             self._claimed[turn.id] = claimed
+            await self.runner.begin(*claimed)  # so that the model thinks while the thread is opened
         elif admission.kind == "queued":
             self._admitted[turn.id] = ""
             self._has_queued = True

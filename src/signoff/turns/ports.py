@@ -217,6 +217,13 @@ class Progress(Protocol):
 
 
 class Runner(Protocol):
+    async def begin(self, turn: Turn, given: StepInput) -> None:
+        """Ask the model for a turn whose first step begins soon. Until `advance`, nothing is stored, shown or run.
+
+        It may do nothing, and it raises nothing.
+        """
+        ...
+
     async def advance(self, turn: Turn, progress: Progress | None = None, given: StepInput | None = None) -> Step:
         """Run or resume a turn until it is done or waiting. Raises TurnFailed with a text for the asker.
 
