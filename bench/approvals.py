@@ -32,6 +32,8 @@ REST = 1.5
 IDLE = "Signoff beside"
 """Another Signoff, in which nothing waits. It takes turns with the one in which the most wait."""
 CROWD, CALLS = 100, 3
+SLOW = 0.05
+"""Seconds that Discord takes for a request in one of the tables. The real one takes longer."""
 LARGE = 490_000
 """Characters of a large call. A card takes 500,000 at most."""
 
@@ -181,6 +183,20 @@ def show_rounds(measured: Mapping[int, Mapping[str, Level]], report: Report) -> 
     report.add(f"the same figures at {most:,} waiting against 0: no growth", f"{listed} times", max(growth) <= 1.15)
     idle = measured[most]["Signoff"].idle
     report.add(f"idle processor time with {most:,} waiting under 1 percent", f"{idle:.2%}", idle < 0.01)
+
+
+async def measure_slow_discord(folder: Path) -> None:
+    """Let Discord take as long for each request as it would at its fastest, and compare the bots once more."""
+    async with both(folder) as bots:
+        for bot in bots:
+            bot.slow_down(SLOW)
+        ours, bare = (await take_turns(bots, 2)).values()
+    rows = [
+        [figure, spread(ours.milliseconds(figure)), spread(bare.milliseconds(figure)), f"{ratio:.2f}"]
+        for figure in FIGURES
+        for ratio in [ours.median(figure) / bare.median(figure)]
+    ]
+    table(f"Discord takes {SLOW * 1000:.0f} ms for each request", "Signoff", "in-memory bot", "ratio", rows=rows)
 
 
 async def measure_start(folder: Path, runs: int, report: Report) -> None:
@@ -342,6 +358,7 @@ async def main(blocks: int, waiting: Sequence[int], plots: Path | None) -> None:
             some = blocks if is_end else max(blocks // 3, 1)
             measured[many] = await measure_rounds(folder / f"waiting-{many}", many, some, most=many == max(waiting))
         show_rounds(measured, report)
+        await measure_slow_discord(folder / "slow")
         await measure_start(folder / "start", 7, report)
         await measure_modules(folder / "modules", 7, report)
         await measure_restart(folder / "restart", max(waiting), report)

@@ -7,8 +7,10 @@ BENCH_PROMISES names what is added:
 - `commits`: the mention, the question, the decision, the start, the result and the reply are each durable before the
   next step. Each is one small row in a table without any index; the store's own thread writes them.
 - `card`: a box with a title, the call, a footer and the buttons, in place of a line of text.
-- `kept`: the run waits inside PydanticAI for the decision, instead of beginning anew after it; this needs `hooks`. It
-  is no promise, but Signoff does it too.
+- `kept`: the run waits inside PydanticAI for the decision, instead of beginning anew after it.
+- `ahead`: the run begins while the thread is opened, and waits with its first response.
+
+The last two need `hooks`. They are no promises, but Signoff does them too.
 
 It still checks nobody's permission, has no rules and no record, masks no secret, and does not find its rows again.
 Unlike the in-memory bot it shows no typing, since Signoff shows none in so short a step.
@@ -40,10 +42,11 @@ OPEN, DONE = 0x5865F2, 0x248046
 
 
 class Hooks(AbstractCapability[Any]):
-    def __init__(self, bot: Bot, key: int, thread: discord.Thread) -> None:
+    def __init__(self, bot: Bot, key: int, thread: asyncio.Future[discord.Thread]) -> None:
         self.bot, self.key, self.thread = bot, key, thread
 
     async def after_model_request(self, ctx: Any, *, request_context: Any, response: Any) -> Any:
+        await self.thread
         return response
 
     async def wrap_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Any) -> Any:
@@ -55,7 +58,7 @@ class Hooks(AbstractCapability[Any]):
     async def handle_deferred_tool_calls(
         self, ctx: Any, *, requests: DeferredToolRequests
     ) -> DeferredToolResults | None:
-        return await self.bot.decision(self.key, requests, self.thread) if "kept" in PROMISES else None
+        return await self.bot.decision(self.key, requests, await self.thread) if "kept" in PROMISES else None
 
 
 class ApprovalView(bare.ApprovalView):
@@ -99,7 +102,14 @@ class Bot(bare.Bot):
         if "commits" in PROMISES:
             await self.writer.submit(lambda db: db.change(ADD, kind, TEXT))
 
-    async def run_agent(self, key: int, thread: discord.Thread, prompt: str | None, **given: Any) -> Any:
+    async def run_ahead(self, key: int, thread: asyncio.Future[discord.Thread], prompt: str) -> Any:
+        for _ in range(3):
+            await asyncio.sleep(0)  # the thread is asked for first
+        return await self.run_agent(key, thread, prompt)
+
+    async def run_agent(
+        self, key: int, thread: asyncio.Future[discord.Thread], prompt: str | None, **given: Any
+    ) -> Any:
         if "stream" in PROMISES:
             given["event_stream_handler"] = read
         if "hooks" in PROMISES:
@@ -110,12 +120,17 @@ class Bot(bare.Bot):
         if self.user not in message.mentions or message.author.bot:
             return
         await self.keep("mention")
+        opened: asyncio.Future[discord.Thread] = asyncio.get_running_loop().create_future()
+        begun = None
+        if "ahead" in PROMISES:
+            begun = asyncio.create_task(self.run_ahead(message.id, opened, message.content))
         thread = await message.create_thread(name=message.clean_content[:80])
-        result = await self.run_agent(message.id, thread, message.content)
+        opened.set_result(thread)
+        result = await (begun or self.run_agent(message.id, opened, message.content))
         while isinstance(result.output, DeferredToolRequests):
             decided, history = await self.decision(message.id, result.output, thread), result.all_messages()
             result = await self.run_agent(
-                message.id, thread, None, message_history=history, deferred_tool_results=decided
+                message.id, opened, None, message_history=history, deferred_tool_results=decided
             )
         await self.keep("reply")
         await thread.send(result.output)

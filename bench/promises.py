@@ -14,7 +14,7 @@ from pathlib import Path
 from bench.approvals import FIGURES, PROCESSOR, both, least, table, take_turns
 from bench.stage import PROMISES
 
-ADDED = ((), ("hooks",), ("stream",), ("hooks", "commits"), ("card",), ("hooks", "kept"), PROMISES)
+ADDED = ((), ("hooks",), ("stream",), ("hooks", "commits"), ("card",), ("hooks", "kept"), ("hooks", "ahead"), PROMISES)
 
 
 async def main(blocks: int) -> None:

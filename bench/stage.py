@@ -2,12 +2,16 @@
 
 The times come from the sandbox's log and from the tool itself, all of them by the clock of this machine. So nothing
 between the bot and its measure takes time but the sandbox, which is the same for both bots.
+
+Discord has a processor of its own, as it has everywhere else. Otherwise the system often lets the sandbox handle a
+request on the processor of the bot that has just sent it, and the bot stands still meanwhile.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sys
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
@@ -18,6 +22,7 @@ from typing import Any
 from bench.scripted import DONE
 from discord_sandbox import SandboxServer, people, presses
 from discord_sandbox.eventlog import Entry
+from discord_sandbox.faults import Fault
 from discord_sandbox.model import Message, User
 
 HERE = Path(__file__).parent
@@ -89,7 +94,21 @@ class Stage:
         ready = await log.wait(before, lambda entry: entry.name == "READY", PATIENCE)
         if not ready:
             raise SystemExit(f"{self.name} did not start: {(self.folder / 'bot.log').read_text()[-2000:]}")
+        self._move_apart()
         return ready[0].at - began
+
+    def _move_apart(self) -> None:
+        """Give the bot all processors but one, and that one to this process, which is Discord."""
+        assert self.process
+        first, *others = sorted(os.sched_getaffinity(self.process.pid))
+        if others:
+            os.sched_setaffinity(0, {first})
+            for thread in Path(f"/proc/{self.process.pid}/task").iterdir():
+                os.sched_setaffinity(int(thread.name), others)
+
+    def slow_down(self, seconds: float) -> None:
+        """Let Discord take so long for each request."""
+        self.server.sandbox.faults.add(Fault("*", re.compile(""), left=sys.maxsize, delay=seconds))
 
     async def kill(self) -> None:
         if self.process and self.process.returncode is None:
@@ -212,5 +231,5 @@ async def stage(name: str, command: Sequence[str], folder: Path) -> AsyncGenerat
 SIGNOFF = (sys.executable, str(HERE.parent / "main.py"), "discord")
 BARE = (sys.executable, str(HERE / "bare.py"))
 LEAST = (sys.executable, str(HERE / "least.py"))
-PROMISES = ("hooks", "stream", "commits", "card", "kept")
+PROMISES = ("hooks", "stream", "commits", "card", "kept", "ahead")
 """What BENCH_PROMISES may name. See `least.py`."""
