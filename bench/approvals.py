@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -32,6 +33,12 @@ REST = 1.5
 IDLE = "Signoff beside"
 """Another Signoff, in which nothing waits. It takes turns with the one in which the most wait."""
 CROWD, CALLS = 100, 3
+PACKAGES = {
+    "Signoff's own modules": ("signoff",),
+    "PydanticAI": ("pydantic_ai", "pydantic_graph", "pydantic", "pydantic_core", "griffe", "genai_prices", "httpx2"),
+    "discord.py": ("discord", "aiohttp", "yarl", "multidict", "attr"),
+}
+"""Part -> the packages whose modules count as it."""
 SLOW = 0.05
 """Seconds that Discord takes for a request in one of the tables. The real one takes longer."""
 LARGE = 490_000
@@ -214,21 +221,38 @@ async def measure_start(folder: Path, runs: int, report: Report) -> None:
 
 
 async def measure_modules(folder: Path, runs: int, report: Report) -> None:
-    """Start a bot to see which modules it loads, then load Signoff's own ones in processes that have all the others."""
-    python, *command = SIGNOFF
-    async with stage("Signoff", (python, "-X", "importtime", *command), folder / "signoff") as bot:
-        await bot.start()
-        await bot.kill()
-        lines = (bot.folder / "bot.log").read_text(encoding="utf-8").splitlines()
-    names = folder / "modules.txt"
-    names.write_text("\n".join(line.rpartition("|")[2].strip() for line in lines if line.startswith("import time:")))
-    taken: list[float] = []
+    """Start the bots to see which modules they load and how long that takes.
+
+    Then load Signoff's own modules in processes that have all the others.
+    """
+    loaded = {name: await _loaded(name, command, folder) for name, command in (("Signoff", SIGNOFF), ("bare", BARE))}
+    spent = [dict.fromkeys(PACKAGES, 0.0) | {"other": 0.0} for _ in loaded]
+    for each, modules in zip(spent, loaded.values(), strict=True):
+        for name, milliseconds in modules:
+            package = name.split(".")[0]
+            each[next((part for part, names in PACKAGES.items() if package in names), "other")] += milliseconds
+    rows = [[part, *(f"{each[part]:.0f}" for each in spent)] for part in spent[0]]
+    rows.append(["all", *(f"{sum(each.values()):.0f}" for each in spent)])
+    table("ms in which modules load, with the notes of `-X importtime`", "Signoff", "in-memory bot", rows=rows)
+    names, taken = folder / "modules.txt", list[float]()
+    names.write_text("\n".join(name for name, _ in loaded["Signoff"]))
     for _ in range(runs):
         loading = await asyncio.create_subprocess_exec(
-            *(python, "-m", "bench.modules", str(names)), cwd=HERE.parent, stdout=asyncio.subprocess.PIPE
+            *(sys.executable, "-m", "bench.modules", str(names)), cwd=HERE.parent, stdout=asyncio.subprocess.PIPE
         )
         taken.append(float((await loading.communicate())[0]))
     report.add("the bot's own modules load in less than 0.2 s", spread(taken), statistics.median(taken) < 200)
+
+
+async def _loaded(name: str, command: Sequence[str], folder: Path) -> list[tuple[str, float]]:
+    """Return the modules that a bot has loaded by the time of its session, and the milliseconds of each by itself."""
+    python, *rest = command
+    async with stage(name, (python, "-X", "importtime", *rest), folder / name) as bot:
+        await bot.start()
+        await bot.kill()
+        lines = (bot.folder / "bot.log").read_text(encoding="utf-8").splitlines()
+    noted = [line.removeprefix("import time:").split("|") for line in lines if line.startswith("import time:")]
+    return [(words[2].strip(), int(words[0]) / 1000) for words in noted[1:]]
 
 
 async def measure_restart(folder: Path, waiting: int, report: Report) -> None:
