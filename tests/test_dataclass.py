@@ -83,6 +83,15 @@ def bodies(make: Maker) -> dict[str, Any]:
         first: int
         second: list[int] = field(default_factory=list[int])
 
+    @make
+    class Wider(Open):
+        named: int = field(default=0, kw_only=True)
+        third: int = 3
+
+    @make(eq=False)
+    class ComparedAsItsBase(Open):
+        ignored: object = field(default_factory=object, repr=False)
+
     @make(slots=True)
     class OpenWithSlots:
         first: int = 1
@@ -124,9 +133,12 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "Of": (1,),
     "Longer": (1, "b", [3]),
     "Open": (1,),
+    "Wider": (1, [2], 4),
+    "ComparedAsItsBase": (1, [2], 3),
 }
 KINDS = sorted(OURS)
-OPEN = {"Open", "OpenWithSlots", "OpenByIdentity", "Prepared", "Hashed", "WithOwnInit"}
+DERIVED_OPEN = {"Wider", "ComparedAsItsBase"}
+OPEN = {"Open", "OpenWithSlots", "OpenByIdentity", "Prepared", "Hashed", "WithOwnInit", *DERIVED_OPEN}
 UNHASHABLE = {"Plain", "Longer", *OPEN} - {"OpenByIdentity", "Hashed"}
 
 
@@ -139,7 +151,9 @@ def pair(request: pytest.FixtureRequest) -> tuple[Any, Any]:
 
 def test_fields_and_parameters_are_the_same(pair: tuple[Any, Any]) -> None:
     ours, standard = map(type, pair)
-    assert list(signature(ours).parameters) == list(signature(standard).parameters)
+    assert [(p.name, p.kind) for p in signature(ours).parameters.values()] == [
+        (p.name, p.kind) for p in signature(standard).parameters.values()
+    ]
     assert [f.name for f in dataclasses.fields(ours)] == [f.name for f in dataclasses.fields(standard)]
     assert ours.__match_args__ == standard.__match_args__
     assert hasattr(pair[0], "__dict__") == hasattr(pair[1], "__dict__")
@@ -212,6 +226,21 @@ def test_a_wrong_call_is_refused_as_usual() -> None:
         Point(1, z=2)  # pyright: ignore[reportCallIssue]
 
 
+@pytest.mark.parametrize("kinds", [OURS, STANDARD])
+def test_a_keyword_only_field_is_no_position(kinds: dict[str, Any]) -> None:
+    assert kinds["Wider"](1, [2], 4, named=5) == kinds["Wider"](1, [2], named=5, third=4)
+    with pytest.raises(TypeError, match=re.escape("Wider.__init__() takes from 2 to 4 positional arguments but 5")):
+        kinds["Wider"](1, [2], 4, 5)
+
+
+@pytest.mark.parametrize("kinds", [OURS, STANDARD])
+def test_a_class_without_equality_of_its_own_compares_the_fields_of_its_base(kinds: dict[str, Any]) -> None:
+    compared = kinds["ComparedAsItsBase"]
+    assert compared(1) == compared(1), "the field that they do not share is not compared"
+    assert compared(1) != compared(2)
+    assert compared(1) != kinds["Open"](1)
+
+
 def test_only_frozen_classes_may_inherit_from_a_frozen_one() -> None:
     @dataclasses.dataclass(frozen=True)
     class Space(Point):
@@ -226,6 +255,12 @@ def test_only_frozen_classes_may_inherit_from_a_frozen_one() -> None:
             class Open(Point):  # pyright: ignore[reportGeneralTypeIssues]
                 w: int = 0
 
+        with pytest.raises(TypeError, match="cannot inherit frozen dataclass from a non-frozen one"):
+
+            @make(frozen=True)
+            class Shut(OURS["Open"]):
+                w: int = 0
+
 
 def test_classes_share_all_methods_but_one() -> None:
     """This is what makes a start fast: only `__init__` is compiled for each class."""
@@ -234,6 +269,7 @@ def test_classes_share_all_methods_but_one() -> None:
         assert getattr(Point, name) is getattr(OURS["WithoutSlots"], name), name
     assert OURS["Open"].__repr__ is Point.__repr__
     assert OURS["Open"].__eq__ is Point.__eq__
+    assert OURS["Wider"].__eq__ is Point.__eq__
 
 
 def test_an_init_is_compiled_when_it_is_first_needed() -> None:

@@ -3,7 +3,6 @@
 The standard one writes and compiles up to six methods for each class. Signoff has three hundred such classes, and that
 was half of the time in which its modules load. Here the classes share the methods that need not differ. Only
 `__init__` is compiled for each class, and not before it is needed: half of the classes have no instance at the start.
-Classes that inherit from another dataclass are left to the standard one.
 """
 
 from __future__ import annotations
@@ -29,31 +28,32 @@ def dataclass(*, eq: bool = True, frozen: bool = False, slots: bool = False) -> 
 
 @dataclass_transform(field_specifiers=(dataclasses.field,))
 def dataclass(cls: type[Any] | None = None, /, *, eq: bool = True, frozen: bool = False, slots: bool = False) -> Any:
-    """Make a dataclass. Unless it inherits from another one, its fields take neither `kw_only` nor `hash`."""
+    """Make a dataclass. Its fields do not take `hash`, and none is an `InitVar`."""
 
     def make(cls: type[Any]) -> type[Any]:
         # The standard one would write the signature into a class without docstring, which takes long to find out.
         cls.__doc__ = cls.__doc__ or cls.__name__
-        if any(map(dataclasses.is_dataclass, cls.__bases__)):
-            return dataclasses.dataclass(cls, eq=eq, frozen=frozen, slots=slots)
         return _sharing(cls, eq, frozen, slots)
 
     return make if cls is None else make(cls)
 
 
 def _sharing(cls: type[Any], eq: bool, frozen: bool, slots: bool) -> type[Any]:
-    shared = {"__repr__": _repr} | (_FROZEN if frozen else {})
+    is_derived = any(map(dataclasses.is_dataclass, cls.__bases__))
+    shared = {"__repr__": _repr} | (_FROZEN if frozen and not is_derived else {})
     if eq:
         shared |= {"__eq__": _eq, "__hash__": _hash if frozen else None}
     for name, method in shared.items():
         if name not in vars(cls):
             setattr(cls, name, method)
-    made = dataclasses.dataclass(cls, init=False, repr=False, eq=False, slots=slots)
-    made.__dataclass_params__.frozen = frozen  # so that the standard one lets only frozen classes inherit from it
+    # The standard one refuses to mix frozen and open classes, so it has to know which of them a derived class is.
+    made = dataclasses.dataclass(cls, init=False, repr=False, eq=False, frozen=frozen and is_derived, slots=slots)
+    made.__dataclass_params__.frozen = frozen  # so that only frozen classes inherit from it
     if "__init__" not in vars(made):
         made.__init__ = _Init(made)
-    compared = [field.name for field in dataclasses.fields(made) if field.compare]
-    made._compared = attrgetter(*compared or ["__class__"])  # instances without fields are all equal
+    if eq:  # otherwise it compares as its base does
+        compared = [field.name for field in dataclasses.fields(made) if field.compare]
+        made._compared = attrgetter(*compared or ["__class__"])  # instances without fields are all equal
     return made
 
 
@@ -72,9 +72,8 @@ def _compiled_init(cls: type[Any]) -> Callable[..., None]:
     """Compile an `__init__` that sets the fields; in a frozen class past `__setattr__`, which refuses."""
     known: dict[str, Any] = {"set_field": object.__setattr__, "MISSING": MISSING}
     setting = "set_field(self, {0!r}, {1})" if cls.__dataclass_params__.frozen else "self.{0} = {1}"
-    parameters, body = ["self"], ["pass"]
+    parameters, keywords, body = ["self"], ["*"], ["pass"]
     for field in dataclasses.fields(cls):
-        assert not field.kw_only, f"{cls.__qualname__}.{field.name}: keyword-only fields are for derived dataclasses"
         name, parameter, value = field.name, field.name, field.name
         if field.default is not MISSING:
             known[f"default_{name}"] = field.default
@@ -85,11 +84,13 @@ def _compiled_init(cls: type[Any]) -> Callable[..., None]:
             value = f"make_{name}() if {name} is MISSING else {name}"
         elif not field.init:
             continue  # `__post_init__` sets it
-        # What is no parameter becomes a statement: it has the same form, and sets a variable of that name.
-        (parameters if field.init else body).append(parameter)
+        # A field that is no parameter becomes a statement: it has the same form, and sets a variable of that name.
+        (body if not field.init else keywords if field.kw_only else parameters).append(parameter)
         body.append(setting.format(name, value))
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
+    if len(keywords) > 1:
+        parameters += keywords
     exec(f"def __init__({', '.join(parameters)}):\n " + "\n ".join(body), known)
     made = known["__init__"]
     made.__qualname__ = f"{cls.__qualname__}.__init__"  # errors about wrong arguments name it
