@@ -2,14 +2,14 @@
 
 A field's description is the hint in its error message. Knows nothing of the environment, Discord or PydanticAI. The
 policy applies the rules, and the agent package loads the plugins.
-"""
 
-from __future__ import annotations
+The annotations here are evaluated with the module: as texts, Pydantic would evaluate each of them, which takes longer.
+"""
 
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     BaseModel,
@@ -238,7 +238,7 @@ class ApprovalsConfig(_Section):
     on_no_approver: Literal["reject", "approve"] = Field(default="reject", description='"reject" or "approve"')
 
     @model_validator(mode="after")
-    def _escalates_before_the_deadline(self) -> ApprovalsConfig:
+    def _escalates_before_the_deadline(self) -> Self:
         _refuse_late_escalation(self.escalate, self.timeout)
         return self
 
@@ -304,7 +304,7 @@ class RuleConfig(_Section):
         return handler(value)
 
     @model_validator(mode="after")
-    def _only_asking_has_approvers(self) -> RuleConfig:
+    def _only_asking_has_approvers(self) -> Self:
         asking = (self.approvers, self.quorum > 1, self.four_eyes, self.ping, self.notify, self.escalate)
         # With answerers, people are asked for an answer even if the call needs no approval.
         timed = () if self.answerers else (self.timeout, self.reminder, self.message)
@@ -451,7 +451,7 @@ class McpConfig(_Section):
     """Whether the server may ask people something while one of its tools runs. They answer on a card."""
 
     @model_validator(mode="after")
-    def _is_run_or_reached(self) -> McpConfig:
+    def _is_run_or_reached(self) -> Self:
         if (self.command is None) == (self.url is None):
             raise ValueError("needs a command or a url; write one of the two")
         if self.url and self.env:
