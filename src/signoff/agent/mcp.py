@@ -29,6 +29,7 @@ from signoff.dataclass import dataclass
 from signoff.errors import ConfigError
 from signoff.gate.declarations import MAY_ASK, MCP_ASKS, MCP_READS, TITLE, TRUSTED, WHY, hinted_marks, saying
 from signoff.gate.lost_calls import is_lost
+from signoff.text.patterns import lazy_pattern
 
 if TYPE_CHECKING:
     from fastmcp import Client
@@ -43,7 +44,7 @@ READ_SHARE = 0.95
 """The part of a tool's time limit that a server has for its answer. The rest is for closing a silent connection."""
 READ_SECONDS = 366 * 86400.0
 """The client's own time limit. It would also count the time in which people answer a server's question."""
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_VARIABLE = lazy_pattern(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def build_servers(config: Config, environment: Mapping[str, str] = os.environ) -> list[AbstractToolset[Any]]:

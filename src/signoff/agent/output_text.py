@@ -7,7 +7,6 @@ no value looks like another field. Knows neither Discord nor the agent.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
@@ -15,16 +14,17 @@ from pydantic_ai.messages import BinaryContent
 from pydantic_core import to_jsonable_python
 
 from signoff.approvals.model import JsonObject
+from signoff.text.patterns import lazy_pattern
 
 NOTHING = "The agent finished without an output."
 EMPTY = "*(empty)*"
 NONE = "*(none)*"
 DEEPEST = 6
 """How many levels are shown as lists. Anything below is written as JSON."""
-_MARKUP = re.compile(r"[\\`*_~|<>#\[\]@]|:(?=//|\w|\Z)")
-_LIST = re.compile(r"^(\s*)([-+=]|\d+[.)])")
-_URL = re.compile(r"https?://[A-Za-z0-9._/?=&%#~:+,-]{1,500}")
-_BREAK = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_MARKUP = lazy_pattern(r"[\\`*_~|<>#\[\]@]|:(?=//|\w|\Z)")
+_LIST = lazy_pattern(r"^(\s*)([-+=]|\d+[.)])")
+_URL = lazy_pattern(r"https?://[A-Za-z0-9._/?=&%#~:+,-]{1,500}")
+_BREAK = lazy_pattern(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 def text_of_output(output: Any, mask: Callable[[JsonObject], JsonObject] = dict) -> str:

@@ -31,6 +31,7 @@ from signoff.gate.declarations import declaration, marks_of
 from signoff.gate.examiner import Judge
 from signoff.gate.tool_slots import ToolShares, ToolSlots
 from signoff.settings import DEMO_MODEL
+from signoff.text.patterns import compile_patterns
 from signoff.turns.administration import ToolFacts
 from signoff.turns.ports import TurnStore
 
@@ -126,6 +127,7 @@ def warm_up() -> None:
     """Build what the first run would build. It stops the event loop for a moment, so call it before there is work."""
     ModelMessagesTypeAdapter.dump_json([])
     returned()
+    compile_patterns()
 
 
 def _attempt(

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any, cast
 
 from signoff.dataclass import dataclass
+from signoff.text.patterns import lazy_pattern
 
 Json = Any
 Mask = Callable[[Mapping[str, Json]], Mapping[str, Json]]
@@ -286,12 +287,12 @@ class TextShape:
 
 
 SHAPES = {
-    "email": TextShape("an email address", re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+")),
-    "uri": TextShape("a web address", re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+"), "https://example.com"),
-    "date": TextShape("a date", re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"), "2026-01-31"),
+    "email": TextShape("an email address", lazy_pattern(r"[^\s@]+@[^\s@]+\.[^\s@]+")),
+    "uri": TextShape("a web address", lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]*:\S+"), "https://example.com"),
+    "date": TextShape("a date", lazy_pattern(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"), "2026-01-31"),
     "date-time": TextShape(
         "a date and time",
-        re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?"),
+        lazy_pattern(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?"),
         "2026-01-31T18:30:00Z",
     ),
 }

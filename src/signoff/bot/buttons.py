@@ -23,6 +23,7 @@ from signoff.approvals.model import Choice
 from signoff.cards.coverage_wording import NAMES, Plan, Span
 from signoff.cards.model import Action, Style, Verb
 from signoff.dataclass import dataclass
+from signoff.text.patterns import lazy_pattern
 
 MAX_ID = 100
 MAX_LABEL = 80
@@ -42,7 +43,7 @@ CUSTOM_ID = re.compile(
     rf"(?P<verb>{'|'.join(Verb)}):{_TARGET}:(?P<revision>{_NUMBER}):(?P<page>0|[1-9][0-9]?)"
     rf"(?::(?P<terms>{_TERMS}|[1-9]))?\Z",
 )
-FORM_ID = re.compile(
+FORM_ID = lazy_pattern(
     # The form for an answer has a part in place of a digest.
     r"signoff-form:(?=answer:\w*:\w*:[0-9]\Z|(?!answer:))"
     rf"(?P<kind>edit|reason|decline|remember|answer):{_TARGET}:(?P<page>0|[1-9][0-9]?):(?P<rest>[0-9a-f]{{0,{DIGEST}}})\Z"

@@ -6,7 +6,6 @@ Asks Discord only where the gateway's own data does not say it, and changes noth
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
@@ -24,6 +23,7 @@ from signoff.config.schema import Config
 from signoff.dataclass import dataclass
 from signoff.errors import LoginFailed
 from signoff.servers.tool_names import enabled_tools
+from signoff.text.patterns import lazy_pattern
 
 CONNECTING = 60.0
 """Seconds that Discord may take to send all servers."""
@@ -38,7 +38,7 @@ NEEDED = {
     "read_message_history": "Read Message History",
 }
 """discord.py's name of each permission that the bot needs in a channel -> its name in Discord."""
-_NAMED = re.compile(r"(role|user|channel):(\d+)")
+_NAMED = lazy_pattern(r"(role|user|channel):(\d+)")
 
 Path = tuple[str | int, ...]
 

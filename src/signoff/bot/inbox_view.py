@@ -7,7 +7,6 @@ rejected here, and "Open…" leads to the whole card. Pure: this module reads no
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -28,6 +27,7 @@ from signoff.cards.layout import argument_label
 from signoff.cards.model import Action, Card, CardCall, Line, Moment, Quote, Shape, Style, Verb
 from signoff.dataclass import dataclass
 from signoff.errors import CardFailed
+from signoff.text.patterns import lazy_pattern
 from signoff.text.visible import clip, longest_head, plain
 
 log = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ _DECIDING = (
 )
 _RUNNING = (Verb.ACCEPT, Verb.RERUN, Verb.FILL, Verb.ANSWER)
 """The buttons that run or answer a call. They are offered only below a call that is shown whole."""
-_BLANKS = re.compile("^ | $|  ")
+_BLANKS = lazy_pattern("^ | $|  ")
 """Blanks that cannot be counted in a value on one line."""
 
 

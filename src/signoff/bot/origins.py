@@ -11,13 +11,14 @@ import re
 from signoff.approvals.model import Place
 from signoff.bot.split import size
 from signoff.dataclass import dataclass
+from signoff.text.patterns import lazy_pattern
 from signoff.text.visible import is_hidden
 
 MAX_TITLE = 90
 UNTITLED = "A request"
 
-_ORIGIN = re.compile(r"([0-9]{1,20})-([0-9]{1,20})")
-_MARKS = re.compile(r"<(?:@[!&]?|#|a?:\w+:|t:|/[^:>]*:)[^>\s]*>")
+_ORIGIN = lazy_pattern(r"([0-9]{1,20})-([0-9]{1,20})")
+_MARKS = lazy_pattern(r"<(?:@[!&]?|#|a?:\w+:|t:|/[^:>]*:)[^>\s]*>")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,20 +16,21 @@ from __future__ import annotations
 import re
 
 from signoff.cards.model import Code, Inline, Line, Moment, Person, RoleRef
+from signoff.text.patterns import lazy_pattern
 
 FENCE = "```"
 BLANK_LINE = "*(a blank line)*"
 BACKTICK = r"\u{0060}"
 BACKTICK_NOTE = rf"{BACKTICK} stands for a backtick."
 
-_MARKUP = re.compile(r"[\\`*_~|<>#\[\]@]|:(?=//|\w|\Z)")
-_LIST = re.compile(r"^(\s*)([-+]|\d+\.)", re.MULTILINE)
-_BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
-_INERT = re.compile(r"(?! *(?:[-+]|[0-9]+\.))(?:[A-Za-z0-9 ,.;'()·…+/-]|:(?= ))*+")
+_MARKUP = lazy_pattern(r"[\\`*_~|<>#\[\]@]|:(?=//|\w|\Z)")
+_LIST = lazy_pattern(r"^(\s*)([-+]|\d+\.)", re.MULTILINE)
+_BOLD = lazy_pattern(r"\*\*([^*\n]+)\*\*")
+_INERT = lazy_pattern(r"(?! *(?:[-+]|[0-9]+\.))(?:[A-Za-z0-9 ,.;'()·…+/-]|:(?= ))*+")
 """One line without any markup, as most texts are."""
-_RUN = re.compile(r"`{3,}")
-_NOT_IN_CODE = re.compile(r"[\x00-\x1f\x7f\u0085\u2028\u2029`]")
-_ID = re.compile(r"[0-9]{1,20}")
+_RUN = lazy_pattern(r"`{3,}")
+_NOT_IN_CODE = lazy_pattern(r"[\x00-\x1f\x7f\u0085\u2028\u2029`]")
+_ID = lazy_pattern(r"[0-9]{1,20}")
 
 
 def escape(text: str) -> str:

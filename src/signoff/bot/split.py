@@ -10,15 +10,16 @@ import re
 from collections.abc import Iterator
 
 from signoff.dataclass import dataclass
+from signoff.text.patterns import lazy_pattern
 
 LIMIT = 2000
 MAX_PARTS = 6
 FENCE = "```"
 CLOSING = "\n" + FENCE
 
-_FENCE = re.compile(r"```(?:(?P<language>[A-Za-z0-9_+\-.#]{1,20})(?=\n))?")
-_SENTENCE = re.compile(r"[.!?][\"')\]]? ")
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_FENCE = lazy_pattern(r"```(?:(?P<language>[A-Za-z0-9_+\-.#]{1,20})(?=\n))?")
+_SENTENCE = lazy_pattern(r"[.!?][\"')\]]? ")
+_CONTROLS = lazy_pattern(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def size(text: str) -> int:

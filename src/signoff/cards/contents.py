@@ -34,6 +34,7 @@ from signoff.cards.warnings import (
 )
 from signoff.dataclass import dataclass
 from signoff.errors import CardFailed
+from signoff.text.patterns import lazy_pattern
 from signoff.text.visible import plain
 
 AS_DIFF = " (as a diff)"
@@ -43,9 +44,9 @@ MOST = 500_000
 
 INLINE = 80
 """Most characters of a value on one line."""
-_WORD = re.compile(r"[\w.$-]+")
-_NOT_INLINE = re.compile(r"[`\n\t\r]|  |^ | $")
-_HEADER = re.compile(r"^--- [^\n]*\n\+\+\+ [^\n]*\n(?:@@ -0,0 [^\n]*\n|(?=@@ -))", re.MULTILINE)
+_WORD = lazy_pattern(r"[\w.$-]+")
+_NOT_INLINE = lazy_pattern(r"[`\n\t\r]|  |^ | $")
+_HEADER = lazy_pattern(r"^--- [^\n]*\n\+\+\+ [^\n]*\n(?:@@ -0,0 [^\n]*\n|(?=@@ -))", re.MULTILINE)
 """The lines of a diff that name its file, which an argument and the line above them name already.
 
 For a new file, also the line that says that the diff begins with its first line.

@@ -7,7 +7,6 @@ in which people and times are data; the rule is text that a front end must quote
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Sequence
 from enum import StrEnum
 
@@ -19,13 +18,14 @@ from signoff.cards.approver_names import person
 from signoff.cards.layout import show
 from signoff.cards.model import Line, Moment
 from signoff.dataclass import dataclass
+from signoff.text.patterns import lazy_pattern
 from signoff.text.visible import clip, plain
 
 NAMES = 10
 """The most arguments that a form can offer to choose from."""
 _NAME_BUDGET = 40
-_GLOB = re.compile(r"[*?\[]")
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_GLOB = lazy_pattern(r"[*?\[]")
+_BARE = lazy_pattern(r"[A-Za-z0-9_-]+")
 
 
 class Span(StrEnum):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Any
 
 from signoff.cards.layout import Value, argument, argument_label
 from signoff.cards.line_changes import compare, name_new_lines
+from signoff.text.patterns import lazy_pattern
 
 ORIGINAL, EDITED, REMOVED, ADDED = " (original, does not run)", " (edited)", " (original, removed)", " (added)"
 """Label endings for edited arguments. A name is one word or in quotation marks, so no name can imitate them."""
@@ -15,7 +15,7 @@ ORIGINAL_LINES = " (lines that the edit replaced)"
 """Label ending for the lines of the model that the edit took out, if the diff of the write shows all others."""
 AS_CHANGES = " (edited: - is the original, + runs)"
 """Label ending for a text of several lines with both versions."""
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_LINE = lazy_pattern(r"[^\n]*\n|[^\n]+")
 
 
 def changed_values(name: str, before: Any, now: Any) -> list[tuple[Value, str]]:

@@ -9,12 +9,12 @@ back. Pure functions: this module knows limits, but no modals.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn, cast
 
 from signoff.approvals.model import ApprovalRequest, JsonObject
 from signoff.dataclass import dataclass
+from signoff.text.patterns import lazy_pattern
 from signoff.text.visible import is_hidden
 
 FIELDS = 5
@@ -22,8 +22,8 @@ FIELD_BUDGET = 4000
 LABEL_BUDGET = 45
 WHOLE = "arguments"
 """The one field that holds the JSON of all arguments."""
-_ONE_WORD = re.compile(r"\S{0,30}")
-_PROSE = re.compile(
+_ONE_WORD = lazy_pattern(r"\S{0,30}")
+_PROSE = lazy_pattern(
     r"(?i)content|text|body|message|comment|description|note|reason|summary|prompt|script|code|query|sql"
 )
 """Names of arguments that may have several lines, even if this value has only one word."""

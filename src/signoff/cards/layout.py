@@ -9,7 +9,6 @@ module knows JSON and sizes, but neither batches nor any medium.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
@@ -17,6 +16,7 @@ from typing import Any, cast
 
 from signoff.cards.model import Quote, Shape
 from signoff.dataclass import dataclass
+from signoff.text.patterns import lazy_pattern
 from signoff.text.visible import clip, is_plain_line, longest_head, longest_tail, visible
 
 LABEL_BUDGET = 40
@@ -36,8 +36,8 @@ RUN = 10
 """If more equal or blank lines than this follow each other, only the first is shown."""
 RUNS = 3
 _BLANK = " \t\r"
-_NAME = re.compile(r"[\w.$-]+")
-_JSON_BEGINS = re.compile(r"[\s{\[\"0-9tfnNI-]")
+_NAME = lazy_pattern(r"[\w.$-]+")
+_JSON_BEGINS = lazy_pattern(r"[\s{\[\"0-9tfnNI-]")
 
 
 @dataclass(frozen=True, slots=True)

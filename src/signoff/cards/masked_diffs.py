@@ -7,11 +7,12 @@ from the new content and the diff; both files are masked, and each line of the d
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
-_HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
-_COUNTS = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+from signoff.text.patterns import lazy_pattern
+
+_HUNK = lazy_pattern(r"@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
+_COUNTS = lazy_pattern(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _Place = tuple[int | None, int | None]
 """The number of a line in the old and in the new file; None if it is not there."""
 

@@ -5,7 +5,6 @@ The masked batch is for display only. The original batch is the one that runs an
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -16,9 +15,10 @@ from signoff.cards.inquiry_contents import texts_in
 from signoff.cards.layout import strings_in
 from signoff.cards.masked_diffs import mask_diff, mask_hunks
 from signoff.cards.warnings import CardWarning, argument_place
+from signoff.text.patterns import lazy_pattern
 from signoff.text.secrets.masker import Masker, count_masks
 
-_IMITATED = re.compile(r"(?i)\\u\{2039\}\s{0,8}masked")
+_IMITATED = lazy_pattern(r"(?i)\\u\{2039\}\s{0,8}masked")
 """The escaped beginning that the masker writes for text that imitates a mask."""
 
 

@@ -5,18 +5,18 @@ The warnings are trusted text; they name the argument in plain ASCII. This modul
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from signoff.dataclass import dataclass
 from signoff.text.lookalikes import lookalikes
+from signoff.text.patterns import lazy_pattern
 from signoff.text.visible import is_plain_line, plain, visible
 
 PADDING = 40
 """A run of this many spaces or tabs may push the rest of a line out of sight."""
 SUMMARY_BUDGET = 72
-_RUN_OF_SPACES = re.compile(rf"[ \t]{{{PADDING},}}")
-_REMARKABLE = re.compile(rf"[^\n\t -~]|(?i:xn--)|[ \t]{{{PADDING}}}")
+_RUN_OF_SPACES = lazy_pattern(rf"[ \t]{{{PADDING},}}")
+_REMARKABLE = lazy_pattern(rf"[^\n\t -~]|(?i:xn--)|[ \t]{{{PADDING}}}")
 """Every text with a warning has one of these."""
 _SHORT = 2000
 """In a longer text, looking for all of them at every character is slower than looking for one after the other."""
@@ -24,13 +24,13 @@ _NAME_BUDGET = 32
 SENTENCE = 240
 """Most characters of a text that is shown as a sentence."""
 _HARMLESS = r"[\w.,;:!?'\"()/+=%&$-]+"
-_OUR_WORDS = re.compile(
+_OUR_WORDS = lazy_pattern(
     r"APPROVED|REJECTED|CONFIRMED|SKIPPED|CANCELLED|TIMEOUT|DECIDED|RUN AGAIN|ANSWERED|DECLINED"
     r"|(?i:tool approval|answer needed|may decide|may answer|asked by|accepted by|edited by|asks this|asked this"
     r"|answer goes to|answer given|reason given|answer to |warning:|why:|defaults:)"
 )
 """The card's own words. A sentence or a name that has them could pass for a line of the card."""
-_SENTENCE = re.compile(rf"{_HARMLESS}(?: {_HARMLESS})*")
+_SENTENCE = lazy_pattern(rf"{_HARMLESS}(?: {_HARMLESS})*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,17 @@ import re
 import tomllib
 from collections.abc import Sequence
 
+from signoff.text.patterns import lazy_pattern
+
 Path = tuple[str | int, ...]
 
-_BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
-_KEY = re.compile(r"""[ \t]*("(?:\\.|[^"\\])*"|'[^']*'|[A-Za-z0-9_-]+)[ \t]*""")
-_STRING = re.compile(
+_BLANK = lazy_pattern(r"(?:[ \t\r\n]|#[^\n]*)*")
+_KEY = lazy_pattern(r"""[ \t]*("(?:\\.|[^"\\])*"|'[^']*'|[A-Za-z0-9_-]+)[ \t]*""")
+_STRING = lazy_pattern(
     r'"""(?:\\.|[^\\])*?"{3,5}(?!")' r"|'''.*?'{3,5}(?!')" r'|"(?:\\.|[^"\\\n])*"' r"|'[^'\n]*'",
     re.DOTALL,
 )
-_SCALAR = re.compile(r"[^,\]}\n#]*")
+_SCALAR = lazy_pattern(r"[^,\]}\n#]*")
 
 
 class TomlLines:

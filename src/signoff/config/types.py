@@ -11,13 +11,15 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BeforeValidator, Field, Strict
 
+from signoff.text.patterns import lazy_pattern
+
 UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(ms|s|m|h|d)")
+_DURATION = lazy_pattern(r"([0-9]+(?:\.[0-9]+)?) ?(ms|s|m|h|d)")
 LONGEST = 30 * UNITS["d"]
 _LONGEST_KEPT = 3650 * UNITS["d"]
-_ID = re.compile(r"[1-9][0-9]{0,19}")
-_NESTED_REPEAT = re.compile(r"(?<![\\+*}])(?:[+*]|\{[0-9]*,[0-9]*\})(?!\+)[^(]{0,200}\)(?:[+*](?!\+)|\{[0-9]*,)")
-_APPROVER = re.compile(rf"manage_server|asker|(?:role|user):{_ID.pattern}")
+_ID = lazy_pattern(r"[1-9][0-9]{0,19}")
+_NESTED_REPEAT = lazy_pattern(r"(?<![\\+*}])(?:[+*]|\{[0-9]*,[0-9]*\})(?!\+)[^(]{0,200}\)(?:[+*](?!\+)|\{[0-9]*,)")
+_APPROVER = lazy_pattern(rf"manage_server|asker|(?:role|user):{_ID.pattern}")
 
 
 def _seconds(value: object) -> object:

@@ -28,6 +28,7 @@ from signoff.approvals.model import Ruling, Verdict
 from signoff.approvals.policy import Declaration, Predicate
 from signoff.approvals.tool_description import Marks, ToolDescription
 from signoff.gate.arguments import innermost, origin_of
+from signoff.text.patterns import lazy_pattern
 
 TRUSTED = "signoff_trusted"
 """Metadata key: whether the operator trusts the MCP server of this tool."""
@@ -58,8 +59,8 @@ NAMES = 100
 """Most arguments whose order is kept."""
 DEFAULTS = 2000
 """Most characters of JSON that are kept of a tool's defaults."""
-_SUMMARY = re.compile(r"<summary>(.*?)</summary>", re.DOTALL)
-_END = re.compile(r"(?<=[.!?])\s")
+_SUMMARY = lazy_pattern(r"<summary>(.*?)</summary>", re.DOTALL)
+_END = lazy_pattern(r"(?<=[.!?])\s")
 F = TypeVar("F")
 _ONLY_ASKING: set[object] = set()
 _HINTS = {

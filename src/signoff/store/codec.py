@@ -6,7 +6,6 @@ Knows no table and no database.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache
@@ -16,6 +15,7 @@ from signoff.approvals.inquiries import Inquiry
 from signoff.approvals.model import Actor, Edit, GrantNote, JsonObject, Remember, Verdict, Vote
 from signoff.approvals.policy import Rule
 from signoff.approvals.tool_description import Marks, ToolDescription
+from signoff.text.patterns import lazy_pattern
 from signoff.turns.model import Quoted
 
 DEPTH = 200
@@ -24,7 +24,7 @@ DEPTH = 200
 VOID = "void"
 """The last element of a stored vote that no longer counts."""
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = lazy_pattern("[\ud800-\udfff]")
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _KEPT = 512
 """How many people, lists and votes are kept as they were read: the same few come in row after row."""

@@ -5,15 +5,15 @@ A file named `0002_x.sqlite.sql` is for that dialect only. Knows only the table 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from importlib import resources
 
 from signoff.dataclass import dataclass
 from signoff.errors import StoreError, StoreUnavailable
 from signoff.store.database import Database
+from signoff.text.patterns import lazy_pattern
 
-_NAME = re.compile(r"(\d{4})_(\w+?)(?:\.(\w+))?\.sql")
+_NAME = lazy_pattern(r"(\d{4})_(\w+?)(?:\.(\w+))?\.sql")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from collections.abc import Callable, Mapping
 
 from signoff.dataclass import dataclass
+from signoff.text.patterns import lazy_pattern
 
 Value = str | int | float | bool | None
 
-_BARE = re.compile(r"[\w.:/@+*-]+")
+_BARE = lazy_pattern(r"[\w.:/@+*-]+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,16 +12,17 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from signoff.text import confusables
+from signoff.text.patterns import lazy_pattern
 from signoff.text.visible import char_name, escape, is_hidden, plain
 
 # Scripts that are written together with Latin letters every day.
 _EAST_ASIAN = frozenset({"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC"})
-_WORD = re.compile(r"[^\W_]+")
-_TOKEN = re.compile(r"[^\s\"'<>()\[\]{},;|&=]+")
-_LOCATOR = re.compile(r"[./\\@:]")
-_ACE = re.compile(r"xn--", re.IGNORECASE)
-_HOST_BEFORE = re.compile(r"[A-Za-z0-9.-]*\Z")
-_HOST_AFTER = re.compile(r"[A-Za-z0-9.-]*")
+_WORD = lazy_pattern(r"[^\W_]+")
+_TOKEN = lazy_pattern(r"[^\s\"'<>()\[\]{},;|&=]+")
+_LOCATOR = lazy_pattern(r"[./\\@:]")
+_ACE = lazy_pattern(r"xn--", re.IGNORECASE)
+_HOST_BEFORE = lazy_pattern(r"[A-Za-z0-9.-]*\Z")
+_HOST_AFTER = lazy_pattern(r"[A-Za-z0-9.-]*")
 _HOST_BUDGET = 253
 _LISTED = 3
 _ORDINARY_FORMS = frozenset("\u00aa\u00b2\u00b3\u00b9\u00ba\u2026\u2122\u00bc\u00bd\u00be\u2116\u2103\u2109")

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from signoff.dataclass import dataclass
+from signoff.text.patterns import lazy_pattern
 
 STACK = 4
 """Up to this many combining marks on one letter are ordinary writing; Vietnamese, Hebrew and Thai need fewer."""
@@ -36,11 +37,11 @@ _HIDDEN_RANGES = (
 )
 _CONTROL_NAMES = {0x00: "NULL", 0x08: "BACKSPACE", 0x0D: "CARRIAGE RETURN", 0x1B: "ESCAPE", 0x7F: "DELETE"}
 _OTHER_NAMES = {"Cs": "LONE SURROGATE", "Co": "PRIVATE USE", "Cn": "UNASSIGNED", "Cc": "CONTROL"}
-_ORDINARY = re.compile(r"[\n\t -~]*+")
-_WRITTEN_ESCAPE = re.compile(r"\\(?=u\{)")
-_ESCAPE = re.compile(r"\\u\{([0-9A-F]{4,6})\}")
-_PLAIN = re.compile(r"[A-Za-z0-9_.:/-]*+")
-_PROSE = re.compile(r"[A-Za-z0-9_.:/ ,'()-]*+")
+_ORDINARY = lazy_pattern(r"[\n\t -~]*+")
+_WRITTEN_ESCAPE = lazy_pattern(r"\\(?=u\{)")
+_ESCAPE = lazy_pattern(r"\\u\{([0-9A-F]{4,6})\}")
+_PLAIN = lazy_pattern(r"[A-Za-z0-9_.:/-]*+")
+_PROSE = lazy_pattern(r"[A-Za-z0-9_.:/ ,'()-]*+")
 
 
 @dataclass(frozen=True, slots=True)

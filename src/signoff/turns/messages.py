@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from signoff.approvals.approvers import can_be_met
 from signoff.approvals.model import Actor, Batch, RequestState, RunState
+from signoff.text.patterns import lazy_pattern
 from signoff.text.visible import plain
 
 STORE_FAILED = "My database failed several times, so I stopped this run. Completed calls are kept. Mention me again."
@@ -38,7 +38,7 @@ GIVERS = 3
 """The most people whose remembered decisions a reply names."""
 _CALLS = NAMED * (TOOL + len("`` rejected, ")) + len(" and 9999 more")
 """The most characters for the calls in a line."""
-_BY_GRANT = re.compile(rf"{BY_GRANT}(?:<@\d{{1,20}}>|[^<>\n]{{1,{TOOL}}}): [^<>\n]{{1,{_CALLS}}}\.")
+_BY_GRANT = lazy_pattern(rf"{BY_GRANT}(?:<@\d{{1,20}}>|[^<>\n]{{1,{TOOL}}}): [^<>\n]{{1,{_CALLS}}}\.")
 _RAN = frozenset({RunState.DONE, RunState.FAILED, RunState.MAY_HAVE_RUN})
 
 

@@ -21,6 +21,7 @@ from signoff.approvals.policy import Patterns, Rule
 from signoff.approvals.tool_description import MARKS
 from signoff.config.schema import Duration
 from signoff.dataclass import dataclass
+from signoff.text.patterns import lazy_pattern
 from signoff.text.visible import visible
 from signoff.turns.administration import ToolFacts
 
@@ -36,8 +37,8 @@ DURATION_HINT = 'such as "90s", "10m" or "1h", from 0.1 seconds to 30 days'
 RELAXABLE = "allow takes effect only where an operator rule asks and is marked relaxable."
 NONE_RELAXABLE = "No such rule matches this tool at the moment, so nothing changes."
 
-_ID = re.compile(r"[0-9A-Za-z_-]{1,40}")
-_BAR = re.compile(r"(?<!\\)\|")
+_ID = lazy_pattern(r"[0-9A-Za-z_-]{1,40}")
+_BAR = lazy_pattern(r"(?<!\\)\|")
 _JOINED = {"\ufe0f", "\u200d"}
 """Hidden characters that are parts of ordinary emoji: allowed only in a message."""
 _duration: TypeAdapter[float] = TypeAdapter(Duration)

@@ -19,6 +19,7 @@ from typing import Any, cast
 
 from signoff.dataclass import dataclass
 from signoff.text.log_lines import Line
+from signoff.text.patterns import lazy_pattern
 from signoff.text.secrets.kept_masks import KeptMasks
 from signoff.text.secrets.names import DEFAULT, Words, expects_words, is_about, is_plural, says_secret, words_of
 from signoff.text.secrets.shapes import Span, may_contain_secret, named_spans, token_spans
@@ -27,12 +28,12 @@ from signoff.text.visible import escape
 
 __all__ = ["DEFAULT", "MASK", "Masker", "MaskingFilter", "count_masks"]
 
-MASK = re.compile(r"‹masked (?:number of )?[0-9]+ characters #[0-9a-f]{8}›")
+MASK = lazy_pattern(r"‹masked (?:number of )?[0-9]+ characters #[0-9a-f]{8}›")
 LEAST_KEY = 16
 MOST_HARMLESS = 1000
 _PASSES = 8
-_TELLING = re.compile(r"[A-Za-z0-9]")
-_IMITATION = re.compile(r"(?i)‹(?=\s{0,8}masked)")
+_TELLING = lazy_pattern(r"[A-Za-z0-9]")
+_IMITATION = lazy_pattern(r"(?i)‹(?=\s{0,8}masked)")
 
 
 @dataclass(frozen=True)

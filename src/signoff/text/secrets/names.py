@@ -5,9 +5,10 @@ Names are compared word by word, so `monkey` does not count as a key. Knows noth
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
+
+from signoff.text.patterns import lazy_pattern
 
 
 def word_set(words: str) -> frozenset[str]:
@@ -51,8 +52,8 @@ _ABOUT = word_set(
 _COUNTING = word_set(
     "max min num number n total prompt completion input output used cached reasoning estimated average"
 )
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_CLAUSE = re.compile(r"[.,;:?!()\n]")
+_WORD = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_CLAUSE = lazy_pattern(r"[.,;:?!()\n]")
 _LONGEST = 100
 
 Words = tuple[str, ...]

@@ -7,9 +7,10 @@ lookbehinds after the mark, so that the search can jump from mark to mark.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
+
+from signoff.text.patterns import lazy_pattern
 
 
 class Span(NamedTuple):
@@ -20,30 +21,30 @@ class Span(NamedTuple):
 
 
 _WITHIN = (
-    re.compile(r"://[^\s/@:\"'<>‹]{0,200}:([^\s/\"'<>‹]{1,400})@"),
-    re.compile(r"://([A-Za-z0-9_-]{20,200})@"),
-    re.compile(r"/api/webhooks/[0-9]{1,20}/([A-Za-z0-9_-]{20,}+)"),
-    re.compile(r"hooks\.slack\.com/[a-z]{1,20}/([A-Za-z0-9_/-]{16,}+)"),
-    re.compile(r"[?&](?i:(?:sig|signature|x-amz-signature|x-goog-signature)=([^&\s#\"'<>‹]++))"),
-    re.compile(r"[bB](?<!(?i:[a-z]).)(?i:earer[ \t]{1,8}(?=[^\s‹]{0,80}[0-9=])([A-Za-z0-9_\-./+=~]{8,}+))"),
-    re.compile(r"[bB](?<!(?i:[a-z]).)(?i:asic[ \t]{1,8}(?=[^\s‹]{0,80}[0-9=])([A-Za-z0-9+/=]{12,}+))"),
-    re.compile(r"-(?<!\S-)(?:u|-user)[ =][\"']?[^\s:\"'‹]{1,100}:([^\s\"'‹]{1,200})"),
+    lazy_pattern(r"://[^\s/@:\"'<>‹]{0,200}:([^\s/\"'<>‹]{1,400})@"),
+    lazy_pattern(r"://([A-Za-z0-9_-]{20,200})@"),
+    lazy_pattern(r"/api/webhooks/[0-9]{1,20}/([A-Za-z0-9_-]{20,}+)"),
+    lazy_pattern(r"hooks\.slack\.com/[a-z]{1,20}/([A-Za-z0-9_/-]{16,}+)"),
+    lazy_pattern(r"[?&](?i:(?:sig|signature|x-amz-signature|x-goog-signature)=([^&\s#\"'<>‹]++))"),
+    lazy_pattern(r"[bB](?<!(?i:[a-z]).)(?i:earer[ \t]{1,8}(?=[^\s‹]{0,80}[0-9=])([A-Za-z0-9_\-./+=~]{8,}+))"),
+    lazy_pattern(r"[bB](?<!(?i:[a-z]).)(?i:asic[ \t]{1,8}(?=[^\s‹]{0,80}[0-9=])([A-Za-z0-9+/=]{12,}+))"),
+    lazy_pattern(r"-(?<!\S-)(?:u|-user)[ =][\"']?[^\s:\"'‹]{1,100}:([^\s\"'‹]{1,200})"),
 )
-_PEM = re.compile(r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----([^-]*+)(-----END)?")
-_PEM_LINE = re.compile(r"[A-Za-z0-9+/=]{16,}+")
-_PEM_LAST = re.compile(r"[A-Za-z0-9+/=]{1,76}(?=[\s\\nr]{0,8}\Z)")
+_PEM = lazy_pattern(r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----([^-]*+)(-----END)?")
+_PEM_LINE = lazy_pattern(r"[A-Za-z0-9+/=]{16,}+")
+_PEM_LAST = lazy_pattern(r"[A-Za-z0-9+/=]{1,76}(?=[\s\\nr]{0,8}\Z)")
 
 _NAME = r"(?<![A-Za-z0-9_.-])([A-Za-z0-9_.-]++)"
-_PAIR = re.compile(_NAME + r"[\"'\\\]]{0,4}[ \t]{0,8}(?:=>|:=|==|=|:(?!//))[ \t]{0,8}")
-_FLAG = re.compile(r"-(?<!\S-)-?([A-Za-z][A-Za-z0-9_.-]*+)[ \t]{1,8}(?!-)")
-_LINE = re.compile(r"(?m)^[ \t]*+(?:export[ \t]++)?([A-Za-z0-9_.-]++)[ \t]{0,8}[=:][ \t]{0,8}([^\s\"'`‹]++)[ \t]*+$")
+_PAIR = lazy_pattern(_NAME + r"[\"'\\\]]{0,4}[ \t]{0,8}(?:=>|:=|==|=|:(?!//))[ \t]{0,8}")
+_FLAG = lazy_pattern(r"-(?<!\S-)-?([A-Za-z][A-Za-z0-9_.-]*+)[ \t]{1,8}(?!-)")
+_LINE = lazy_pattern(r"(?m)^[ \t]*+(?:export[ \t]++)?([A-Za-z0-9_.-]++)[ \t]{0,8}[=:][ \t]{0,8}([^\s\"'`‹]++)[ \t]*+$")
 _SCHEME = r"(?:(?i:bearer|basic|token|digest|bot|apikey|negotiate)[ \t]{1,8})?+"
 # A value in quotes ends at a quote, space or backslash; without quotes, also where a shell or an address would end it.
-_QUOTED = re.compile(r"(?:[nN](?='))?\\{0,3}[\"'`]" + _SCHEME + r"([^\s\"'`\\‹]++)")
-_BARE = re.compile(r"(?![nN]')" + _SCHEME + r"([^\s\"'`\\‹;|&<>(){}$,\[\]#?]++)")
+_QUOTED = lazy_pattern(r"(?:[nN](?='))?\\{0,3}[\"'`]" + _SCHEME + r"([^\s\"'`\\‹]++)")
+_BARE = lazy_pattern(r"(?![nN]')" + _SCHEME + r"([^\s\"'`\\‹;|&<>(){}$,\[\]#?]++)")
 
 
-_SIGN = re.compile(
+_SIGN = lazy_pattern(
     r"[=:\"'`]|(?<!\S)--?[A-Za-z]"  # a pair, an address or a quoted password; an option
     r"|[A-Za-z0-9_.+/-]{15}"  # a token, or an address of a webhook
     # Words before a secret, some of which are in the first line of a private key.
@@ -51,7 +52,7 @@ _SIGN = re.compile(
     r"|[：是は]"
 )
 """Every text with a secret in it has one of these, in a place where one of the expressions reads it."""
-_ID = re.compile(r"[0-9a-f]*+")
+_ID = lazy_pattern(r"[0-9a-f]*+")
 """An id or a digest, as in every log line. It is as long as a token, but no expression finds anything in it."""
 _MOST = 2000
 """In a longer text, some sign is almost certain, and looking for all of them at every character is slow."""

@@ -7,14 +7,14 @@ Pure; knows nothing of masks or cards.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from signoff.text.patterns import lazy_pattern
 from signoff.text.secrets.names import word_set
 from signoff.text.secrets.shapes import Span
 
-RUN = re.compile(r"[A-Za-z0-9_\-./+=]+")
+RUN = lazy_pattern(r"[A-Za-z0-9_\-./+=]+")
 """Only text in such a run can ever be masked."""
 
 # This list need not be complete: it is the second defence. The first is that all but the first word stay visible.
@@ -28,15 +28,15 @@ _COMMANDS = word_set(
     "apt-get yum dnf apk brew snap pacman rpm dpkg iptables nft ufw ip ifconfig psql mysql sqlite3 mongo redis-cli "
     "drop delete truncate format del erase base64 openssl gpg printenv export unset alias trap true false yes"
 )
-_OPTION = re.compile(r"-[A-Za-z]{1,3}|--[a-z]+(?:-[a-z]+)*")
-_PATH = re.compile(r"(?:\.{1,2})?(?:/[a-z0-9._-]{1,40})+/?")
-_PART = re.compile(r"/(?=[a-z._-]{0,40}[0-9])(?=[0-9._-]{0,40}[a-z])[a-z0-9]{20,}")
-_SPLITS = re.compile(r"\s|\$\{?IFS")
-_WORD = re.compile(r"[^\s\"'`;|&<>(){}$,\\]+")
-_SCHEME = re.compile(r"(?i)(?:bearer|basic|token|digest|bot|apikey|negotiate)[ \t]+")
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,20}://[^/?#\s]*")
-_MIXED = re.compile(r"(?=[A-Za-z_+=-]{0,200}[0-9])(?=[0-9_+=-]{0,200}[A-Za-z])[A-Za-z0-9_+=-]{16,}+")
-_VERSION = re.compile(r"[0-9.]+\Z")
+_OPTION = lazy_pattern(r"-[A-Za-z]{1,3}|--[a-z]+(?:-[a-z]+)*")
+_PATH = lazy_pattern(r"(?:\.{1,2})?(?:/[a-z0-9._-]{1,40})+/?")
+_PART = lazy_pattern(r"/(?=[a-z._-]{0,40}[0-9])(?=[0-9._-]{0,40}[a-z])[a-z0-9]{20,}")
+_SPLITS = lazy_pattern(r"\s|\$\{?IFS")
+_WORD = lazy_pattern(r"[^\s\"'`;|&<>(){}$,\\]+")
+_SCHEME = lazy_pattern(r"(?i)(?:bearer|basic|token|digest|bot|apikey|negotiate)[ \t]+")
+_ADDRESS = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]{0,20}://[^/?#\s]*")
+_MIXED = lazy_pattern(r"(?=[A-Za-z_+=-]{0,200}[0-9])(?=[0-9_+=-]{0,200}[A-Za-z])[A-Za-z0-9_+=-]{16,}+")
+_VERSION = lazy_pattern(r"[0-9.]+\Z")
 
 
 def value_spans(text: str, *, phrase: bool = False) -> Iterator[Span]:
