@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from signoff.bot import checkup
 from signoff.bot.access import Access
 from signoff.bot.client import Bot, SignoffClient
 from signoff.bot.front_end import DiscordFrontEnd
@@ -68,7 +69,7 @@ async def test_a_check_that_fails_is_a_line_in_the_log_and_ends_nothing(
     async def failing(*arguments: object, **options: object) -> None:
         raise ValueError("no")
 
-    monkeypatch.setattr(command, "check_servers", failing)
+    monkeypatch.setattr(checkup, "check_servers", failing)
     with caplog.at_level(logging.WARNING):
         await command._check_servers(SignoffClient(), Config())  # pyright: ignore[reportPrivateUsage]
     assert "the servers could not be checked: ValueError: no" in caplog.text

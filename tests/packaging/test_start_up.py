@@ -38,6 +38,8 @@ FOR_FEW = {
     *("aiohttp.web", "discord_sandbox"),
     *("signoff.agent.tools.servers", "signoff.agent.tools.workspace_set", "signoff.bot.servers", "signoff.library"),
     *("signoff.servers.model", "signoff.telemetry.http", "signoff.terminal"),
+    *("cronsim", "signoff.agent.mcp", "signoff.agent.prices", "signoff.bot.checkup", "signoff.config.problems"),
+    *("signoff.store.checkup", "signoff.text.lookalikes", "signoff.turns.cron"),
 }
 """Packages and modules that a bot with the demo model and no MCP server has no use for."""
 

@@ -14,7 +14,6 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
 from signoff.agent.imported import import_agent, load_deps, model_for
-from signoff.agent.mcp import build_servers, server_in
 from signoff.agent.models import choose_model
 from signoff.agent.own_asking import asking_tools_of
 from signoff.agent.plugins import OURSELVES, Listener, PluginParts, PluginTool, load_plugins
@@ -196,6 +195,8 @@ def facts(toolsets: Iterable[AbstractToolset[Any]], policy: Policy) -> list[Tool
 def _definitions(toolset: AbstractToolset[Any]) -> list[ToolDefinition]:
     if isinstance(toolset, FunctionToolset):
         return [tool.tool_def for tool in toolset.tools.values()]
+    from signoff.agent.mcp import server_in  # here, because few have such servers
+
     server = server_in(toolset)
     return server.definitions() if server else []
 
@@ -225,6 +226,10 @@ def build_plugins(config: Config, parts: PluginParts, problems: list[Problem] | 
 
 def build_all_servers(config: Config, problems: list[Problem] | None = None) -> list[AbstractToolset[Any]]:
     """Return the MCP servers of signoff.toml. See `Brain.build` for `problems`."""
+    if not config.mcp:
+        return []
+    from signoff.agent.mcp import build_servers  # here, because few have such servers
+
     servers: list[AbstractToolset[Any]] = []
     for name in config.mcp:
         only = config.model_copy(update={"mcp": {name: config.mcp[name]}})

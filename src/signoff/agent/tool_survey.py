@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic_ai import RunContext, ToolDefinition
 from pydantic_ai.models import Model
@@ -17,7 +17,6 @@ from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 from pydantic_ai.usage import RunUsage
 
 from signoff.agent.imported import capabilities_of
-from signoff.agent.mcp import McpServer, server_in
 from signoff.agent.own_asking import asking_tools, asking_tools_of
 from signoff.agent.setup import Brain, verdict_of
 from signoff.config.findings import Finding, Severity, error, warning
@@ -25,6 +24,9 @@ from signoff.config.rule_checks import KnownTool, KnownTools
 from signoff.config.schema import Config
 from signoff.dataclass import dataclass
 from signoff.gate.declarations import asking_if_mcp, marks_of
+
+if TYPE_CHECKING:
+    from signoff.agent.mcp import McpServer
 
 PATIENCE = 10.0
 """Seconds that a toolset of a plugin or of an imported agent may take to list its tools."""
@@ -134,6 +136,8 @@ async def _listed(
 ) -> Listing:
     if isinstance(toolset, FunctionToolset):
         return Listing(plain, tuple(tool.tool_def for tool in toolset.tools.values()), asking_tools_of(toolset))
+    from signoff.agent.mcp import server_in  # here, because few have such servers
+
     if server := server_in(toolset):
         return await _of_server(server, ctx, config, keep_running)
     source = replace(plain, label=toolset.label)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from signoff.dataclass import dataclass
-from signoff.text.lookalikes import lookalikes
 from signoff.text.patterns import lazy_pattern
 from signoff.text.visible import is_plain_line, plain, visible
 
@@ -51,6 +50,8 @@ def warnings_in(where: str, texts: Iterable[str]) -> list[CardWarning]:
     for text in texts:
         if _is_plain(text) or (len(text) <= _SHORT and not _REMARKABLE.search(text)):
             continue
+        from signoff.text.lookalikes import lookalikes  # here, because most texts are plain
+
         for warning in visible(text).findings:
             warnings[CardWarning("hidden characters", f"{where}: {warning}")] = None
         for warning in lookalikes(text):

@@ -13,10 +13,8 @@ from collections import Counter
 from dataclasses import field
 from pathlib import Path
 
-from signoff.agent.prices import unpriced_models
 from signoff.agent.setup import Brain, Problem
 from signoff.agent.tool_survey import Survey, survey
-from signoff.bot.checkup import check_by_connecting
 from signoff.bot.connection import point_at
 from signoff.config.approval_checks import check_approvals
 from signoff.config.findings import Finding, Severity, error, of_error, warning
@@ -27,8 +25,7 @@ from signoff.config.setting_checks import check_settings, setting_place
 from signoff.dataclass import dataclass
 from signoff.errors import ConfigError, SettingsError, StartupError
 from signoff.settings import Settings, load_settings
-from signoff.store.checkup import check_database, nearest_folder
-from signoff.store.store import sqlite_path
+from signoff.store.store import nearest_folder, sqlite_path
 
 ENV_FILE = Path(".env")
 MEGABYTE = 1_000_000
@@ -68,6 +65,8 @@ class Report:
 
 async def run_check(*, discord: bool = False) -> Report:
     """Check everything that can be checked here; with `discord`, connect and check the servers as well."""
+    from signoff.store.checkup import check_database  # here, because a start opens the database instead
+
     report = Report()
     try:
         settings = load_settings(ENV_FILE)
@@ -135,6 +134,8 @@ async def _check_discord(report: Report, settings: Settings, config: Config) -> 
         problem = "DISCORD_TOKEN is not set, so Discord cannot be checked"
         report.findings.append(error(str(ENV_FILE), problem, "write the bot's token into .env"))
         return
+    from signoff.bot.checkup import check_by_connecting  # here, because a start connects by itself
+
     try:
         point_at(settings.api_url, settings.gateway_url)
         findings, fact = await check_by_connecting(settings.discord_token.get_secret_value(), config)
@@ -158,8 +159,11 @@ def check_workspace(config: Config) -> list[Finding]:
 
 def check_prices(config: Config, brain: Brain) -> list[Finding]:
     """Find limits in dollars that do not hold, because nobody knows what the model costs."""
-    model = brain.extras.model or brain.agent.model
-    if not config.budgets.has_cost_limits or not (names := unpriced_models(model)):
+    if not config.budgets.has_cost_limits:
+        return []
+    from signoff.agent.prices import unpriced_models  # here, because few limit the cost
+
+    if not (names := unpriced_models(brain.extras.model or brain.agent.model)):
         return []
     unknown = f"the price of {', '.join(names)} is not known, so its responses count as free"
     remedy = "limit the tokens as well, or remove the limit on the cost"

@@ -15,7 +15,6 @@ from signoff.agent.setup import Brain, warm_up
 from signoff.bot.access import Access
 from signoff.bot.attachments import FileLimits
 from signoff.bot.catch_up import is_connected
-from signoff.bot.checkup import check_servers
 from signoff.bot.client import Bot, SignoffClient
 from signoff.bot.connection import point_at
 from signoff.bot.directory import DiscordDirectory
@@ -163,6 +162,8 @@ async def _when_ready(client: SignoffClient, config: Config, scheduler: Schedule
 
 
 async def _check_servers(client: SignoffClient, config: Config) -> None:
+    from signoff.bot.checkup import check_servers  # here, because the bot is online before it needs this
+
     try:
         log_findings(await check_servers(client, config, at_start=True))
     except Exception as error:

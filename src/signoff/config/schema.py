@@ -28,8 +28,6 @@ from pydantic_core import PydanticKnownError
 from signoff.approvals.model import Escalation, Verdict
 from signoff.approvals.policy import Rule
 from signoff.approvals.tool_description import MARKS
-from signoff.config.problems import Hints, describe_problems, describe_syntax
-from signoff.config.toml_lines import TomlLines
 from signoff.config.types import (
     APPROVERS_HINT,
     COUNT_HINT,
@@ -489,6 +487,8 @@ class Config(_Section):
 
     def where(self, *path: str | int) -> str:
         """Return the file and the line of a key, for example `signoff.toml:12` for `("rules", 1, "when")`."""
+        from signoff.config.toml_lines import TomlLines  # here, because only messages name a line
+
         try:
             return f"{self._name}:{TomlLines(self._text).find(path)}" if self._text else self._name
         except ValueError:
@@ -559,17 +559,21 @@ def parse_config(text: str, name: str = "signoff.toml") -> Config:
     try:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
+        from signoff.config.problems import describe_syntax  # here, because most files are right
+
         raise ConfigError(f"{name}:{describe_syntax(error, text)}") from None
     try:
         config = Config.model_validate(data)
     except ValidationError as error:
+        from signoff.config.problems import describe_problems  # here for the same reason
+
         problems = describe_problems(error.errors(include_url=False), text, _hints())
         raise ConfigError("\n".join(f"{name}:{problem}" for problem in problems)) from None
     config._name, config._text = name, text  # pyright: ignore[reportPrivateUsage]
     return config
 
 
-def _hints() -> Hints:
+def _hints() -> dict[str, dict[str, str]]:
     """Table -> key -> hint."""
     first = (AgentConfig, ToolsConfig, AccessConfig, ApprovalsConfig, RuleConfig)
     models = (*first, LimitsConfig, BudgetsConfig, SchedulesConfig, AuditConfig, SecretsConfig, McpConfig)

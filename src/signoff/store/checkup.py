@@ -12,7 +12,7 @@ from signoff.store.audit_file import read_only_address
 from signoff.store.lock import ProcessLock
 from signoff.store.migrate import shipped
 from signoff.store.sqlite import SqliteDatabase, explain
-from signoff.store.store import sqlite_path
+from signoff.store.store import nearest_folder, sqlite_path
 
 SETTING = "SIGNOFF_DATABASE_URL"
 
@@ -34,11 +34,6 @@ def check_database(url: str, place: str) -> list[Finding]:
         problem = f"the database {given} needs to write to {folder}, and this user may not"
         return [error(place, problem, f"give this user the right to write there, or set {SETTING} to another place")]
     return _check_file(path, given, place) if path.exists() else []
-
-
-def nearest_folder(path: Path) -> Path:
-    """Return the folder of the file, or the nearest one above it that exists. It may turn out to be a file."""
-    return next(folder for folder in path.parents if folder.exists() or folder == folder.parent)
 
 
 def _check_file(path: Path, given: Path, place: str) -> list[Finding]:

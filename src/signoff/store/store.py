@@ -119,3 +119,8 @@ def sqlite_path(url: str) -> Path:
     if "?" in name or "\0" in name:
         raise SettingsError(f"The database URL takes a path and no options. {_ACCEPTED}.")
     return Path(name)
+
+
+def nearest_folder(path: Path) -> Path:
+    """Return the folder of the file, or the nearest one above it that exists. It may turn out to be a file."""
+    return next(folder for folder in path.parents if folder.exists() or folder == folder.parent)

@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from datetime import UTC, tzinfo
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from signoff.approvals.errors import Refused
 from signoff.approvals.model import Actor
 from signoff.approvals.ports import Clock, DeskTx
 from signoff.approvals.server_rules import must_manage
 from signoff.dataclass import dataclass
-from signoff.turns.cron import BadCron, Cron
+
+if TYPE_CHECKING:
+    from signoff.turns.cron import Cron
 
 T = TypeVar("T")
 
@@ -121,6 +123,8 @@ class ScheduleBook:
     """Is called after a schedule was added."""
 
     def cron(self, schedule: Schedule) -> Cron:
+        from signoff.turns.cron import Cron  # here, because few have schedules
+
         return Cron(schedule.cron, self.terms.zone)
 
     async def add(self, actor: Actor, channel: str, cron: str, prompt: str, mode: str) -> Schedule:
@@ -152,6 +156,8 @@ class ScheduleBook:
 
     def _first(self, text: str, now: float) -> float:
         """Return the first time of a cron expression. Raises Refused if it is none, or runs too often."""
+        from signoff.turns.cron import BadCron, Cron  # here for the same reason
+
         try:
             cron = Cron(text, self.terms.zone)
         except BadCron as error:
