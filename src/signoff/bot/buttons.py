@@ -148,7 +148,7 @@ class ApprovalButton(ui.DynamicItem[ui.Button[Any]], template=CUSTOM_ID):
 
     @classmethod
     def of(cls, action: Action) -> ApprovalButton:
-        button = ui.Button[Any](
+        button: ui.Button[Any] = ui.Button(
             label=action.label[:MAX_LABEL],
             style=_STYLES[action.style],
             custom_id=custom_id(action),

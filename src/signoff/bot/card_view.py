@@ -47,14 +47,11 @@ class Texts(NamedTuple):
     """The texts of a card with all their markup, in the order of the message."""
 
     head: str
-    calls: tuple[str, ...]
+    calls: Sequence[str]
     words: str
     tail: str
-
-    @property
-    def size(self) -> int:
-        """The size as Discord counts it."""
-        return size(self.head) + sum(map(size, self.calls)) + size(self.words) + size(self.tail)
+    size: int
+    """The size of all of them, as Discord counts it."""
 
 
 class ApprovalView(ui.LayoutView):
@@ -62,16 +59,15 @@ class ApprovalView(ui.LayoutView):
 
     def __init__(self, card: Card, above: str = "", texts: Texts | None = None) -> None:
         super().__init__(timeout=None)
+        texts = texts or write(card)
         if above:
-            self.add_item(ui.TextDisplay[Any](above))
-        self.add_item(ui.Container[Any](*_items(card, texts or write(card)), accent_colour=_COLOURS[card.tone]))
+            self.add_item(ui.TextDisplay(above))
+        self.add_item(ui.Container(*_items(card, texts), accent_colour=_COLOURS[card.tone]))
+        self.text_size = texts.size + size(above)
 
     def overflow(self) -> str:
-        """The Discord limit that this view breaks, or "". discord.py checks only the number of components."""
-        items = [*self.walk_children()]
-        if sum(size(item.content) for item in items if isinstance(item, ui.TextDisplay)) > MAX_TEXT:
-            return f"{self.content_length()} characters of text"
-        return f"{len(items)} components" if len(items) > MAX_COMPONENTS else ""
+        """The Discord limit that this view breaks, or "". discord.py itself checks the number of components."""
+        return f"{self.text_size} characters of text" if self.text_size > MAX_TEXT else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +151,8 @@ def measure(card: Card) -> int:
 
 
 def write(card: Card) -> Texts:
-    return Texts(_head(card), tuple(map(_call, card.calls)), _words(card), _tail(card))
+    head, calls, words, tail = _head(card), [_call(call) for call in card.calls], _words(card), _tail(card)
+    return Texts(head, calls, words, tail, size("".join([head, *calls, words, tail])))
 
 
 def _items(card: Card, texts: Texts) -> Iterator[ui.Item[Any]]:
