@@ -20,12 +20,13 @@ from signoff.cards.edited_values import ADDED, REMOVED, changed_values, note_on_
 from signoff.cards.files import request_file
 from signoff.cards.folding import fold
 from signoff.cards.inquiry_contents import inquiry_values, inquiry_warnings
-from signoff.cards.layout import COLUMNS, SHORT, Value, argument, argument_label, strings_in
+from signoff.cards.layout import COLUMNS, SHORT, Value, argument, argument_label, argument_text, strings_in
 from signoff.cards.masking import warnings_about_masks
 from signoff.cards.model import CardFile, Shape
 from signoff.cards.warnings import (
     DESTRUCTIVE,
     CardWarning,
+    are_plain,
     argument_place,
     has_our_words,
     is_odd,
@@ -66,6 +67,8 @@ class CallContents:
     def warnings(self) -> tuple[CardWarning, ...]:
         args, inquiry = shown_args(self.request), self.request.inquiry
         warnings = [DESTRUCTIVE] if self.request.description.marks.destructive else []
+        if self._is_plain:
+            return tuple(warnings)
         warnings += warnings_about_masks(self.request) if self.masked else []
         warnings += inquiry_warnings(inquiry) if inquiry else []
         warnings += warnings_in("tool name", [self.request.call.tool, *self.request.path])
@@ -77,6 +80,15 @@ class CallContents:
             "tool's description", [self.request.description.title, self.request.description.sentence]
         )
         return (*warnings, *warnings_in("tool's preview", [self.request.shown_preview]))
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether one look at all texts of the call tells that there is nothing to warn of, as for most calls."""
+        request, description = self.request, self.request.description
+        if request.edit or request.inquiry:
+            return False
+        own = request.summary, request.shown_preview, description.title, description.sentence
+        return are_plain(request.call.tool, *request.path, *strings_in(request.call.args), *own)
 
     @cached_property
     def file(self) -> CardFile:
@@ -190,7 +202,7 @@ def _arguments(request: ApprovalRequest) -> list[Value]:
     """
     now = shown_args(request)
     before = request.edit.original if request.edit else now
-    as_diff = {*request.shown_as_effect, *([request.diffed] if request.diffed else [])}
+    as_diff = (*request.shown_as_effect, *([request.diffed] if request.diffed else [])) if request.preview else ()
     groups: list[list[Value]] = []
     for name in request.description.ordered({*now, *before}):
         is_diffed = name in as_diff
@@ -209,15 +221,18 @@ def _arguments(request: ApprovalRequest) -> list[Value]:
 
 
 def _unchanged(request: ApprovalRequest, name: str) -> Value:
-    value, defaults = argument(name, request.call.args[name]), request.description.defaults
-    is_default = name in defaults and _same(defaults[name], request.call.args[name])
-    return inline(value, Shape.DEFAULT if is_default else Shape.INLINE) or value
+    given, defaults = request.call.args[name], request.description.defaults
+    (label, cut), (text, kind) = argument_label(name), argument_text(given)
+    shape = Shape.BLOCK
+    if _fits_on_a_line(label, cut, text):
+        shape = Shape.DEFAULT if name in defaults and _same(defaults[name], given) else Shape.INLINE
+    return Value(label, text, kind, cut, shape)
 
 
 def _short(value: Value, ending: str) -> Value:
     """Return the value on one line if possible, with this ending of its label."""
-    value = value if value.diff else inline(value) or value
-    return replace(value, label=value.label + ending)
+    is_short = not value.diff and _fits_on_a_line(value.label, value.label_cut, value.text)
+    return replace(value, label=value.label + ending, shape=Shape.INLINE if is_short else value.shape)
 
 
 def _rank(value: Value) -> int:
@@ -233,14 +248,12 @@ def _same(one: object, other: object) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-def inline(value: Value, shape: Shape = Shape.INLINE) -> Value | None:
-    """Return an argument in this shape; None if it needs a block.
+def _fits_on_a_line(label: str, label_cut: bool, text: str) -> bool:
+    """Whether an argument needs no block.
 
     A value on one line is shown as code, so nothing in it takes effect, and it cannot end its own quotation. Its name
     is bold, as an outcome is, so a name with the card's own words gets a block, where it is shown as code.
     """
-    if not _WORD.fullmatch(value.label) or value.label_cut or len(value.text) > INLINE:
-        return None
-    if has_our_words(value.label) or _NOT_INLINE.search(value.text) or is_odd(value.label) or is_odd(value.text):
-        return None
-    return replace(value, shape=shape)
+    if label_cut or len(text) > INLINE or not _WORD.fullmatch(label):
+        return False
+    return not (has_our_words(label) or _NOT_INLINE.search(text) or is_odd(label) or is_odd(text))

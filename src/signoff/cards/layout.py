@@ -121,11 +121,13 @@ class Value:
             start = end
         return pieces
 
-    @cached_property
+    @property
     def height(self) -> int:
         """The number of lines on a phone, with long runs collapsed."""
-        if self.is_one_line:
-            return self.rows(self.text)
+        return self.rows(self.text) if self.is_one_line else self._height
+
+    @cached_property
+    def _height(self) -> int:
         return sum(self.rows(line) for start, stop, _ in self.pieces for line in self.lines[start:stop])
 
     def rows(self, line: str) -> int:
@@ -169,10 +171,13 @@ class Value:
 
 
 def argument(name: str, value: Any) -> Value:
-    label, cut = argument_label(name)
-    if isinstance(value, str):
-        return Value(label, value, label_cut=cut)
-    return Value(label, _json_text(value), _kind(value), cut)
+    (label, cut), (text, kind) = argument_label(name), argument_text(value)
+    return Value(label, text, kind, cut)
+
+
+def argument_text(value: Any) -> tuple[str, str]:
+    """Return an argument's value as text, and its kind, which is empty for text."""
+    return (value, "") if isinstance(value, str) else (_json_text(value), _kind(value))
 
 
 def argument_label(name: str) -> tuple[str, bool]:

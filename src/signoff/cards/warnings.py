@@ -48,7 +48,7 @@ def warnings_in(where: str, texts: Iterable[str]) -> list[CardWarning]:
     """Return the warnings about these texts, each once. `where` names the texts for the reader."""
     warnings: dict[CardWarning, None] = {}
     for text in texts:
-        if _is_plain(text) or (len(text) <= _SHORT and not _REMARKABLE.search(text)):
+        if are_plain(text) or (len(text) <= _SHORT and not _REMARKABLE.search(text)):
             continue
         from signoff.text.lookalikes import lookalikes  # here, because most texts are plain
 
@@ -62,8 +62,10 @@ def warnings_in(where: str, texts: Iterable[str]) -> list[CardWarning]:
     return list(warnings)
 
 
-def _is_plain(text: str) -> bool:
-    """Whether a few quick looks tell that there is nothing to warn of, as in most texts."""
+def are_plain(*texts: str) -> bool:
+    """Whether a few quick looks tell that there is nothing to warn of, nor any mask, as in most texts."""
+    # None of the signs has the character between the texts, so these looks find each sign that one of them has.
+    text = "|".join(texts)
     return is_plain_line(text) and "--" not in text and "  " not in text
 
 
@@ -100,4 +102,4 @@ def has_our_words(text: str) -> bool:
 
 
 def is_odd(text: str) -> bool:
-    return bool(warnings_in("", [text]))
+    return not are_plain(text) and bool(warnings_in("", [text]))
