@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 from signoff.approvals.inquiries import AnswerField, Inquiry, Option
@@ -20,6 +21,9 @@ from signoff.text.secrets.masker import Masker, count_masks
 
 _IMITATED = lazy_pattern(r"(?i)\\u\{2039\}\s{0,8}masked")
 """The escaped beginning that the masker writes for text that imitates a mask."""
+_MASKED = ("call", "metadata", "preview", "diff_of", "description", "settlement", "edit", "inquiry", "drafts")
+"""The fields of a request that a card shows masked, or not at all."""
+_masked_fields = attrgetter(*_MASKED)
 
 
 def mask_batch(batch: Batch, masker: Masker) -> Batch:
@@ -79,7 +83,7 @@ def mask_request(request: ApprovalRequest, masker: Masker) -> ApprovalRequest:
     """
     call, settlement, edit, description = request.call, request.settlement, request.edit, request.description
     words, effect = request.summary, request.shown_preview
-    summary, preview = masker.mask_untrusted(words), _mask_preview(request, effect, masker)
+    summary, preview = masker.mask_untrusted(words), _mask_preview(request, effect, masker) if effect else ""
     args = masker.mask_args(call.args)
     edit = replace(edit, original=masker.mask_args(edit.original)) if edit else None
     if (args, edit, summary, preview) != (call.args, request.edit, words, effect):
@@ -88,19 +92,19 @@ def mask_request(request: ApprovalRequest, masker: Masker) -> ApprovalRequest:
     said = masker.mask_untrusted(description.sentence), masker.mask_untrusted(description.title)
     if said != (description.sentence, description.title):
         description = replace(description, sentence=said[0], title=said[1])
-    shown: dict[str, Any] = {
-        "call": call,
-        "metadata": {"summary": summary} if summary else {},
-        "preview": preview,
-        "diff_of": request.diff_of if request.shown_as_effect else request.diffed,
-        "description": description,
-        "settlement": _mask_settlement(settlement, request.inquiry, masker) if settlement else None,
-        "edit": edit,
-        "inquiry": mask_inquiry(request.inquiry, masker) if request.inquiry else None,
-        "drafts": {},
-    }
+    shown: tuple[Any, ...] = (
+        call,
+        {"summary": summary} if summary else {},
+        preview,
+        request.diff_of and (request.diff_of if request.shown_as_effect else request.diffed),
+        description,
+        _mask_settlement(settlement, request.inquiry, masker) if settlement else None,
+        edit,
+        mask_inquiry(request.inquiry, masker) if request.inquiry else None,
+        {},
+    )
     # Most requests have no secret, and looking takes less time than a copy of all fields.
-    return request if [getattr(request, name) for name in shown] == [*shown.values()] else replace(request, **shown)
+    return request if _masked_fields(request) == shown else replace(request, **dict(zip(_MASKED, shown, strict=True)))
 
 
 def mask_inquiry(inquiry: Inquiry, masker: Masker) -> Inquiry:
