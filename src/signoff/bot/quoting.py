@@ -55,7 +55,7 @@ def trusted(text: str) -> str:
 
 
 def line(parts: Line) -> str:
-    return "".join(_inline(part) for part in parts)
+    return "".join([_inline(part) for part in parts])
 
 
 def _inline(part: Inline) -> str:

@@ -57,7 +57,7 @@ def may_decide_line(batch: Batch) -> Line:
     """
     questions, settled = batch.questions, batch.settled
     decide = decide_or_answer(questions)
-    if differ_by_call(batch):
+    if differ_by_call(questions):
         return () if settled else (f" · who may {decide} differs by call",)
     who = may_decide(questions[0], batch, brief=True)
     if who == NOBODY:
@@ -70,8 +70,9 @@ def decide_or_answer(requests: Sequence[ApprovalRequest]) -> str:
     return "answer" if requests and all(r.kind is RequestKind.ANSWER for r in requests) else "decide"
 
 
-def differ_by_call(batch: Batch) -> bool:
-    return len({(r.current_approvers, r.missing, r.quorum, r.four_eyes) for r in batch.questions}) != 1
+def differ_by_call(requests: Sequence[ApprovalRequest]) -> bool:
+    """Whether not the same people may decide all of these requests on the same terms."""
+    return len(requests) != 1 and len({(r.current_approvers, r.missing, r.quorum, r.four_eyes) for r in requests}) != 1
 
 
 def may_decide(

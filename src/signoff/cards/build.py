@@ -36,6 +36,9 @@ from signoff.dataclass import dataclass
 from signoff.errors import CardFailed
 from signoff.text.visible import clip, visible
 
+_SPARE = reserve(1) + left_out_overhead(1) + OPEN_MORE
+"""The open card of one call certainly fits if this much is left beside the settled one."""
+
 
 def build_card(
     batch: Batch,
@@ -82,7 +85,7 @@ def fit_card(
             return small
     asked = _as_asked(batch)
     generous = read_page(asked, contents, page, can_attach, offers)
-    own = generous.folded(settled=True) if batch.settled else generous
+    own = replace(generous, values=generous.values_if(settled=True)) if batch.settled else generous
     calls = len(generous.calls)
     room = limit - reserve(calls)
     is_new = asked is batch and (now >= batch.deadline) == (batch.opened >= batch.deadline)
@@ -190,9 +193,9 @@ def _small_settled(
     Return None if the open card may be too large, or folded in another way.
     """
     (request,) = batch.requests
-    room = limit - reserve(1) - left_out_overhead(1) - OPEN_MORE
-    quoted = sum(value.wants for values in page.values for value in values) + len(batch.model_text)
-    if quoted > room or request.escalate_to or page.values != page.folded(settled=False).values:
+    room = limit - _SPARE
+    quoted = sum([value.wants for value in page.values[0]]) + len(batch.model_text)
+    if quoted > room or request.escalate_to or page.values != page.values_if(settled=False):
         return None
     card = _compose(batch, page, now, budget)
     return card if size(card) <= room else None
@@ -200,45 +203,62 @@ def _small_settled(
 
 def _compose(batch: Batch, page: Page, now: float, budget: int) -> Card:
     wants = [sum(value.wants for value in values) for values in page.values]
-    *given, for_text = share([*wants, len(visible(batch.model_text).text)], max(budget, 0))
-    quoted = [quote_values(values, part) for values, part in zip(page.values, given, strict=True)]
+    *given, for_text = share([*wants, len(visible(batch.model_text).text) if batch.model_text else 0], max(budget, 0))
     model_text, text_is_whole = quote_model_text(batch, page, for_text)
 
+    questions = batch.questions
+    here = page.of(questions)
+    is_alone, differ = len(questions) == 1, differ_by_call(questions)
     calls: list[CardCall] = []
     files: list[CardFile] = []
     shown: set[str] = set()
-    current = {r.id: r for r in batch.requests}
-    for index, (contents, parts) in enumerate(zip(page.calls, quoted, strict=True)):
+    for index, request in enumerate(here):
+        parts = quote_values(page.values[index], given[index])
         # Every file holds the model's text, so the first call's file is attached if that text is cut.
         whole = text_is_whole or index > 0
-        call, file = _call(batch, current[contents.request.id], contents, parts, page, whole=whole)
+        number = 0 if is_alone else page.first + index
+        call, file = _call(batch, request, page.calls[index], parts, page, number, whole=whole, differ=differ)
         calls.append(call)
         files += [file] if file else []
-        shown |= {call.request} if page.can_attach or file is None else set()
+        if page.can_attach or file is None:
+            shown.add(call.request)
     tone, closing = title_with_progress(batch, *status(batch))
-    settled = batch.settled
+    settled = closing is not None
     actions, own = ([], {}) if settled or now >= batch.deadline else card_actions(batch, page.number, shown)
-    ended = add_endings(batch, page, calls, apart=not settled or outcomes_differ(batch))
+    ended = add_endings(questions, page, calls, apart=not settled or outcomes_differ(questions))
+    if own:
+        ended = [replace(call, actions=tuple(own[call.request])) if call.request in own else call for call in ended]
     return Card(
-        title=write_title(batch),
+        title=write_title(questions),
         tone=tone,
-        about=tuple(write_about(batch, page, now, all_shown=len(shown) == len(calls))),
-        calls=tuple(replace(call, actions=tuple(own[call.request])) if call.request in own else call for call in ended),
+        about=tuple(write_about(batch, len(questions), page, now, all_shown=len(shown) == len(calls))),
+        calls=tuple(ended),
         model_text=model_text,
         files=tuple(files) if page.can_attach else (),
         status=closing,
-        footer=write_footer(batch, page),
-        actions=tuple(actions or turning(batch, page.number)),
+        footer=write_footer(here),
+        actions=tuple(actions if actions or page.pages == 1 else turning(batch, page.number)),
         page=page.number,
-        pages=batch.pages,
-        headline=any(r.kind is RequestKind.MAY_HAVE_RUN for r in batch.questions),
+        pages=page.pages,
+        headline=RequestKind.MAY_HAVE_RUN in [r.kind for r in questions],
     )
 
 
 def _call(
-    batch: Batch, request: ApprovalRequest, contents: CallContents, parts: Quoted, page: Page, *, whole: bool
+    batch: Batch,
+    request: ApprovalRequest,
+    contents: CallContents,
+    parts: Quoted,
+    page: Page,
+    number: int,
+    *,
+    whole: bool,
+    differ: bool,
 ) -> tuple[CardCall, CardFile | None]:
-    """Build one call, and the file for it if the card does not show the whole call."""
+    """Build one call, and the file for it if the card does not show the whole call.
+
+    `differ`: not the same people may decide all calls of the card.
+    """
     sizes = page.sizes
     tool, tool_cut = clip(request.shown_tool, sizes.tool)
     warnings, more = fit_warnings(contents.warnings, sizes.warnings)
@@ -247,21 +267,19 @@ def _call(
         file = contents.file
         left_out = _left_out(file if page.can_attach else None, parts, len(contents.values), sizes)
         warnings = warnings if page.can_attach else (left_out, *warnings)
-    questions = batch.questions
-    number = questions.index(request) + 1 if len(questions) > 1 else 0
     says, says_who = describing_sentence(request.description, sizes.says)
     attached: Line = (left_out,) if file and page.can_attach else ()
     facts = tuple(_facts(request, batch, sizes))
-    why = _why(request, batch, sizes)
+    who = may_decide(request, batch, named_at_most=sizes.approvers, brief=True) if differ else ()
+    why = _why(request, who, sizes)
     call = CardCall(
         tool, request.id, why, parts.quotes, number, says, says_who, warnings, attached=attached, facts=facts
     )
     return call, file
 
 
-def _why(request: ApprovalRequest, batch: Batch, sizes: Sizes) -> Line:
+def _why(request: ApprovalRequest, who: Line, sizes: Sizes) -> Line:
     """Say why the call asks and, if that differs by call, who may decide. For an inquiry, `asks_line` says why."""
-    who = may_decide(request, batch, named_at_most=sizes.approvers, brief=True) if differ_by_call(batch) else ()
     if request.inquiry:
         return ("May answer: ", *who) if who and request.state is RequestState.PENDING else ()
     # The reason is our own text, so nobody can forge the mark of a cut. It does not run, so a cut needs no file.

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from signoff.approvals.model import ApprovalRequest, Batch, JsonObject
+from signoff.approvals.model import PAGE, ApprovalRequest, Batch, JsonObject
 from signoff.cards.actions import PREVIEW, TOOLS_WORDS, Offers
 from signoff.cards.budget import Sizes
 from signoff.cards.edited_values import ADDED, REMOVED, changed_values, note_on_edit, removed_lines
@@ -103,15 +103,25 @@ class Page:
     values: Sequence[tuple[Value, ...]]
     """The values of each call, folded."""
     number: int
+    pages: int
     can_attach: bool
     offers: Offers
     sizes: Sizes
     columns: int = COLUMNS
     """Characters in a line, for folding."""
 
-    def folded(self, *, settled: bool) -> Page:
-        """Return the page with its values folded as for an open or a settled card."""
-        return replace(self, values=_folded(self.calls, settled, self.can_attach, self.columns))
+    def of(self, questions: Sequence[ApprovalRequest]) -> Sequence[ApprovalRequest]:
+        """Return those of all questions of the batch that are on this page."""
+        return questions[self.number * PAGE : (self.number + 1) * PAGE]
+
+    @property
+    def first(self) -> int:
+        """The number of the page's first call among all calls of the card, from 1."""
+        return self.number * PAGE + 1
+
+    def values_if(self, *, settled: bool) -> Sequence[tuple[Value, ...]]:
+        """Return the values of each call, folded as for an open or a settled card."""
+        return _folded(self.calls, settled, self.can_attach, self.columns)
 
     def tightened(self) -> Page:
         """Return the page with the smallest sizes."""
@@ -127,11 +137,11 @@ def read_page(
     columns: int = COLUMNS,
 ) -> Page:
     """Take the calls of one page from the contents of all calls of the batch, open or settled."""
-    number = min(max(number, 0), batch.pages - 1)
-    here = {r.id for r in batch.page(number)}
-    calls = [one for one in contents if one.request.id in here]
+    pages = batch.pages
+    number = min(max(number, 0), pages - 1)
+    calls = contents[number * PAGE : (number + 1) * PAGE]
     values = _folded(calls, batch.settled, can_attach, columns)
-    return Page(calls, values, number, can_attach, offers, Sizes(len(calls)), columns)
+    return Page(calls, values, number, pages, can_attach, offers, Sizes(len(calls)), columns)
 
 
 def _folded(calls: Sequence[CallContents], settled: bool, can_attach: bool, columns: int) -> list[tuple[Value, ...]]:

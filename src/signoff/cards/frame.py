@@ -35,8 +35,8 @@ _EXPIRED = {RequestKind.CALL: "rejected", RequestKind.MAY_HAVE_RUN: "skipped", R
 _APPROVES = {RequestKind.CALL: "Accept", RequestKind.MAY_HAVE_RUN: "Run it again", RequestKind.ANSWER: "Answer"}
 
 
-def write_title(batch: Batch) -> str:
-    kinds = [r.kind for r in batch.questions]
+def write_title(questions: Sequence[ApprovalRequest]) -> str:
+    kinds = [r.kind for r in questions]
     calls, again = len(kinds), kinds.count(RequestKind.MAY_HAVE_RUN)
     if not again:
         return TITLE if RequestKind.ANSWER not in kinds else MIXED_TITLE if len(set(kinds)) > 1 else ANSWER_TITLE
@@ -67,18 +67,19 @@ def hints_line(description: ToolDescription) -> Line:
     return (f"Its MCP server says: {hints}" if description.trusted else f"Its MCP server claims, unchecked: {hints}",)
 
 
-def write_about(batch: Batch, page: Page, now: float, *, all_shown: bool) -> list[Line]:
+def write_about(batch: Batch, questions: int, page: Page, now: float, *, all_shown: bool) -> list[Line]:
+    """Write the lines about the whole card, which has so many questions."""
     about: list[Line] = []
-    kinds = {r.kind for r in batch.open_questions}
     if batch.already_ran:
         about.append((f"Already ran: {list_tools(batch.already_ran, page.sizes.named_tools)}",))
-    about += [*held_lines(batch, page.sizes.named_tools), *held_progress(batch)]
+    if questions < len(batch.requests):
+        about += [*held_lines(batch, page.sizes.named_tools), *held_progress(batch)]
     if not all_shown and not batch.settled:
+        kinds = {r.kind for r in batch.open_questions}
         label = " or ".join(word for kind, word in _APPROVES.items() if kind in kinds)
         about.append((f"{label} is not offered: not all of this fits here, and no file can be attached",))
-    if batch.pages > 1:
-        first = batch.questions.index(batch.page(page.number)[0]) + 1
-        about.append((f"Calls {first} to {first + len(page.calls) - 1} of {len(batch.questions)}",))
+    if page.pages > 1:
+        about.append((f"Calls {page.first} to {page.first + len(page.calls) - 1} of {questions}",))
     return [*about, ("Asked by ", person(batch.asker), *may_decide_line(batch), *_until(batch, now))]
 
 
@@ -118,10 +119,12 @@ def quote_model_text(batch: Batch, page: Page, budget: int) -> tuple[Quote | Non
     return Quote(MODEL_TEXT, text, "; ".join(notes), shape=shape), whole
 
 
-def add_endings(batch: Batch, page: Page, calls: Sequence[CardCall], *, apart: bool) -> list[CardCall]:
+def add_endings(
+    questions: Sequence[ApprovalRequest], page: Page, calls: Sequence[CardCall], *, apart: bool
+) -> Sequence[CardCall]:
     """Add each call's outcome if outcomes may differ (`apart`), and the answers and reasons that people gave."""
-    notes = {r.id: _given_reason(r) for r in batch.questions}
-    sizes, here = page.sizes, batch.page(page.number)
+    notes = {r.id: _given_reason(r) for r in questions}
+    sizes, here = page.sizes, page.of(questions)
     if any(request.inquiry for request in here):
         answers = [answer_quotes(request, sizes.answer) if request.inquiry else () for request in here]
         calls = [replace(call, quotes=(*call.quotes, *own)) for call, own in zip(calls, answers, strict=True)]
@@ -129,7 +132,7 @@ def add_endings(batch: Batch, page: Page, calls: Sequence[CardCall], *, apart: b
         label = "Reason given" if len(notes) == 1 else "Reason given for all calls"
         note = next(iter(notes.values()))
         if not note:
-            return list(calls)
+            return calls
         return [*calls[:-1], replace(calls[-1], quotes=(*calls[-1].quotes, _reason(label, note, sizes.reason)))]
     ended: list[CardCall] = []
     for request, call in zip(here, calls, strict=True):
@@ -152,9 +155,8 @@ def _reason(label: str, note: str, budget: int) -> Quote:
     return Quote(label, text, "" if whole else f"{len(note)} characters in all", shape=shape)
 
 
-def write_footer(batch: Batch, page: Page) -> Line:
+def write_footer(shown: Sequence[ApprovalRequest]) -> Line:
     """Write the request ids and digests as the record has them. `/signoff audit` finds a request by its id."""
-    shown = batch.page(page.number)
     ids = [plain(r.id, ID_BUDGET) for r in shown]
     digests = [plain(r.call.digest[:DIGEST_BUDGET], DIGEST_BUDGET) or "none" for r in shown]
     return f"Request {', '.join(ids)}", f" · digest {', '.join(digests)}"

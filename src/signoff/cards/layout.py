@@ -301,6 +301,8 @@ def beginning(value: Value, budget: int) -> tuple[str, bool]:
 
 def share(wants: Sequence[int], budget: int) -> list[int]:
     """Divide the budget fairly: wants below an equal part are met in full, the others divide the rest."""
+    if sum(wants) <= budget:
+        return [*wants]
     given = [0] * len(wants)
     left = budget
     for rank, index in enumerate(sorted(range(len(wants)), key=lambda i: wants[i])):

@@ -38,10 +38,10 @@ def progress_lines(request: ApprovalRequest) -> list[Line]:
 
 def title_with_progress(batch: Batch, tone: Tone, title: Line | None) -> tuple[Tone, Line | None]:
     """Return the tone and the title of an approved card with how its calls did: running, done, failed."""
+    if tone is not Tone.APPROVED or title is None:
+        return tone, title
     calls = [r for r in batch.questions if r.inquiry is None]
     runs = [r.run.state for r in calls if r.run]
-    if tone is not Tone.APPROVED or title is None or not runs:
-        return tone, title
     for state, word in _TITLES.items():
         if count := runs.count(state):
             some = "" if count == len(calls) else f"{count} of {len(calls)} "

@@ -148,8 +148,8 @@ def _counted(request: ApprovalRequest) -> str:
     return _COUNTED.get(choice, str(request.state)) if choice else str(request.state)
 
 
-def outcomes_differ(batch: Batch) -> bool:
-    return len({outcome(r) for r in batch.questions}) > 1
+def outcomes_differ(requests: Sequence[ApprovalRequest]) -> bool:
+    return len(requests) > 1 and len({outcome(r) for r in requests}) > 1
 
 
 def _together(requests: Sequence[ApprovalRequest]) -> Line:

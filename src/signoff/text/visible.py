@@ -105,6 +105,8 @@ def plain(text: str, budget: int, *, prose: bool = False) -> str:
 
 def clip(text: str, budget: int) -> tuple[str, bool]:
     """Return one visible line of at most `budget` characters, and whether it was cut, which the caller must say."""
+    if len(text) <= budget and is_plain_line(text):
+        return text, False
     # No escape is shorter than its character, so a text that is too long does not fit.
     if len(text) <= budget and len(whole := one_line(text)) <= budget:
         return whole, False
