@@ -85,7 +85,7 @@ def fit_card(
             return small
     asked = _as_asked(batch)
     generous = read_page(asked, contents, page, can_attach, offers)
-    own = replace(generous, values=generous.values_if(settled=True)) if batch.settled else generous
+    own = generous.folded(settled=True) if batch.settled else generous
     calls = len(generous.calls)
     room = limit - reserve(calls)
     is_new = asked is batch and (now >= batch.deadline) == (batch.opened >= batch.deadline)
@@ -190,12 +190,12 @@ def _small_settled(
 ) -> Card | None:
     """Build the settled card of one call if the open one certainly fits: then that one need not be built as well.
 
-    Return None if the open card may be too large, or folded in another way.
+    Return None if the open card may be too large, or folded in another way. An open card is folded less.
     """
     (request,) = batch.requests
     room = limit - _SPARE
     quoted = sum([value.wants for value in page.values[0]]) + len(batch.model_text)
-    if quoted > room or request.escalate_to or page.values != page.values_if(settled=False):
+    if quoted > room or request.escalate_to or not page.is_whole:
         return None
     card = _compose(batch, page, now, budget)
     return card if size(card) <= room else None

@@ -26,10 +26,10 @@ from signoff.cards.model import CardFile, Shape
 from signoff.cards.warnings import (
     DESTRUCTIVE,
     CardWarning,
+    are_odd,
     are_plain,
     argument_place,
     has_our_words,
-    is_odd,
     reads_as_sentence,
     warnings_in,
 )
@@ -119,9 +119,14 @@ class Page:
         """The number of the page's first call among all calls of the card, from 1."""
         return self.number * PAGE + 1
 
-    def values_if(self, *, settled: bool) -> Sequence[tuple[Value, ...]]:
-        """Return the values of each call, folded as for an open or a settled card."""
-        return _folded(self.calls, settled, self.can_attach, self.columns)
+    @property
+    def is_whole(self) -> bool:
+        """Whether no value is folded."""
+        return self.values == [one.values for one in self.calls]
+
+    def folded(self, *, settled: bool) -> Page:
+        """Return the page with its values folded as for an open or a settled card."""
+        return replace(self, values=_folded(self.calls, settled, self.can_attach, self.columns))
 
     def tightened(self) -> Page:
         """Return the page with the smallest sizes."""
@@ -167,10 +172,12 @@ def _read_call(batch: Batch, request: ApprovalRequest, masked: bool) -> CallCont
     except (TypeError, ValueError, RecursionError) as error:
         tool = plain(request.shown_tool, 64)
         raise CardFailed(f"The arguments of {tool} cannot be shown: they are not plain JSON.") from error
-    shape = Shape.SENTENCE if reads_as_sentence(request.summary) else Shape.BLOCK
-    summary = [Value(TOOLS_WORDS, request.summary, shape=shape)] if request.summary else []
-    asks = inquiry_values(request.inquiry) if request.inquiry else []
-    return CallContents(batch, request, (*summary, *asks, *values, *_preview(request)), masked)
+    if request.inquiry:
+        values = [*inquiry_values(request.inquiry), *values]
+    if words := request.summary:
+        shape = Shape.SENTENCE if reads_as_sentence(words) else Shape.BLOCK
+        values = [Value(TOOLS_WORDS, words, shape=shape), *values]
+    return CallContents(batch, request, (*values, *_preview(request)), masked)
 
 
 def shown_args(request: ApprovalRequest) -> JsonObject:
@@ -266,4 +273,4 @@ def _fits_on_a_line(label: str, label_cut: bool, text: str) -> bool:
     """
     if label_cut or len(text) > INLINE or not _WORD.fullmatch(label):
         return False
-    return not (has_our_words(label) or _NOT_INLINE.search(text) or is_odd(label) or is_odd(text))
+    return not (has_our_words(label) or _NOT_INLINE.search(text) or are_odd(label, text))

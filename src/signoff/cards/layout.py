@@ -246,6 +246,20 @@ _LEAST = 16
 
 def quote_values(values: Sequence[Value], budget: int) -> Quoted:
     """Quote as many values as fit, whole if possible. The quotes never cost more than `budget`."""
+    given = [(value, value.wants) for value in values if value.lines_at_most]
+    if sum([wants for _, wants in given]) > budget:
+        given = _divide(values, budget)
+    quotes: list[Quote] = []
+    cuts = 0
+    for value, most in given:
+        part = (value.natural if value.wants <= most else None) or cut(value, most)
+        quotes += part.quotes
+        cuts += part.cut
+    return Quoted(tuple(quotes), cuts, len(values) - len(given))
+
+
+def _divide(values: Sequence[Value], budget: int) -> list[tuple[Value, int]]:
+    """Return as many values as fit, each with its part of the budget."""
     shown: list[tuple[Value, int]] = []
     left = budget
     for value in values:
@@ -253,15 +267,8 @@ def quote_values(values: Sequence[Value], budget: int) -> Quoted:
         if least <= left and value.lines_at_most:
             shown.append((value, least))
             left -= least
-    quotes: list[Quote] = []
-    cuts = 0
     more = share([value.wants - least for value, least in shown], left)
-    for (value, least), extra in zip(shown, more, strict=True):
-        whole = value.natural if value.wants <= least + extra else None
-        part = whole or cut(value, least + extra)
-        quotes += part.quotes
-        cuts += part.cut
-    return Quoted(tuple(quotes), cuts, len(values) - len(shown))
+    return [(value, least + extra) for (value, least), extra in zip(shown, more, strict=True)]
 
 
 def cut(value: Value, budget: int) -> Quoted:

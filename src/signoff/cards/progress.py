@@ -42,6 +42,8 @@ def title_with_progress(batch: Batch, tone: Tone, title: Line | None) -> tuple[T
         return tone, title
     calls = [r for r in batch.questions if r.inquiry is None]
     runs = [r.run.state for r in calls if r.run]
+    if not runs:
+        return tone, title
     for state, word in _TITLES.items():
         if count := runs.count(state):
             some = "" if count == len(calls) else f"{count} of {len(calls)} "

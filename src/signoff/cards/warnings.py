@@ -94,12 +94,12 @@ def reads_as_sentence(text: str) -> bool:
     """Whether nobody could take the text for a line of ours: short, harmless, and with none of the card's own words."""
     if len(text) > SENTENCE or "://" in text or not _SENTENCE.fullmatch(text):
         return False
-    return not has_our_words(text) and not is_odd(text)
+    return not has_our_words(text) and not are_odd(text)
 
 
 def has_our_words(text: str) -> bool:
     return bool(_OUR_WORDS.search(text))
 
 
-def is_odd(text: str) -> bool:
-    return not are_plain(text) and bool(warnings_in("", [text]))
+def are_odd(*texts: str) -> bool:
+    return not are_plain(*texts) and bool(warnings_in("", texts))
