@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -26,14 +27,30 @@ _CONTROLS = {code: repr(chr(code))[1:-1] for code in (*range(0x20), *range(0x7F,
 
 class TextFormatter(logging.Formatter):
     def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+        super().__init__("%(asctime)s")  # for this, `format` asks for the time; `formatMessage` writes the line
+        self._second = (0, "")
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
+        """Write the time. All lines of a second share what takes long to write of it."""
+        second, written = self._second
+        if second != int(record.created):
+            written = time.strftime(self.default_time_format, time.localtime(record.created))
+            self._second = int(record.created), written
+        return f"{written},{int(record.msecs):03d}"
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        return super().formatMessage(record).translate(_CONTROLS)
+        return _without_controls(f"{record.asctime} {record.levelname} {record.name}: {record.message}")
 
     def format(self, record: logging.LogRecord) -> str:
-        first, *rest = super().format(record).split("\n")
-        return "\n".join([first, *(f"  {line.translate(_CONTROLS)}" for line in rest)])
+        text = super().format(record)
+        if "\n" not in text:
+            return text
+        first, *rest = text.split("\n")
+        return "\n".join([first, *(f"  {_without_controls(line)}" for line in rest)])
+
+
+def _without_controls(text: str) -> str:
+    return text if text.isprintable() else text.translate(_CONTROLS)
 
 
 class JsonFormatter(logging.Formatter):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
+from math import isfinite
 
 from signoff.dataclass import dataclass
 from signoff.text.patterns import lazy_pattern
@@ -15,6 +16,7 @@ from signoff.text.patterns import lazy_pattern
 Value = str | int | float | bool | None
 
 _BARE = lazy_pattern(r"[\w.:/@+*-]+")
+_as_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,17 @@ class Line:
     def __str__(self) -> str:
         if self.text is not None:
             return self.text
-        return " ".join([self.event, *(f"{name}={_written(value)}" for name, value in self.fields.items())])
+        parts = [self.event]
+        for name, value in self.fields.items():
+            # Most values are ids and words, which are written as they are.
+            is_word = isinstance(value, str) and value.isalnum()
+            parts.append(f"{name}={value if is_word else _written(value)}")
+        return " ".join(parts)
+
+    @property
+    def texts(self) -> list[str]:
+        """The fields that are texts."""
+        return [value for value in self.fields.values() if isinstance(value, str)]
 
     def changed(self, change: Callable[[str], str]) -> Line:
         """Return the line with each text changed."""
@@ -58,6 +70,6 @@ def note(
 
 def _written(value: Value) -> str:
     if isinstance(value, str):
-        is_bare = value.isalnum() or _BARE.fullmatch(value)  # most are ids and words, for which this is enough
-        return value if is_bare else json.dumps(value, ensure_ascii=False)
-    return str(value) if type(value) is int else json.dumps(value)
+        return value if _BARE.fullmatch(value) else _as_json(value)
+    is_number = type(value) is int or (type(value) is float and isfinite(value))
+    return str(value) if is_number else _as_json(value)

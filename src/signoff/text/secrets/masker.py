@@ -181,7 +181,8 @@ class MaskingFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         if isinstance(record.msg, Line):
-            record.msg = record.msg.changed(self._mask_field)
+            if not all(self._is_harmless(value) for value in record.msg.texts if value not in self._harmless):
+                record.msg = record.msg.changed(self._masker.mask_text)
             if self._masker.patterns:  # one of them may name a field, or a number
                 record.msg = replace(record.msg, text=self._masker.mask_text(str(record.msg)))
         else:
@@ -200,15 +201,13 @@ class MaskingFilter(logging.Filter):
             record.stack_info = self._masker.mask_text(record.stack_info)
         return True
 
-    def _mask_field(self, value: str) -> str:
-        if value in self._harmless:
-            return value
-        masked = self._masker.mask_text(value)
-        if masked == value:
-            if len(self._harmless) >= MOST_HARMLESS:
-                self._harmless.clear()
-            self._harmless.add(value)
-        return masked
+    def _is_harmless(self, value: str) -> bool:
+        if self._masker.mask_text(value) != value:
+            return False
+        if len(self._harmless) >= MOST_HARMLESS:
+            self._harmless.clear()
+        self._harmless.add(value)
+        return True
 
 
 def _without_imitations(text: str) -> str:

@@ -60,7 +60,7 @@ _MOST = 2000
 
 def may_contain_secret(text: str) -> bool:
     """Whether the text has to be searched at all. Most names and short values have no sign of a secret."""
-    return len(text) > _MOST or bool(_SIGN.search(text) and not _ID.fullmatch(text))
+    return len(text) > _MOST or bool(not _ID.fullmatch(text) and _SIGN.search(text))
 
 
 def token_spans(text: str) -> Iterator[Span]:
