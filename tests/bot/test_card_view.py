@@ -7,7 +7,6 @@ import re
 import threading
 from typing import Any
 
-import discord
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -149,11 +148,8 @@ async def test_the_view_never_mixes_kinds_of_items_and_never_times_out() -> None
     assert isinstance(view, ApprovalView)
     assert view.timeout is None
     assert view.is_persistent()
-    assert all(
-        isinstance(item, ApprovalButton)
-        for item in view.walk_children()
-        if item.is_dispatchable() and item.type.value == 2
-    )
+    assert all(isinstance(item, ApprovalButton) for item in view.walk_children() if item.type.value == 2)
+    assert not view.is_dispatchable(), "otherwise discord.py would keep the view of every card in memory"
 
 
 @pytest.mark.parametrize("target", ["0123456789abcdef", "b" * 40, "a1b2c3d4"])
@@ -218,11 +214,6 @@ def test_no_text_is_taken_for_an_id_by_accident(text: str) -> None:
     for candidate in (text, f"signoff:accept:{text}", f"signoff:accept:{text}:0:0"):
         located = parse(candidate)
         assert located is None or re.fullmatch("[0-9a-z]{8,40}", located.target)
-
-
-def test_the_library_uses_the_whole_pattern() -> None:
-    assert ApprovalButton.__discord_ui_compiled_template__ is CUSTOM_ID
-    assert discord.__version__.startswith("2.7")
 
 
 @pytest.mark.parametrize(("length", "in_thread"), [(0, False), (ON_LOOP - 500, False), (ON_LOOP, True)])

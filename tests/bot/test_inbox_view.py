@@ -11,6 +11,7 @@ import pytest
 from signoff.approvals.inquiries import AnswerField, FieldKind, Inquiry, Option
 from signoff.approvals.model import DIRECT, Actor, Batch, Place, RequestKind, Vote
 from signoff.bot import inbox_view
+from signoff.bot.buttons import ApprovalButton
 from signoff.bot.card_view import Rendered, render
 from signoff.bot.inbox_view import NOT_WHOLE, ON_PAGE, SENTENCE, Found, InboxView
 from signoff.cards.actions import Offers
@@ -29,11 +30,11 @@ def drawn(*batches: Batch, page: int = 0, **more: Any) -> tuple[str, list[str]]:
     """Return the text of a page and the labels of its buttons."""
     view = InboxView(Found(batches), time.time(), more.pop("offers", Offers()), page, **more)
     assert sum(1 for _ in view.walk_children()) <= 40
-    buttons = [button for item in view.walk_children() if (button := getattr(item, "item", None))]
+    buttons = [item for item in view.walk_children() if isinstance(item, ApprovalButton)]
     assert len({button.custom_id for button in buttons}) == len(buttons), "Discord refuses equal ids"
     text = "\n".join(content for item in view.walk_children() if (content := getattr(item, "content", None)))
     assert len(text) <= 4000
-    return text, [button.label for button in buttons]
+    return text, [str(button.label) for button in buttons]
 
 
 def test_every_one_of_six_cards_shows_its_call_and_its_buttons() -> None:

@@ -6,7 +6,8 @@ revision and page that the card showed. The verb `save` is followed by what is t
 exactly is not ours. A form's id names the request, and for some forms the digest of its arguments or the part of the
 form, so that a process can handle a form that an earlier process opened.
 
-All buttons are DynamicItems, which work after a restart. A view that also held plain items would not.
+A press is read from its id and from the message that Discord sends along with it. So buttons work after a restart, and
+no view is kept for them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from enum import StrEnum
-from typing import Any, cast
+from typing import Any
 
 import discord
 from discord import ui
@@ -114,10 +115,8 @@ def read_terms(terms: str, args: Collection[str]) -> Plan | None:
 def parse(custom_id: object) -> Locator | None:
     """Read a button's id; None if it is not exactly one of ours."""
     match = CUSTOM_ID.fullmatch(custom_id) if isinstance(custom_id, str) and len(custom_id) <= MAX_ID else None
-    return located(match) if match else None
-
-
-def located(match: re.Match[str]) -> Locator:
+    if match is None:
+        return None
     numbers = int(match["revision"]), int(match["page"])
     return Locator(Verb(match["verb"]), match["target"], *numbers, match["terms"] or "")
 
@@ -139,32 +138,36 @@ _STYLES = {
 }
 
 
-class ApprovalButton(ui.DynamicItem[ui.Button[Any]], template=CUSTOM_ID):
-    """One button of a card or a panel. A press leaves the button in the interaction for the bot's event handler."""
+class ApprovalButton(ui.Button[Any]):
+    """One button of a card or a panel. `pressed` reads its presses, so discord.py neither keeps nor dispatches it."""
 
-    def __init__(self, button: ui.Button[Any], locator: Locator) -> None:
-        super().__init__(button)
-        self.locator = locator
-
-    @classmethod
-    def of(cls, action: Action) -> ApprovalButton:
-        button: ui.Button[Any] = ui.Button(
+    def __init__(self, action: Action) -> None:
+        super().__init__(
             label=action.label[:MAX_LABEL],
             style=_STYLES[action.style],
             custom_id=custom_id(action),
             disabled=action.disabled,
         )
-        return cls(button, Locator(action.verb, action.target, action.revision, action.page, action.terms))
 
-    @classmethod
-    async def from_custom_id(
-        cls, interaction: discord.Interaction[Any], item: ui.Item[Any], match: re.Match[str], /
-    ) -> ApprovalButton:
-        # No await before this line: the interaction event is handled right after this task's first step.
-        button = interaction.extras[CLAIMED] = cls(cast(ui.Button[Any], item), located(match))
-        return button
+    def is_dispatchable(self) -> bool:
+        return False
+
+
+def pressed(interaction: discord.Interaction[Any]) -> Locator | None:
+    """Return what a pressed button says; None if it is not ours, or not on its message, because old or forged."""
+    message, data = interaction.message, interaction.data or {}
+    if message is None or interaction.type is not discord.InteractionType.component:
+        return None
+    locator = parse(pressed_id := data.get("custom_id"))
+    stack: list[Any] = [*message.components] if locator else []
+    while stack:
+        component = stack.pop()
+        if isinstance(component, discord.Button) and component.custom_id == pressed_id:
+            return locator
+        stack += getattr(component, "children", ())
+    return None
 
 
 def rows(actions: Sequence[Action]) -> Iterator[ui.ActionRow[Any]]:
     for start in range(0, len(actions), 5):
-        yield ui.ActionRow[Any](*(ApprovalButton.of(action) for action in actions[start : start + 5]))
+        yield ui.ActionRow[Any](*map(ApprovalButton, actions[start : start + 5]))

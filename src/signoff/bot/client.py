@@ -23,7 +23,7 @@ from signoff.bot.access import Access
 from signoff.bot.admin.record import RecordButton
 from signoff.bot.admin.tree import AdminTree
 from signoff.bot.attachments import FileLimits
-from signoff.bot.buttons import CLAIMED, ApprovalButton
+from signoff.bot.buttons import CLAIMED, pressed
 from signoff.bot.catch_up import CatchUp
 from signoff.bot.clicks import Clicks
 from signoff.bot.connection import run_client
@@ -123,7 +123,7 @@ class Bot:
 
     async def _prepare(self) -> None:
         """Register the buttons before the first click, and recover stored work. Runs between login and connection."""
-        self.client.add_dynamic_items(ApprovalButton, StopButton)
+        self.client.add_dynamic_items(StopButton)
         if self.tree is not None:
             self.client.add_dynamic_items(RecordButton)
             self.tree.register()
@@ -151,10 +151,10 @@ class Bot:
         await self.mentions.hear(message)
 
     async def on_interaction(self, interaction: discord.Interaction[Any]) -> None:
-        """Handle a press. A button on its message has already claimed it; see `ApprovalButton.from_custom_id`."""
+        """Handle a press. A page of the record has already claimed it; see `RecordButton.from_custom_id`."""
         button = interaction.extras.get(CLAIMED)
-        if isinstance(button, ApprovalButton):
-            await self.clicks.click(interaction, button.locator)
+        if (locator := pressed(interaction)) is not None:
+            await self.clicks.click(interaction, locator)
         elif isinstance(button, RecordButton) and self.tree is not None:
             await self.tree.record.turn(interaction, button.spot)
         elif (turn := stopped_by((interaction.data or {}).get("custom_id"))) is not None:

@@ -90,7 +90,7 @@ class Record:
 
 
 class RecordButton(ui.DynamicItem[ui.Button[Any]], template=TEMPLATE):
-    """The Older or Newer button of a page. A press leaves the button in the interaction, as `ApprovalButton` does."""
+    """The Older or Newer button of a page. A press leaves the button in the interaction for the bot's event handler."""
 
     def __init__(self, button: ui.Button[Any], spot: Spot | None) -> None:
         super().__init__(button)
