@@ -224,11 +224,18 @@ class DiscordFrontEnd:
 
     @asynccontextmanager
     async def _typing(self, turn: Turn) -> AsyncGenerator[None]:
-        task = asyncio.create_task(self._type(turn), name=f"typing-{turn.id}")
+        loop, typing = asyncio.get_running_loop(), list[asyncio.Task[None]]()
+
+        def start() -> None:
+            typing.append(loop.create_task(self._type(turn), name=f"typing-{turn.id}"))
+
+        alarm = loop.call_later(TYPING_AFTER, start)  # most steps end before, and a timer costs less than a task
         try:
             yield
         finally:
-            task.cancel()
+            alarm.cancel()
+            for task in typing:
+                task.cancel()
 
     async def _type(self, turn: Turn) -> None:
         channel = self._client.get_partial_messageable(int(turn.place.channel))
@@ -242,7 +249,6 @@ class DiscordFrontEnd:
             await channel.typing()
 
         try:
-            await asyncio.sleep(TYPING_AFTER)
             while True:
                 await self._in_place(turn.place, turn.id, title(turn.text), once)
                 await asyncio.sleep(TYPING_EVERY)

@@ -56,12 +56,13 @@ def clicker(interaction: discord.Interaction[Any]) -> Actor | None:
     """Return the person who clicked, with the roles and permissions that Discord sent along with the click."""
     user: object = interaction.user
     if isinstance(user, discord.Member) and interaction.guild_id is not None:
+        rights = interaction.permissions
         return Actor(
             id=str(user.id),
             name=user.display_name,
             server=str(interaction.guild_id),
             roles=_roles(user),
-            manages_server=interaction.permissions.manage_guild or interaction.permissions.administrator,
+            manages_server=rights.manage_guild or rights.administrator,
             is_bot=user.bot,
         )
     if isinstance(user, discord.User) and interaction.guild_id is None:

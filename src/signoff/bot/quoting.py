@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 
-from signoff.cards.model import Code, Inline, Line, Moment, Person, RoleRef
+from signoff.cards.model import Code, Line, Moment, Person, RoleRef
 from signoff.text.patterns import lazy_pattern
 
 FENCE = "```"
@@ -55,13 +55,11 @@ def trusted(text: str) -> str:
 
 
 def line(parts: Line) -> str:
-    return "".join([_inline(part) for part in parts])
+    return "".join([trusted(part) if isinstance(part, str) else _inline(part) for part in parts])
 
 
-def _inline(part: Inline) -> str:
+def _inline(part: Person | RoleRef | Moment | Code) -> str:
     match part:
-        case str():
-            return trusted(part)
         case Person(id=identifier, name=name):
             return f"<@{identifier}>" if _ID.fullmatch(identifier) else code(name)
         case RoleRef(id=identifier):

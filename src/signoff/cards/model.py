@@ -163,13 +163,15 @@ class Verb(StrEnum):
     @property
     def choice(self) -> Choice | None:
         """The choice that this verb makes; None if it decides nothing by itself."""
-        word = self.value.partition("_")[0]
-        return Choice(word) if word in set(Choice) else None
+        return _CHOICES.get(self.value.partition("_")[0])
 
     @property
     def remember(self) -> Remember:
-        scopes = {"here": Remember.SESSION, "always": Remember.ALWAYS}
-        return scopes.get(self.value.partition("_")[2], Remember.NONE)
+        return _SCOPES.get(self.value.partition("_")[2], Remember.NONE)
+
+
+_CHOICES = {choice.value: choice for choice in Choice}
+_SCOPES = {"here": Remember.SESSION, "always": Remember.ALWAYS}
 
 
 @dataclass(frozen=True, slots=True)

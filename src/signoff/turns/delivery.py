@@ -294,7 +294,8 @@ class Delivery:
         """
         failure: Exception | None = None
         for delay in DELAYS:
-            await asyncio.sleep(delay)
+            if delay:
+                await asyncio.sleep(delay)
             try:
                 await work()
             except Exception as error:
