@@ -121,15 +121,16 @@ def _fit(
     batch: Batch, now: float, above: str, *, can_attach: bool = True, page: int = 0, offers: Offers | None = None
 ) -> tuple[Card, Texts]:
     """Return the card that fits, and its texts. They are written to measure the card, and once is enough."""
-    measured: list[tuple[Card, Texts]] = []
+    written: dict[int, tuple[Card, Texts]] = {}
 
     def measure_once(card: Card) -> int:
-        measured.append((card, write(card)))
-        return measured[-1][1].size
+        texts = write(card)
+        written[id(card)] = card, texts
+        return texts.size
 
     limit = MAX_TEXT - size(above)
     fitted = fit_card(batch, now=now, limit=limit, size=measure_once, can_attach=can_attach, page=page, offers=offers)
-    return next(found for found in reversed(measured) if found[0] is fitted)
+    return written[id(fitted)]
 
 
 def _laid_out(card: Card, texts: Texts, above: str) -> Rendered:

@@ -59,10 +59,11 @@ def may_decide_line(batch: Batch) -> Line:
     decide = decide_or_answer(questions)
     if differ_by_call(questions):
         return () if settled else (f" · who may {decide} differs by call",)
+    if settled:
+        anybody = any(_named_by(spec, batch, brief=True) for spec in remaining_specs(questions[0]))
+        return () if anybody else (f" · nobody may {decide} this",)
     who = may_decide(questions[0], batch, brief=True)
-    if who == NOBODY:
-        return (f" · nobody may {decide} this" + ("" if settled else ": it will expire"),)
-    return () if settled else (f" · may {decide}: ", *who)
+    return (f" · nobody may {decide} this: it will expire",) if who == NOBODY else (f" · may {decide}: ", *who)
 
 
 def decide_or_answer(requests: Sequence[ApprovalRequest]) -> str:
@@ -121,6 +122,8 @@ def _without(specs: Iterable[str], missing: Collection[str]) -> tuple[str, ...]:
 
 
 def _listed(items: Sequence[Line], last: str) -> Line:
+    if len(items) == 1:
+        return items[0]
     line: list[Inline] = []
     for index, item in enumerate(items):
         line += [*([] if not index else [last if index == len(items) - 1 else ", "]), *item]

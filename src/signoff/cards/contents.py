@@ -159,8 +159,8 @@ def read_calls(batch: Batch, *, masked: bool = False) -> list[CallContents]:
     if not questions:
         raise CardFailed("There is no call on this card.")
     calls = [_read_call(batch, request, masked) for request in questions]
-    texts = sum(len(value.text) for contents in calls for value in contents.values)
-    names = sum(len(name) for request in questions for name in request.call.args)
+    texts = sum([len(value.text) for contents in calls for value in contents.values])
+    names = sum([len(name) for request in questions for name in request.call.args])
     if texts + names + len(batch.model_text) > MOST:
         raise CardFailed(f"The calls are too long for anybody to review: over {MOST} characters.")
     return calls

@@ -205,7 +205,7 @@ def strings_in(value: Any) -> Iterator[str]:
 
 
 def cost(quotes: Sequence[Quote]) -> int:
-    return sum(len(q.label) + len(q.text) + len(q.note) + len(q.after) for q in quotes)
+    return sum([len(q.label) + len(q.text) + len(q.note) + len(q.after) for q in quotes])
 
 
 def show(text: str) -> str:
