@@ -12,7 +12,6 @@ no view is kept for them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from enum import StrEnum
 from typing import Any
@@ -31,14 +30,11 @@ MAX_LABEL = 80
 DIGEST = 32
 """Characters of a digest in a form's id."""
 
-CLAIMED = "signoff:claimed"
-"""The key in an interaction's extras under which the pressed button leaves itself; see `client.Bot.on_interaction`."""
-
 EXACTLY = "exact"
 _TARGET = "(?P<target>[0-9a-z]{8,40})"
 _NUMBER = "0|[1-9][0-9]{0,4}"
 _TERMS = rf"(?:accept|reject)\.(?:{'|'.join(Span)})\.(?:{EXACTLY}|[0-9a-f]{{1,3}})"
-CUSTOM_ID = re.compile(
+CUSTOM_ID = lazy_pattern(
     # Only `save` has terms, which contain full stops, and only `fill` may have a part. All other ids have four parts.
     r"signoff:(?=save:[^.]*\.|fill:[^.]*\Z|(?!save:|fill:)\w*:\w*:\w*:\w*\Z)"
     rf"(?P<verb>{'|'.join(Verb)}):{_TARGET}:(?P<revision>{_NUMBER}):(?P<page>0|[1-9][0-9]?)"
@@ -138,8 +134,15 @@ _STYLES = {
 }
 
 
-class ApprovalButton(ui.Button[Any]):
-    """One button of a card or a panel. `pressed` reads its presses, so discord.py neither keeps nor dispatches it."""
+class OwnButton(ui.Button[Any]):
+    """A button whose presses are read with `pressed_id`, so discord.py neither keeps nor dispatches it."""
+
+    def is_dispatchable(self) -> bool:
+        return False
+
+
+class ApprovalButton(OwnButton):
+    """One button of a card or a panel."""
 
     def __init__(self, action: Action) -> None:
         super().__init__(
@@ -149,22 +152,22 @@ class ApprovalButton(ui.Button[Any]):
             disabled=action.disabled,
         )
 
-    def is_dispatchable(self) -> bool:
-        return False
 
+def pressed_id(interaction: discord.Interaction[Any]) -> str | None:
+    """Return the id of the button that was pressed; None if none was, or if it is not on its message.
 
-def pressed(interaction: discord.Interaction[Any]) -> Locator | None:
-    """Return what a pressed button says; None if it is not ours, or not on its message, because old or forged."""
-    message, data = interaction.message, interaction.data or {}
+    Such a button is old or forged.
+    """
+    message = interaction.message
     if message is None or interaction.type is not discord.InteractionType.component:
         return None
-    locator = parse(pressed_id := data.get("custom_id"))
-    stack: list[Any] = [*message.components] if locator else []
-    while stack:
-        component = stack.pop()
-        if isinstance(component, discord.Button) and component.custom_id == pressed_id:
-            return locator
-        stack += getattr(component, "children", ())
+    pressed = (interaction.data or {}).get("custom_id")
+    components: list[Any] = [*message.components]
+    while components:
+        component = components.pop()
+        if isinstance(component, discord.Button) and pressed and component.custom_id == pressed:
+            return component.custom_id
+        components += getattr(component, "children", ())
     return None
 
 

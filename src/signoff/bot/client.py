@@ -20,10 +20,10 @@ import discord
 from signoff.approvals.desk import Desk
 from signoff.approvals.edits import Editor
 from signoff.bot.access import Access
-from signoff.bot.admin.record import RecordButton
+from signoff.bot.admin.record_pages import is_page, read_id
 from signoff.bot.admin.tree import AdminTree
 from signoff.bot.attachments import FileLimits
-from signoff.bot.buttons import CLAIMED, pressed
+from signoff.bot.buttons import parse, pressed_id
 from signoff.bot.catch_up import CatchUp
 from signoff.bot.clicks import Clicks
 from signoff.bot.connection import run_client
@@ -32,7 +32,7 @@ from signoff.bot.front_end import DiscordFrontEnd
 from signoff.bot.mentions import Mentions
 from signoff.bot.refusals import CountingClient
 from signoff.bot.sending import NOBODY
-from signoff.bot.status import StopButton, stopped_by
+from signoff.bot.status import stopped_by
 from signoff.bot.stopping import Stopping
 from signoff.turns.administration import Administration
 from signoff.turns.driver import Driver
@@ -122,10 +122,8 @@ class Bot:
                 await self.catch_up.stop()
 
     async def _prepare(self) -> None:
-        """Register the buttons before the first click, and recover stored work. Runs between login and connection."""
-        self.client.add_dynamic_items(StopButton)
+        """Register the commands, and recover stored work. Runs between login and connection."""
         if self.tree is not None:
-            self.client.add_dynamic_items(RecordButton)
             self.tree.register()
         await self._driver.recover()
 
@@ -151,12 +149,12 @@ class Bot:
         await self.mentions.hear(message)
 
     async def on_interaction(self, interaction: discord.Interaction[Any]) -> None:
-        """Handle a press. A page of the record has already claimed it; see `RecordButton.from_custom_id`."""
-        button = interaction.extras.get(CLAIMED)
-        if (locator := pressed(interaction)) is not None:
+        """Handle a press or a submitted form. The id of a button says what it does, also after a restart."""
+        custom_id = pressed_id(interaction)
+        if (locator := parse(custom_id)) is not None:
             await self.clicks.click(interaction, locator)
-        elif isinstance(button, RecordButton) and self.tree is not None:
-            await self.tree.record.turn(interaction, button.spot)
+        elif self.tree is not None and is_page(custom_id):
+            await self.tree.record.turn(interaction, read_id(custom_id))
         elif (turn := stopped_by((interaction.data or {}).get("custom_id"))) is not None:
             await self.stopping.press(interaction, turn)
         else:

@@ -7,18 +7,18 @@ text. The button's id carries the turn's id only; `stopping` checks at the press
 from __future__ import annotations
 
 import logging
-import re
-from typing import Any, cast
+from typing import Any
 
 import discord
 from discord import ui
 
 from signoff.bot import quoting, sending
-from signoff.bot.buttons import CLAIMED
+from signoff.bot.buttons import OwnButton
 from signoff.bot.refusals import Weight, refusals_of
 from signoff.bot.sending import ARCHIVED, NOBODY, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Failure, nonce
 from signoff.bot.split import LIMIT, Framed, sendable, split
 from signoff.cards.progress import status_line, writing_line
+from signoff.text.patterns import lazy_pattern
 from signoff.turns.model import Turn
 from signoff.turns.progress import RunStatus
 
@@ -27,23 +27,7 @@ log = logging.getLogger(__name__)
 STOP = "Stop"
 WRITING = 100
 """The most characters below a reply that is not finished, which say so."""
-STOP_ID = re.compile(r"signoff-stop:(?P<turn>[0-9]{1,20}-[0-9]{1,20})\Z")
-
-
-class StopButton(ui.DynamicItem[ui.Button[Any]], template=STOP_ID):
-    """Stops one run. A press leaves the button in the interaction for the bot's event handler."""
-
-    def __init__(self, button: ui.Button[Any], turn_id: str) -> None:
-        super().__init__(button)
-        self.turn_id = turn_id
-
-    @classmethod
-    async def from_custom_id(
-        cls, interaction: discord.Interaction[Any], item: ui.Item[Any], match: re.Match[str], /
-    ) -> StopButton:
-        # No await before this line: the interaction event is handled right after this task's first step.
-        button = interaction.extras[CLAIMED] = cls(cast(ui.Button[Any], item), match["turn"])
-        return button
+STOP_ID = lazy_pattern(r"signoff-stop:(?P<turn>[0-9]{1,20}-[0-9]{1,20})\Z")
 
 
 def stopped_by(custom_id: object) -> str | None:
@@ -125,6 +109,5 @@ def _message(client: discord.Client, turn: Turn) -> discord.PartialMessage:
 
 def _buttons(turn: Turn) -> ui.View:
     view = ui.View(timeout=None)
-    button = ui.Button[Any](label=STOP, style=discord.ButtonStyle.secondary, custom_id=f"signoff-stop:{turn.id}")
-    view.add_item(StopButton(button, turn.id))
+    view.add_item(OwnButton(label=STOP, style=discord.ButtonStyle.secondary, custom_id=f"signoff-stop:{turn.id}"))
     return view

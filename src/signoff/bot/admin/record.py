@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import discord
 from discord import app_commands, ui
@@ -20,19 +19,17 @@ from signoff.approvals.errors import DeskError, Refused
 from signoff.bot.admin.authority import admin_of
 from signoff.bot.admin.autocomplete import Suggestions
 from signoff.bot.admin.record_pages import (
-    TEMPLATE,
     Filters,
     Page,
     Spot,
     checked_filters,
     newest_page,
     page_at,
-    read_id,
     write_id,
 )
 from signoff.bot.admin.record_wording import ARGUMENTS_SPACE, KINDS, quoted, row_text
 from signoff.bot.admin.responses import in_time, inert, tell
-from signoff.bot.buttons import CLAIMED
+from signoff.bot.buttons import OwnButton
 from signoff.bot.responses import redraw, show_privately
 from signoff.bot.sending import Failure
 from signoff.bot.split import sendable, size
@@ -89,27 +86,6 @@ class Record:
         return await self._admin.audit_text(row.text) if row.text else ""
 
 
-class RecordButton(ui.DynamicItem[ui.Button[Any]], template=TEMPLATE):
-    """The Older or Newer button of a page. A press leaves the button in the interaction for the bot's event handler."""
-
-    def __init__(self, button: ui.Button[Any], spot: Spot | None) -> None:
-        super().__init__(button)
-        self.spot = spot
-
-    @classmethod
-    def to(cls, label: str, spot: Spot) -> RecordButton:
-        button = ui.Button[Any](label=label, style=discord.ButtonStyle.secondary, custom_id=write_id(spot))
-        return cls(button, spot)
-
-    @classmethod
-    async def from_custom_id(
-        cls, interaction: Interaction, item: ui.Item[Any], match: re.Match[str], /
-    ) -> RecordButton:
-        # No await before this line: the interaction event is handled right after this task's first step.
-        button = interaction.extras[CLAIMED] = cls(cast(ui.Button[Any], item), read_id(match.string))
-        return button
-
-
 class RecordView(ui.LayoutView):
     """One page of the record. Each row is a separate text, so that the markup of one row cannot affect another."""
 
@@ -117,11 +93,12 @@ class RecordView(ui.LayoutView):
         super().__init__(timeout=None)
         for text in fitting(page, texts, filters):
             self.add_item(ui.TextDisplay[Any](text))
-        buttons: list[RecordButton] = []
+        spots: dict[str, Spot] = {}
         if page.rows and page.newer:
-            buttons.append(RecordButton.to("Newer", Spot(False, page.rows[0].seq, filters)))
+            spots["Newer"] = Spot(False, page.rows[0].seq, filters)
         if page.rows and page.older:
-            buttons.append(RecordButton.to("Older", Spot(True, page.rows[-1].seq, filters)))
+            spots["Older"] = Spot(True, page.rows[-1].seq, filters)
+        buttons = [OwnButton(label=label, custom_id=write_id(spot)) for label, spot in spots.items()]
         if buttons:
             self.add_item(ui.ActionRow[Any](*buttons))
 

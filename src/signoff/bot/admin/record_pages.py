@@ -14,6 +14,7 @@ from signoff.approvals.errors import Refused
 from signoff.bot.admin.record_wording import KINDS
 from signoff.bot.split import size
 from signoff.dataclass import dataclass
+from signoff.text.patterns import lazy_pattern
 
 PAGE = 10
 LOOK = 100
@@ -26,7 +27,7 @@ Fetch = Callable[[int | None, int], Awaitable[Sequence[AuditRow]]]
 """(before, limit) -> rows, newest first."""
 
 _TOOL = r"[\w.:/*?\[\]!-]{1,64}"
-TEMPLATE = re.compile(
+TEMPLATE = lazy_pattern(
     r"signoff:log:(?P<way>[on])(?P<request>(?:[0-9a-f]{16})?):(?P<seq>[1-9a-z][0-9a-z]{0,12}):(?P<actor>(?:[1-9a-z][0-9a-z]{0,12})?)"
     rf":(?P<kind>[a-z]?):(?P<tool>(?:{_TOOL})?)\Z"
 )
@@ -86,6 +87,11 @@ def write_id(spot: Spot) -> str:
     if size(written) > MOST_ID:
         raise Refused("These filters are too long together. Leave out the person or the tool.")
     return written
+
+
+def is_page(custom_id: object) -> bool:
+    """Whether an id looks like that of a page."""
+    return isinstance(custom_id, str) and TEMPLATE.fullmatch(custom_id) is not None
 
 
 def read_id(custom_id: object) -> Spot | None:
