@@ -37,6 +37,7 @@ from signoff.turns.model import Finished, Step, Summary, TurnState, Waiting
 from tests.conftest import HandClock, make_turn
 from tests.rigs.gate_bench import Bench, protected
 from tests.rigs.scripted import Delta, Script, calls
+from tests.rigs.store_samples import a_turn
 
 SMALL = Limits(history_tokens=2000)
 LONG = "word " * 600
@@ -250,7 +251,8 @@ async def test_a_long_result_is_cut_before_it_is_summarised() -> None:
 
 
 async def test_a_summary_is_stored_and_replaced(store: Store, clock: HandClock) -> None:
-    assert await store.run(lambda tx: tx.summary("c")) is None
+    turn = a_turn(conversation="c")
+    assert (await store.run(lambda tx: tx.step_input(turn))).summary is None
     for summary in (Summary(3, "short"), Summary(9, "longer")):
         await store.run(lambda tx, summary=summary: tx.save_summary("c", summary))
-        assert await store.run(lambda tx: tx.summary("c")) == summary
+        assert (await store.run(lambda tx: tx.step_input(turn))).summary == summary

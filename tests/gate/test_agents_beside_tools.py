@@ -72,8 +72,8 @@ async def test_an_agent_that_no_tool_runs_passes_the_gate_and_asks_nobody(bench:
     told = str(script.asked[1][-1])
     assert "Not allowed" in told
     assert "nobody can be asked" in told
-    used = await bench.store.run(lambda tx: tx.inner_requests(bench.turn.id))
-    assert used >= 3, "its model requests count for the turn"
+    given = await bench.store.run(lambda tx: tx.step_input(bench.turn))
+    assert given.inner_requests >= 3, "its model requests count for the turn"
 
 
 async def test_an_output_validator_may_run_an_agent(bench: Bench) -> None:

@@ -53,7 +53,6 @@ WORKS = {
     # A turn has few batches; here, all old ones are of turn t1.
     "batches_of": lambda tx: tx.batches_of("waiting"),
     "settled_by_grants": lambda tx: tx.settled_by_grants("waiting"),
-    "summary": lambda tx: tx.summary("c1"),
     "save_summary": lambda tx: tx.save_summary("c1", Summary(1, "short")),
     "next_deadline": lambda tx: tx.next_deadline(),
     "decision_for": lambda tx: tx.decision_for(KEY, "t1"),
@@ -132,7 +131,6 @@ WORKS = {
     "set_inner_run": lambda tx: tx.set_inner_run("c1/1", requests=1, ended=True),
     "has_inner_runs": lambda tx: tx.has_inner_runs(KEY),
     "open_inner_runs": lambda tx: tx.open_inner_runs(KEY),
-    "inner_requests": lambda tx: tx.inner_requests("t1"),
     "set_listened_until": lambda tx: tx.set_listened_until(1.0),
     "listened_until": lambda tx: tx.listened_until(),
     "note_heard": lambda tx: tx.note_heard(["m1"], 1.0),

@@ -5,10 +5,10 @@ Takes the legal moves of a turn from `turns.model`. Knows nothing else about tur
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from signoff.approvals.automatic import OwnMode
-from signoff.approvals.model import CallKey, Place
+from signoff.approvals.model import ApprovalRequest, CallKey, Place
 from signoff.store.codec import dump_actor, dump_quoted, load_actor, load_quoted
 from signoff.store.database import Database, Row, Value
 from signoff.store.request_rows import RequestRows
@@ -38,7 +38,7 @@ INSERT_TURN = f"""INSERT INTO turns (seq, asker, {_TURN})
     VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM turns), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO NOTHING"""
 MOVE = "UPDATE turns SET state = ? WHERE id = ? AND state = ?"
-MOVE_TO_ACTIVE = f"""{MOVE} AND NOT EXISTS (SELECT 1 FROM turns AS other
+START = f"""{MOVE} AND NOT EXISTS (SELECT 1 FROM turns AS other
     WHERE other.conversation = turns.conversation AND other.{_ACTIVE} AND other.id <> turns.id)"""
 RELOCATE = f"UPDATE turns SET server = ?, channel = ?, conversation = ? WHERE id = ? AND {_QUEUED}"
 AWAIT_BATCH = "UPDATE turns SET rounds = rounds + 1, batch = ? WHERE id = ?"
@@ -81,7 +81,6 @@ ADD_USE = """INSERT INTO usage (turn, server, conversation, person, at, model, i
 
 _KEY = "conversation = ? AND position = ? AND call_id = ?"
 _CALL = "conversation, position, call_id, tool, digest, state, result, request, started, line"
-SUMMARY = "SELECT upto, text FROM summaries WHERE conversation = ?"
 SAVE_SUMMARY = """INSERT INTO summaries (conversation, upto, text) VALUES (?, ?, ?)
     ON CONFLICT (conversation) DO UPDATE SET upto = excluded.upto, text = excluded.text"""
 CALL = f"SELECT {_CALL}, unknown FROM calls WHERE {_KEY}"
@@ -90,8 +89,6 @@ PUT_CALL = f"""INSERT INTO calls ({_CALL}, turn, at, unknown) VALUES (?, ?, ?, ?
     state = excluded.state, result = excluded.result, request = excluded.request, started = excluded.started,
     line = excluded.line, turn = excluded.turn, at = excluded.at, unknown = excluded.unknown"""
 CALLS_AT = f"SELECT {_CALL}, unknown FROM calls WHERE conversation = ? AND position = ?"
-NEWEST_KNOWN = """SELECT MAX(newest) FROM (SELECT MAX(position) AS newest FROM calls WHERE conversation = ?
-    UNION ALL SELECT MAX(position) AS newest FROM requests WHERE conversation = ?) AS known"""
 DROP_CALL = f"DELETE FROM calls WHERE {_KEY}"
 
 BEGIN_INNER = """INSERT INTO inner_runs (conversation, parent_conversation, parent_position, parent_call_id, turn,
@@ -101,7 +98,11 @@ INNER_ENDED = "UPDATE inner_runs SET ended = TRUE WHERE conversation = ?"
 _INNER_OF = "FROM inner_runs WHERE parent_conversation = ? AND parent_position = ? AND parent_call_id = ?"
 HAS_INNER = f"SELECT 1 {_INNER_OF} LIMIT 1"
 OPEN_INNER = f"SELECT conversation {_INNER_OF} AND ended = FALSE"
-INNER_REQUESTS = "SELECT COALESCE(SUM(requests), 0) FROM inner_runs WHERE turn = ?"
+# One statement, for the same reason as `LOAD`.
+STEP = """SELECT (SELECT COALESCE(SUM(requests), 0) FROM inner_runs WHERE turn = ?),
+    (SELECT upto FROM summaries WHERE conversation = ?), (SELECT text FROM summaries WHERE conversation = ?),
+    (SELECT MAX(position) FROM calls WHERE conversation = ?),
+    (SELECT MAX(position) FROM requests WHERE conversation = ?)"""
 
 
 class TurnRows(RequestRows):
@@ -159,8 +160,8 @@ class TurnRows(RequestRows):
         """Return False also if the conversation has another active turn: a conversation runs one turn at a time."""
         if new not in MOVES[old]:
             raise ValueError(f"a turn cannot go from {old} to {new}")
-        sql = MOVE_TO_ACTIVE if new in (TurnState.RUNNING, TurnState.WAITING) else MOVE
-        return self.db.change(sql, new, turn_id, old) == 1
+        starts = (old, new) == (TurnState.QUEUED, TurnState.RUNNING)
+        return self.db.change(START if starts else MOVE, new, turn_id, old) == 1
 
     def relocate(self, turn_id: str, place: Place) -> None:
         """Do nothing if the turn is no longer queued, so that a replayed event does no harm."""
@@ -223,10 +224,6 @@ class TurnRows(RequestRows):
             self.db.change_many(SAVE_MESSAGE, [(conversation, entry.position, entry.body) for entry in entries])
             self.db.change(DROP_MESSAGES, conversation, max(entry.position for entry in entries))
 
-    def summary(self, conversation: str) -> Summary | None:
-        row = self.db.one(SUMMARY, conversation)
-        return Summary(*row) if row else None
-
     def save_summary(self, conversation: str, summary: Summary) -> None:
         self.db.change(SAVE_SUMMARY, conversation, summary.upto, summary.text)
 
@@ -245,23 +242,26 @@ class TurnRows(RequestRows):
 
     def step_input(self, turn: Turn) -> StepInput:
         conversation = turn.place.conversation
+        ((inner_requests, upto, text, called, asked),) = self.db.all(STEP, turn.id, *[conversation] * 4)
         return StepInput(
             self.history(conversation),
-            self.summary(conversation),
+            None if upto is None else Summary(upto, text),
             () if turn.prompted else self.files_of(turn.id),
-            self.inner_requests(turn.id) if turn.prompted else 0,
-            self._known_calls(conversation, turn.id),
+            int(inner_requests),
+            self._known_calls(turn, called, asked),
         )
 
-    def _known_calls(self, conversation: str, turn_id: str) -> KnownCalls:
-        newest = self.db.one(NEWEST_KNOWN, conversation, conversation)
-        if newest is None or newest[0] is None:
-            return KnownCalls(conversation, 0, {})
-        position = int(newest[0])
-        records = {row[2]: _call(row) for row in self.db.all(CALLS_AT, conversation, position)}
-        requests = self.decisions_at(conversation, position, turn_id)
+    def _known_calls(self, turn: Turn, called: int | None, asked: int | None) -> KnownCalls:
+        """`called` and `asked`: the newest response with a call in the journal, and the newest one with a request."""
+        conversation, newest = turn.place.conversation, max(called or 0, asked or 0)
+        records: dict[str, CallRecord] = {}
+        requests: Mapping[str, ApprovalRequest] = {}
+        if called == newest:
+            records = {row[2]: _call(row) for row in self.db.all(CALLS_AT, conversation, newest)}
+        if asked == newest:
+            requests = self.decisions_at(conversation, newest, turn.id)
         ids = [*records, *(id for id in requests if id not in records)]
-        return KnownCalls(conversation, position, {id: (records.get(id), requests.get(id)) for id in ids})
+        return KnownCalls(conversation, newest, {id: (records.get(id), requests.get(id)) for id in ids})
 
     def put_call(self, record: CallRecord, turn_id: str, at: float) -> None:
         key = record.key
@@ -299,10 +299,6 @@ class TurnRows(RequestRows):
 
     def open_inner_runs(self, call: CallKey) -> Collection[str]:
         return [row[0] for row in self.db.all(OPEN_INNER, call.conversation, call.position, call.call_id)]
-
-    def inner_requests(self, turn_id: str) -> int:
-        row = self.db.one(INNER_REQUESTS, turn_id)
-        return int(row[0]) if row else 0
 
     def _count(self, state: str, asker: str | None, conversation: str | None) -> int:
         given: dict[str, Value] = {"asker": asker, "conversation": conversation}

@@ -141,8 +141,6 @@ class TurnTx(DeskTx, BudgetTx, Protocol):
         """Insert or replace the given positions, and delete all positions above the highest one."""
         ...
 
-    def summary(self, conversation: str) -> Summary | None: ...
-
     def save_summary(self, conversation: str, summary: Summary) -> None:
         """Insert or replace the summary of this conversation."""
         ...
@@ -181,10 +179,6 @@ class TurnTx(DeskTx, BudgetTx, Protocol):
 
     def open_inner_runs(self, call: CallKey) -> Collection[str]:
         """Return the conversations of the runs inside the call that have not ended."""
-        ...
-
-    def inner_requests(self, turn_id: str) -> int:
-        """Return how many model requests all agents inside the turn's tools have made."""
         ...
 
 
