@@ -101,7 +101,7 @@ async def test_hostile_text_in_every_field_comes_back(store: Store, text: str) -
         assert tx.batch(text) == replace(batch, requests=(won,))
         assert tx.move(text, TurnState.QUEUED, TurnState.RUNNING)
         assert tx.active(asker=text) == 1
-        tx.finish(text, text)
+        assert tx.finish(text, TurnState.RUNNING, TurnState.DONE, text)
         tx.drop_call(key)
         assert tx.call(key) is None
         assert tx.turn("bystander") == bystander

@@ -42,8 +42,9 @@ async def test_move_allows_the_legal_moves_and_no_other(store: Store, old: TurnS
         assert await store.run(lambda tx: tx.move("t1", old, new))
         assert not await store.run(lambda tx: tx.move("t1", old, new)), "it is no longer there"
     else:
-        with pytest.raises(ValueError, match=f"from {old} to {new}"):
-            await store.run(lambda tx: tx.move("t1", old, new))
+        for work in (lambda tx: tx.move("t1", old, new), lambda tx: tx.finish("t1", old, new, "done")):
+            with pytest.raises(ValueError, match=f"from {old} to {new}"):
+                await store.run(work)
 
 
 async def test_of_a_hundred_claims_one_wins(store: Store) -> None:
@@ -80,22 +81,24 @@ async def test_only_a_queued_turn_is_relocated(store: Store) -> None:
 
 
 async def test_a_turn_collects_rounds_prompt_and_reply(store: Store) -> None:
-    await insert(store, a_turn())
+    await insert(store, a_turn(state=RUNNING))
 
     def live(tx: Tx) -> None:
         tx.set_prompted("t1")
         tx.await_batch("t1", "b1")
         tx.await_batch("t1", "b2")
-        tx.finish("t1", "all done")
+        assert tx.is_running("t1")
+        assert tx.finish("t1", RUNNING, TurnState.DONE, "all done", 105.0)
+        assert not tx.is_running("t1")
+        assert not tx.finish("t1", RUNNING, TurnState.FAILED, "again"), "it has ended"
         tx.set_reply_posted("t1")
 
     await store.run(live)
-    expected = replace(a_turn(), prompted=True, rounds=2, batch="b2", reply="all done", reply_posted=True)
-    assert await store.run(lambda tx: tx.turn("t1")) == expected
+    expected = a_turn(state=TurnState.DONE, prompted=True, rounds=2, batch="b2", reply="all done", ended=105.0)
+    assert await store.run(lambda tx: tx.turn("t1")) == replace(expected, reply_posted=True)
     for work in (
         lambda tx: tx.set_prompted("t9"),
         lambda tx: tx.await_batch("t9", "b1"),
-        lambda tx: tx.finish("t9", "lost"),
         lambda tx: tx.set_reply_posted("t9"),
     ):
         with pytest.raises(LookupError, match="t9"):

@@ -17,7 +17,7 @@ from signoff.dataclass import dataclass
 from signoff.errors import TurnFailed
 from signoff.gate.book import Answered, Ask, CallBook, Entry, Go, Replay, Settled, entry_of, packed
 from signoff.gate.result_line import result_line
-from signoff.turns.model import CallRecord, CallState, KnownCalls, Turn, TurnState
+from signoff.turns.model import CallRecord, CallState, KnownCalls, Turn
 from signoff.turns.ports import TurnStore, TurnTx
 
 
@@ -48,8 +48,7 @@ class Journal(CallBook):
         now = self.clock.now()
 
         def work(tx: TurnTx) -> Entry:
-            turn = tx.turn(self.turn.id)
-            if turn is None or turn.state is not TurnState.RUNNING:
+            if not tx.is_running(self.turn.id):
                 raise TurnFailed("Nothing further was run: the turn was stopped.")
             record, request = tx.call(call.key), tx.decision_for(call.key, self.turn.id)
             # The tool may be run again if it runs agents: what they did is in the journal.

@@ -33,6 +33,7 @@ _ACTIVE = "state IN ('running', 'waiting')"
 _QUEUED = "state = 'queued'"
 _OPEN = "state IN ('queued', 'running', 'waiting')"
 
+IS_RUNNING = "SELECT 1 FROM turns WHERE id = ? AND state = 'running'"
 TURN_BY_ID = f"SELECT {_TURN} FROM turns WHERE id = ?"
 INSERT_TURN = f"""INSERT INTO turns (seq, asker, {_TURN})
     VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM turns), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -42,7 +43,7 @@ START = f"""{MOVE} AND NOT EXISTS (SELECT 1 FROM turns AS other
     WHERE other.conversation = turns.conversation AND other.{_ACTIVE} AND other.id <> turns.id)"""
 RELOCATE = f"UPDATE turns SET server = ?, channel = ?, conversation = ? WHERE id = ? AND {_QUEUED}"
 AWAIT_BATCH = "UPDATE turns SET rounds = rounds + 1, batch = ? WHERE id = ?"
-FINISH = "UPDATE turns SET reply = ?, ended = ? WHERE id = ?"
+FINISH = "UPDATE turns SET state = ?, reply = ?, ended = ? WHERE id = ? AND state = ?"
 SET_STATUS = "UPDATE turns SET status = ? WHERE id = ?"
 CLEAR_STATUS = "UPDATE turns SET status = NULL WHERE id = ? AND status = ?"
 LEFT_STATUS = f"SELECT {_TURN} FROM turns WHERE state = 'waiting' AND status IS NOT NULL ORDER BY created, seq"
@@ -114,6 +115,9 @@ class TurnRows(RequestRows):
         row = self.db.one(TURN_BY_ID, turn_id)
         return _turn(row) if row else None
 
+    def is_running(self, turn_id: str) -> bool:
+        return self.db.one(IS_RUNNING, turn_id) is not None
+
     def insert_turn(self, turn: Turn) -> bool:
         inserted = self.db.change(
             INSERT_TURN,
@@ -158,8 +162,7 @@ class TurnRows(RequestRows):
 
     def move(self, turn_id: str, old: TurnState, new: TurnState) -> bool:
         """Return False also if the conversation has another active turn: a conversation runs one turn at a time."""
-        if new not in MOVES[old]:
-            raise ValueError(f"a turn cannot go from {old} to {new}")
+        _check_move(old, new)
         starts = (old, new) == (TurnState.QUEUED, TurnState.RUNNING)
         return self.db.change(START if starts else MOVE, new, turn_id, old) == 1
 
@@ -170,8 +173,9 @@ class TurnRows(RequestRows):
     def await_batch(self, turn_id: str, batch_id: str) -> None:
         self._change_turn(AWAIT_BATCH, batch_id, turn_id)
 
-    def finish(self, turn_id: str, reply: str, at: float | None = None) -> None:
-        self._change_turn(FINISH, reply, at, turn_id)
+    def finish(self, turn_id: str, old: TurnState, new: TurnState, reply: str, at: float | None = None) -> bool:
+        _check_move(old, new)
+        return self.db.change(FINISH, new, reply, at, turn_id, old) == 1
 
     def set_reply_posted(self, turn_id: str) -> None:
         self._change_turn(SET_REPLY_POSTED, turn_id)
@@ -310,6 +314,11 @@ class TurnRows(RequestRows):
     def _change_turn(self, sql: str, *params: Value) -> None:
         if not self.db.change(sql, *params):
             raise LookupError(f"there is no turn {params[-1]}")
+
+
+def _check_move(old: TurnState, new: TurnState) -> None:
+    if new not in MOVES[old]:
+        raise ValueError(f"a turn cannot go from {old} to {new}")
 
 
 def _marks(values: Sequence[str]) -> str:

@@ -259,10 +259,9 @@ class Driver:
         def work(tx: TurnTx) -> Ended | None:
             for use in step.uses:
                 tx.add_use(turn, use())
-            if not tx.move(turn.id, TurnState.RUNNING, state):
+            if not tx.finish(turn.id, TurnState.RUNNING, state, step.text, self.clock.now()):
                 return None
             tx.save_history(turn.place.conversation, step.history)
-            tx.finish(turn.id, step.text, self.clock.now())
             return _ended(tx, turn.id)
 
         if ended := await self.store.run(work):
@@ -325,8 +324,7 @@ class Driver:
         if batch is None or not batch.settled or tx.pause_of(turn.place.server):
             return None  # it waits for another decision, or for `resume`
         end = overages.settle(tx, batch, self.clock.now()) if batch.is_overage else self.limits.end_of(tx, batch)
-        if end and tx.move(turn_id, TurnState.WAITING, TurnState.STOPPED):
-            tx.finish(turn_id, end, self.clock.now())
+        if end and tx.finish(turn_id, TurnState.WAITING, TurnState.STOPPED, end, self.clock.now()):
             ended = _ended(tx, turn_id)
             return lambda: self._spawn(self._announce(ended))
         if not tx.move(turn_id, TurnState.WAITING, TurnState.RUNNING):

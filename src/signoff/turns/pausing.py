@@ -111,8 +111,7 @@ class Pausing:
             stopped: list[Turn] = []
             cards: list[Ended] = []
             for turn in meant(tx):
-                tx.move(turn.id, turn.state, TurnState.STOPPED)
-                tx.finish(turn.id, farewell(turn), now)
+                tx.finish(turn.id, turn.state, TurnState.STOPPED, farewell(turn), now)
                 tx.audit("stopped", actor.server, turn.id, actor.id, {"who": actor.name, "was": turn.state}, now)
                 batch = tx.batch(turn.batch) if turn.batch and turn.state is TurnState.WAITING else None
                 if batch and not batch.settled:

@@ -33,6 +33,8 @@ class TurnTx(DeskTx, BudgetTx, Protocol):
 
     def turn(self, turn_id: str) -> Turn | None: ...
 
+    def is_running(self, turn_id: str) -> bool: ...
+
     def insert_turn(self, turn: Turn) -> bool:
         """Store a turn with its files. Return False if the turn is already there, as after a replayed event."""
         ...
@@ -57,8 +59,8 @@ class TurnTx(DeskTx, BudgetTx, Protocol):
         """Count one more round and remember the batch that the turn waits for."""
         ...
 
-    def finish(self, turn_id: str, reply: str, at: float | None = None) -> None:
-        """Write the final text and the time; the caller moves the state in the same transaction."""
+    def finish(self, turn_id: str, old: TurnState, new: TurnState, reply: str, at: float | None = None) -> bool:
+        """Move the turn to its last state, as `move` does, with its final text and the time."""
         ...
 
     def set_reply_posted(self, turn_id: str) -> None: ...

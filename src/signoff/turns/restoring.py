@@ -40,8 +40,7 @@ def end_open_work(tx: RestoreTx, desk: Desk, now: float, grants: int) -> Restore
     requests = 0
     turns = tx.turns_in(*LIVE)
     for turn in turns:
-        tx.move(turn.id, turn.state, TurnState.STOPPED)
-        tx.finish(turn.id, REPLY)
+        tx.finish(turn.id, turn.state, TurnState.STOPPED, REPLY)
         tx.set_status(turn.id, None)  # since the backup, that message may have become the real reply
         data = {"who": "restore", "was": turn.state}
         tx.audit("stopped", turn.place.server, turn.id, "signoff", data, now)
