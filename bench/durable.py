@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from signoff.approvals.audit import AuditRow, chain, text_digest
+from signoff.approvals.audit import chain, text_digest
 from signoff.approvals.clicks import Click
 from signoff.approvals.desk import Desk
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, Choice, Place, ToolCall
@@ -178,7 +178,7 @@ def extend_record(tx: Tx, rows: int) -> None:
             texts.append((text_digest(text), text, NOW))
             names = ("approved", f"s{seq % 4}", f"r{seq}", f"u{seq % 49}", "delete_file")
             columns = (seq, NOW, *names, f'{{"batch":"b{seq}","note":""}}', texts[-1][0])
-            before = chain(before, AuditRow(*columns))
+            before = chain(before, columns)
             some.append((*columns, before))
         tx.db.change_many(APPEND, some)
         tx.db.change_many(KEEP_TEXT, sorted(texts))

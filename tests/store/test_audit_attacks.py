@@ -120,7 +120,7 @@ def test_two_swapped_rows_are_found(record: Path) -> None:
 def test_a_row_inserted_with_a_right_hash_is_named(record: Path) -> None:
     fourth, fifth = rows_of(record)[3:5]
     forged = replace(fifth, actor="mallory", hash="")
-    forged = replace(forged, hash=chain(fourth.hash, forged))
+    forged = replace(forged, hash=chain(fourth.hash, forged.columns))
     with attacking(record) as db:
         for seq in range(ROWS, 4, -1):
             db.execute("UPDATE audit SET seq = ? WHERE seq = ?", (seq + 1, seq))
@@ -162,6 +162,6 @@ def test_a_tail_written_anew_with_right_hashes_is_found_by_the_anchor(record: Pa
     with attacking(record) as db:
         for row in rows[8:]:
             forged = replace(row, actor="mallory")
-            previous = chain(previous, forged)
+            previous = chain(previous, forged.columns)
             db.execute("UPDATE audit SET actor = ?, hash = ? WHERE seq = ?", (forged.actor, previous, row.seq))
     assert found(record) == (ROWS, "contradicts the anchor: rows up to this one were written anew")

@@ -39,6 +39,11 @@ class AuditRow:
     hash: str = ""
 
     @property
+    def columns(self) -> tuple[int, float, str, str, str, str, str, str, str]:
+        """The columns that the hash covers: all but the hash itself, in their order."""
+        return self.seq, self.at, self.kind, self.server, self.subject, self.actor, self.tool, self.data, self.text
+
+    @property
     def details(self) -> JsonObject:
         """`data` as an object; empty if it is not valid JSON."""
         try:
@@ -88,9 +93,11 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def chain(previous_hash: str, row: AuditRow) -> str:
-    """Return the hash of a row after the one with `previous_hash`. Raises if a column is not text or a number."""
-    columns = [row.seq, row.at, row.kind, row.server, row.subject, row.actor, row.tool, row.data, row.text]
+def chain(previous_hash: str, columns: Iterable[str | int | float]) -> str:
+    """Return the hash of a row after the one with `previous_hash`. Raises if a column is not text or a number.
+
+    `columns`: as `AuditRow.columns` has them.
+    """
     return hashlib.sha256(_canonical([previous_hash, *columns]).encode("ascii")).hexdigest()
 
 
@@ -142,6 +149,6 @@ def _wrong_content(row: AuditRow, anchor: Anchor | None, text: str | None) -> Fi
 
 def _matches(previous_hash: str, row: AuditRow) -> bool:
     try:
-        return type(row.at) is float and chain(previous_hash, row) == row.hash
+        return type(row.at) is float and chain(previous_hash, row.columns) == row.hash
     except (TypeError, ValueError):
         return False  # a value that the store never writes

@@ -52,10 +52,10 @@ class AuditRows:
         head = self.db.known.get(HEAD) or newest(self.db)
         digest = text_digest(text) if text else ""
         moment = float(at) + 0.0  # the value as it comes back from the column: never an int, never minus zero
-        row = AuditRow(head.seq + 1, moment, kind, server, subject, actor, tool, dump_object(data), digest)
-        hash = chain(head.hash, row)
-        self.db.change(APPEND, row.seq, moment, kind, server, subject, actor, tool, row.data, digest, hash)
-        self.db.known[HEAD] = Anchor(row.seq, hash)
+        columns = (head.seq + 1, moment, kind, server, subject, actor, tool, dump_object(data), digest)
+        hash = chain(head.hash, columns)
+        self.db.change(APPEND, *columns, hash)
+        self.db.known[HEAD] = Anchor(head.seq + 1, hash)
         if text:
             self.db.change(KEEP_TEXT, digest, text, moment)
 
