@@ -6,7 +6,7 @@ Knows no table and no database.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache
 from typing import Any, cast
@@ -50,6 +50,8 @@ def dump_object(value: JsonObject) -> str:
 
     Raises ValueError if the value would come back different: an unreadable row would fail everyone who reads it.
     """
+    if not value:
+        return "{}"
     plain = _has_plain_keys(value, DEPTH)
     text = _dump(dict(value))
     if not plain and _dump(json.loads(text)) != text:
@@ -78,8 +80,9 @@ def load_object(column: str) -> dict[str, Any]:
     return {} if column == "{}" else json.loads(column)
 
 
-def dump_strings(values: Iterable[str]) -> str:
-    return _dump(list(values))
+@lru_cache(_KEPT)
+def dump_strings(values: tuple[str, ...]) -> str:
+    return _dump(values)
 
 
 @lru_cache(_KEPT)
