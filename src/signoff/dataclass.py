@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, FrozenInstanceError
 from operator import attrgetter
 from reprlib import recursive_repr
-from types import MethodType
+from types import MemberDescriptorType, MethodType
 from typing import Any, TypeVar, dataclass_transform, overload
 
 T = TypeVar("T")
@@ -71,7 +71,6 @@ class _Init:
 def _compiled_init(cls: type[Any]) -> Callable[..., None]:
     """Compile an `__init__` that sets the fields; in a frozen class past `__setattr__`, which refuses."""
     known: dict[str, Any] = {"set_field": object.__setattr__, "MISSING": MISSING}
-    setting = "set_field(self, {0!r}, {1})" if cls.__dataclass_params__.frozen else "self.{0} = {1}"
     parameters, keywords, body = ["self"], ["*"], ["pass"]
     for field in dataclasses.fields(cls):
         name, parameter, value = field.name, field.name, field.name
@@ -86,7 +85,13 @@ def _compiled_init(cls: type[Any]) -> Callable[..., None]:
             continue  # `__post_init__` sets it
         # A field that is no parameter becomes a statement: it has the same form, and sets a variable of that name.
         (body if not field.init else keywords if field.kw_only else parameters).append(parameter)
-        body.append(setting.format(name, value))
+        if not cls.__dataclass_params__.frozen:
+            body.append(f"self.{name} = {value}")
+        elif isinstance(slot := getattr(cls, name, None), MemberDescriptorType):
+            known[f"set_{name}"] = slot.__set__  # twice as fast as to look for the slot each time
+            body.append(f"set_{name}(self, {value})")
+        else:
+            body.append(f"set_field(self, {name!r}, {value})")
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
     if len(keywords) > 1:
