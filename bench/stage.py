@@ -26,6 +26,7 @@ from discord_sandbox.faults import Fault
 from discord_sandbox.model import Message, User
 
 HERE = Path(__file__).parent
+PROCESSORS = sorted(os.sched_getaffinity(0))
 PATIENCE = 180.0
 """Seconds. The in-memory bot needs most of a minute to make 10,000 runs that wait."""
 PAUSE = 0.05
@@ -86,6 +87,7 @@ class Stage:
             **self.environment,
             **more,
         }
+        os.sched_setaffinity(0, PROCESSORS)  # the bot begins with all of them
         began = self.server.sandbox.clock.now()
         with (self.folder / "bot.log").open("ab") as output:
             self.process = await asyncio.create_subprocess_exec(
@@ -98,9 +100,9 @@ class Stage:
         return ready[0].at - began
 
     def _move_apart(self) -> None:
-        """Give the bot all processors but one, and that one to this process, which is Discord."""
+        """Give this process, which is Discord, the first processor, and the bot all others."""
         assert self.process
-        first, *others = sorted(os.sched_getaffinity(self.process.pid))
+        first, *others = PROCESSORS
         if others:
             os.sched_setaffinity(0, {first})
             for thread in Path(f"/proc/{self.process.pid}/task").iterdir():
