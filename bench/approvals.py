@@ -28,7 +28,7 @@ from bench.waiting import let_wait
 WAITING = (0, 200, 2_000, 10_000)
 BLOCK = 10
 """Rounds of one bot before it is the other one's turn."""
-REST = 1.5
+REST = 1.3
 """Seconds after a block in which a bot finishes what it does late, such as the last edit of a card."""
 IDLE = "Signoff beside"
 """Another Signoff, in which nothing waits. It takes turns with the one in which the most wait."""
@@ -197,7 +197,7 @@ async def measure_slow_discord(folder: Path) -> None:
     async with both(folder) as bots:
         for bot in bots:
             bot.slow_down(SLOW)
-        ours, bare = (await take_turns(bots, 2)).values()
+        ours, bare = (await take_turns(bots, 1)).values()
     rows = [
         [figure, spread(ours.milliseconds(figure)), spread(bare.milliseconds(figure)), f"{ratio:.2f}"]
         for figure in FIGURES
@@ -386,7 +386,7 @@ async def main(blocks: int, waiting: Sequence[int], plots: Path | None) -> None:
         await measure_start(folder / "start", 7, report)
         await measure_modules(folder / "modules", 7, report)
         await measure_restart(folder / "restart", max(waiting), report)
-        await measure_memory(folder / "memory", 400, report)
+        await measure_memory(folder / "memory", 300, report)
         await measure_crowd(folder / "crowd", report)
         await measure_large_card(folder / "large", report)
         await measure_requests(folder / "requests", report)
@@ -397,7 +397,7 @@ async def main(blocks: int, waiting: Sequence[int], plots: Path | None) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--blocks", type=int, default=6, help=f"blocks of {BLOCK} rounds for each bot and level")
+    parser.add_argument("--blocks", type=int, default=5, help=f"blocks of {BLOCK} rounds for each bot and level")
     parser.add_argument("--waiting", type=int, nargs="+", default=list(WAITING))
     parser.add_argument("--plots", type=Path, help="a folder for the plots")
     given = parser.parse_args()

@@ -42,8 +42,8 @@ STEPS = {
 }
 """Step -> the function that takes it."""
 MODULES_THAT_DRAW = ("signoff.bot.responses", "signoff.bot.front_end")
-ROUNDS = 15
-LATE = 1.5
+ROUNDS = 12
+LATE = 1.2
 """Seconds between rounds: a second after a click, the card is edited once more, to show what became of its calls."""
 
 notes: list[str] = []
