@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 from pydantic_ai import Agent
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ModelOverloadedError
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from signoff.agent.history import entry_of
 from signoff.agent.kept_runs import KeptRuns
-from signoff.agent.runner import AgentRunner
+from signoff.agent.runner import AgentRunner, Extras
 from signoff.approvals.desk import Desk
 from signoff.approvals.model import Choice
 from signoff.store import Store
@@ -196,3 +197,30 @@ async def test_a_run_that_cannot_be_kept_does_not_begin_ahead(one: Ahead) -> Non
     assert one.script.asked == []
     assert isinstance(await one.advance(), Finished)
     assert len(one.script.asked) == 1
+
+
+class Canned(AbstractCapability[Any]):
+    """Answers in place of the model."""
+
+    async def wrap_model_request(self, ctx: Any, *, request_context: Any, handler: Any) -> ModelResponse:
+        return calls(("look", {"value": "x"}))
+
+
+async def test_an_agent_with_capabilities_of_its_own_does_not_begin_ahead(one: Ahead) -> None:
+    """Such a capability may answer without the gate's hook for responses."""
+    script = Script(["done"])
+    agent = Agent(script.model(), tools=[one.box.tool("look")], capabilities=[Canned()])
+    await one.begin_with(agent, extras=Extras(own_output=True))
+    await one.begin([LOOK], [one.box.tool("look")], extras=Extras(capabilities=(Canned(),)))
+    assert one.box.ran == []
+    assert runs() == []
+
+
+@pytest.mark.parametrize("answer", [LOOK, "some words"], ids=["a call", "words"])
+async def test_the_request_of_a_dropped_run_counts_for_the_budgets(one: Ahead, answer: Answer) -> None:
+    turn = await one.begin([answer], [one.box.tool("look")])
+    assert one.runner
+    one.runner.turn_ended(turn)
+    await asyncio.sleep(0.05)
+    assert await one.store.run(lambda tx: tx.db.all("SELECT COUNT(*) FROM usage")) == [(1,)]
+    assert one.box.ran == []

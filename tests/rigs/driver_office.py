@@ -106,6 +106,8 @@ class ScriptedRunner(Runner):
     """Ends each step of a turn as its script says: a step, an error, or an event to wait for before the next."""
 
     scripts: dict[str, deque[Step | Exception | asyncio.Event]] = field(default_factory=lambda: defaultdict(deque))
+    given_up: list[str] = field(default_factory=list)
+    """Turns of which nothing goes on any more."""
     begun: list[str] = field(default_factory=list)
     """Turns whose model may be asked before their step."""
     advanced: list[str] = field(default_factory=list)
@@ -149,7 +151,7 @@ class ScriptedRunner(Runner):
         self.paused.discard(server)
 
     def turn_ended(self, turn: Turn) -> None:
-        pass
+        self.given_up.append(turn.id)
 
     async def quiesce(self, seconds: float) -> None:
         self.quiesced.append(seconds)

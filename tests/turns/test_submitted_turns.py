@@ -58,6 +58,7 @@ async def test_a_turn_whose_place_changes_is_claimed_anew_and_waits_if_that_plac
     await office.driver.submit(turn)
     await office.driver.submit(other)
     await office.driver.relocate(turn.id, other.place)
+    assert office.runner.given_up == [turn.id], "its model is asked again in the new place"
     await office.driver.go(turn.id)
     assert await office.state(turn) is TurnState.QUEUED
     await office.driver.go(other.id)

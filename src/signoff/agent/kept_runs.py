@@ -68,8 +68,8 @@ class Run:
 
     async def begun(self) -> None:
         """Called inside the run: wait for the first step, if the run is ahead of it."""
-        if self.is_ahead and self._next:
-            await self._next
+        if self.is_ahead and self._next and not await self._next:
+            raise asyncio.CancelledError  # it was dropped
 
     async def outcome(self) -> Output:
         """Return the output of the run, or the calls for which it waits. Raises what the run raises."""

@@ -60,7 +60,7 @@ from signoff.turns.activity import Activity, ModelUsed
 from signoff.turns.budgets import Budgets
 from signoff.turns.model import Finished, HistoryEntry, Step, StepInput, Turn, Waiting
 from signoff.turns.ports import Progress, TurnStore, TurnTx
-from signoff.turns.progress import Unseen
+from signoff.turns.progress import Early, Unseen
 
 if TYPE_CHECKING:
     from signoff.gate.dry_run import DryRun
@@ -138,8 +138,10 @@ class AgentRunner:
     async def begin(self, turn: Turn, given: StepInput) -> None:
         if given.history or self.kept.is_full:
             return  # a conversation may have to be shortened first
+        if self.extras.capabilities or (self.extras.own_output and not is_plain_text(self.agent)):
+            return  # code of others sees a response before the gate can hold it
         try:
-            run = await self._begun(turn, Unseen(), given, ahead=True)
+            run = await self._begun(turn, Early(), given, ahead=True)
         except Exception as error:
             log.debug("turn %s begins with its step: %s", turn.id, error)  # which fails in the same way, and says so
         else:
@@ -188,7 +190,10 @@ class AgentRunner:
         """Let the run go on that waits for this step, if it is still kept."""
         run = self.kept.take(turn)
         if run:
+            early = run.gate.progress
             run.gate.begin_step(self._book(turn, given), progress)
+            for words in early.words if isinstance(early, Early) else ():
+                progress.writing(words)
             run.resume()
         return run
 
@@ -296,7 +301,6 @@ class AgentRunner:
         async def report(ctx: RunContext[Any], events: AsyncIterable[AgentStreamEvent]) -> None:
             async for event in events:
                 if is_shown and (words := words_in(event)):
-                    await run.begun()  # until then, nobody could see them
                     gate.progress.writing(words)
 
         return await self.agent.run(

@@ -134,6 +134,7 @@ class Driver:
         await self.store.run(work)
         if self._claimed.pop(turn_id, None) and claimed:  # not before: if that failed, the turn runs where it is
             self._admitted[turn_id] = claimed[0].asker.id
+            self.runner.turn_ended(claimed[0])  # there, it begins anew
 
     async def enclose(self, turn_id: str, files: Sequence[TurnFile]) -> None:
         """Store the contents of the files that came with a turn."""

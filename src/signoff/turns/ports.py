@@ -234,7 +234,7 @@ class Runner(Protocol):
     def resume(self, server: str) -> None: ...
 
     def turn_ended(self, turn: Turn) -> None:
-        """Give up what still goes on for a turn that has ended."""
+        """Give up what still goes on for a turn that has ended, or that moves to another place."""
         ...
 
     async def quiesce(self, seconds: float) -> None:

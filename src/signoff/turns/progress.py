@@ -117,3 +117,13 @@ class Unseen:
     def ended(self, key: CallKey, *, failed: bool = False) -> None: ...
 
     def withdrawn(self, key: CallKey) -> None: ...
+
+
+class Early(Unseen):
+    """Keeps the words of a run that is ahead of its step, until somebody can see them."""
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+
+    def writing(self, words: str) -> None:
+        self.words.append(words)
