@@ -70,7 +70,6 @@ async def test_a_process_that_is_killed_while_it_asks_disturbs_no_other(tmp_path
     await waiting.wait()
 
 
-@pytest.mark.long
 def test_the_children_of_a_killed_worker_are_killed(tmp_path: Path) -> None:
     program(tmp_path, "import time; time.sleep(600)", "waits.py")
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])

@@ -44,7 +44,6 @@ def noted(shop: Shop, what: str) -> list[Any]:
     return [entry[what] for entry in shop.ledger if what in entry]
 
 
-@pytest.mark.long
 async def test_arguments_that_do_not_fit_go_back_to_the_model_and_nobody_sees_a_card(shop: Shop) -> None:
     opened(shop)
     step = await shop.ask(calls(("work_paint", {"colour": "green", "coats": 0, "by": "me"})), "I cannot")

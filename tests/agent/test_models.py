@@ -51,7 +51,6 @@ async def test_demo_answers_offline() -> None:
         ("anthropic:claude-sonnet-4-5", "ANTHROPIC_API_KEY"),
     ],
 )
-@pytest.mark.long
 def test_a_model_needs_its_key_and_then_is_built(monkeypatch: pytest.MonkeyPatch, name: str, key: str) -> None:
     assert refusal(name) == f'model "{name}" needs {key}; write {key}=... into .env, or set SIGNOFF_MODEL=demo'
     monkeypatch.setenv(key, "not-a-real-key")

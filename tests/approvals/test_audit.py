@@ -61,7 +61,6 @@ def test_no_two_columns_can_trade_their_contents() -> None:
     assert chain("x", row.columns) != chain("", row.columns)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("data", ["[]", "1", "{", "[" * 100_000])
 def test_spoiled_data_has_no_details(data: str) -> None:
     assert replace(next(rows(1)), data=data).details == {}

@@ -70,7 +70,6 @@ async def test_a_role_is_judged_as_it_is_at_the_click(rig: Rig) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.long
 async def test_two_hundred_clicks_get_one_outcome_and_two_hundred_answers(rig: Rig, ada: Person) -> None:
     """Attack 11."""
     olga = await rig.sandbox.person("Olga")

@@ -90,7 +90,6 @@ async def test_the_tools_of_the_plugin_work(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.long
 def test_the_next_command_works_as_it_is_printed(tmp_path: Path) -> None:
     """Without the program on the PATH, as after `make run`, and with a folder whose name has a space."""
     environment = {"PATH": os.defpath, "HOME": str(tmp_path)}

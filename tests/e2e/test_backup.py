@@ -25,7 +25,6 @@ async def command(live: Rig, *words: str) -> tuple[int, str]:
     return ended.code, ended.output + ended.errors
 
 
-@pytest.mark.long
 async def test_a_call_that_ran_after_the_backup_does_not_run_again_after_the_restore(live: Rig) -> None:
     asked = await live.ask('call record {"value": "once"}')
     card = await live.card(asked.id)

@@ -121,7 +121,6 @@ async def test_a_provider_that_reuses_call_ids_gets_each_call_decided_and_run(st
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-@pytest.mark.long
 async def test_each_request_begins_byte_for_byte_with_the_one_before(stage: Stage, restarted: bool) -> None:
     """Each decided card leads to one request. It repeats the earlier ones exactly, so a provider's cache hits."""
     odd = '{ "value":"odd \\u00fcber  spaces ' + str(restarted) + '" }'

@@ -307,7 +307,6 @@ async def test_a_role_that_goes_while_its_card_is_open_means_nobody_and_the_admi
     assert live.rows("SELECT COUNT(*) FROM audit WHERE kind = 'approver_gone'") == [(1,)]
 
 
-@pytest.mark.long
 async def test_a_role_that_went_while_the_bot_was_down_is_noticed_when_it_is_back(live: CrashingRig) -> None:
     role = await live.sandbox.create_role("Passing")
     await protect(live, tool="record", argument="value", pattern="passing*", role=role)

@@ -12,7 +12,6 @@ MISSING = "123456789012345678"
 
 
 @pytest.mark.slow
-@pytest.mark.long
 async def test_a_bot_with_mistakes_in_its_set_up_names_them_and_works(tmp_path: Path) -> None:
     config = (
         f'[approvals]\nmode = "auto_approve"\napprovers = ["manage_server", "role:{MISSING}"]\n'

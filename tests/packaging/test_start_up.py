@@ -87,7 +87,6 @@ def test_the_bot_loads_nothing_that_only_few_need(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.long
 def test_a_bot_with_an_agent_of_its_own_loads_neither_the_demo_nor_our_tools(tmp_path: Path) -> None:
     (tmp_path / "my_agent.py").write_text(AGENT, encoding="utf-8")
     (tmp_path / "signoff.toml").write_text('[agent]\nimport = "my_agent:agent"\n', encoding="utf-8")

@@ -18,7 +18,6 @@ pytestmark = pytest.mark.slow
 CTRL_C, CTRL_D = "\x03", "\x04"
 
 
-@pytest.mark.long
 async def test_a_card_survives_kill_and_is_decided_by_the_next_session(tmp_path: Path) -> None:
     configure(tmp_path)
     async with on_terminal(tmp_path) as chat:
@@ -78,7 +77,6 @@ async def test_a_call_that_may_have_run_is_asked_about(tmp_path: Path) -> None:
         assert chat.trace == ["stuck start x", "stuck start x", "stuck end x"]
 
 
-@pytest.mark.long
 async def test_a_second_chat_is_told_who_owns_the_database(tmp_path: Path) -> None:
     configure(tmp_path)
     async with on_terminal(tmp_path) as first:
