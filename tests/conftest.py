@@ -28,10 +28,12 @@ TESTS = Path(__file__).parent
 SLOW_FOLDERS = {"e2e", "page"}
 LONG_FILES = {
     "agent/test_mcp_elicitation.py",
+    "agent/test_mcp_protocol.py",
     "agent/test_registry_servers.py",
     "discord_sandbox/test_readme.py",
     "discord_sandbox/test_standalone.py",
     "e2e/test_answers.py",
+    "e2e/test_backup.py",
     "e2e/test_bad_input.py",
     "e2e/test_budgets.py",
     "e2e/test_discord_tools.py",
@@ -41,7 +43,10 @@ LONG_FILES = {
     "e2e/test_long_replies.py",
     "e2e/test_mcp_questions.py",
     "e2e/test_missed_mentions.py",
+    "e2e/test_old_version.py",
+    "e2e/test_openai_provider.py",
     "e2e/test_operations_bot.py",
+    "e2e/test_people.py",
     "e2e/test_progress.py",
     "e2e/test_questions.py",
     "e2e/test_reach.py",
@@ -64,9 +69,12 @@ LONG_FILES = {
     "page/test_restart.py",
     "page/test_tour.py",
     "terminal/test_answers.py",
+    "terminal/test_leaving.py",
     "terminal/test_pipes.py",
 }
-"""Whole stories that cost many seconds of a processor. `make long` runs them, and so does every landing."""
+"""Whole stories that cost many seconds of a processor. `make long` runs them, and so does every landing.
+
+A single test that takes as long has the mark `long`."""
 
 pytest_plugins = ["discord_sandbox.pytest_plugin", "tests.rigs.driver_office", "tests.rigs.gate_bench"]
 
@@ -149,15 +157,13 @@ def pytest_runtest_teardown() -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not even import the files that `make test` or `make long` leaves out: that costs each worker seconds."""
-    chosen: str = config.option.markexpr
-    if collection_path.suffix != ".py" or not collection_path.is_relative_to(TESTS):
+    """Do not even import the long files in `make test`: that costs each worker seconds.
+
+    `make long` imports every file, since any test may have the mark, or a parameter with it.
+    """
+    if "not long" not in config.option.markexpr or not collection_path.is_relative_to(TESTS):
         return None
-    path = collection_path.relative_to(TESTS)
-    if path.parts[0] == "gate":
-        return None  # its tests with runs from the store are long, the others are not
-    left_out = "not long" in chosen if path.as_posix() in LONG_FILES else chosen == "long"
-    return True if left_out else None
+    return True if collection_path.relative_to(TESTS).as_posix() in LONG_FILES else None
 
 
 @pytest.hookimpl(tryfirst=True)

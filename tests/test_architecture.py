@@ -41,6 +41,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Report:
     return json.loads(done.stdout)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("phase", ["mention", "click"])
 def test_a_newcomer_follows_a_limited_number_of_files(traced: Report, phase: str) -> None:
@@ -48,12 +49,14 @@ def test_a_newcomer_follows_a_limited_number_of_files(traced: Report, phase: str
     assert len(followed) <= MOST, sorted(followed)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("phase", ["mention", "click"])
 def test_every_file_that_is_touched_is_on_the_page(traced: Report, phase: str) -> None:
     assert [file for file in traced[phase] if f"`{file}`" not in PAGE] == []
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_trace_follows_the_whole_way(traced: Report) -> None:
     """It goes from Discord's event to the card, and from the click to the tool."""

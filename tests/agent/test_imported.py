@@ -272,6 +272,7 @@ async def test_two_tools_of_one_name_are_found_at_the_start(project: Project) ->
     assert "signoff.toml:7: two tools are called refund: one of more.py" in str(finding)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 async def test_an_mcp_server_works_beside_an_imported_agent(bench: Bench, project: Project) -> None:
     command = json.dumps([sys.executable, str(SHOP), str(project.folder / "ledger")])

@@ -29,6 +29,7 @@ pytestmark = pytest.mark.slow
 # ruff: noqa: F811 - a fixture is asked for by its name
 
 
+@pytest.mark.long
 async def test_a_call_of_a_server_that_a_provider_would_run_waits_for_a_person(shop: Shop) -> None:
     async with shop.served("shop_server.py") as url:
         shop.open(f'[mcp.shop]\nurl = "{url}"\n')
@@ -140,6 +141,7 @@ async def test_a_server_that_cannot_be_reached_costs_its_tools_and_not_the_turn(
     assert "the MCP server gone does not answer" in caplog.text
 
 
+@pytest.mark.long
 async def test_a_server_that_never_answers_is_not_waited_for(shop: Shop) -> None:
     silent = json.dumps([sys.executable, "-c", "import time; time.sleep(60)"])
     shop.open(f'[mcp.shop]\ncommand = {silent}\nstart = "1s"\n')
@@ -238,6 +240,7 @@ async def test_a_server_that_is_killed_in_a_call_is_started_again_by_the_next_ca
     assert len([entry for entry in shop.ledger if "started" in entry]) == 2
 
 
+@pytest.mark.long
 async def test_a_server_that_falls_silent_in_a_call_may_have_run_it_and_is_started_again(shop: Shop) -> None:
     shop.open(f'{ALLOW}[limits]\ntool_seconds = "2s"\n[mcp.shop]\ncommand = {shop.command}\n')
     assert shop.runner

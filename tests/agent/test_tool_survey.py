@@ -71,6 +71,7 @@ async def test_a_toolset_whose_tool_has_a_taken_name_stops_the_start(tmp_path: P
         await findings_at_start(Settings(), config, Brain.build(config, "demo"))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 async def test_an_mcp_tool_with_the_name_of_a_plugins_tool_stops_the_start(tmp_path: Path) -> None:
     """Attack 41."""

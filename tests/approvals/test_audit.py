@@ -84,6 +84,7 @@ def test_the_kept_text_of_each_row_is_compared() -> None:
     assert (finding.seq, finding.what) == (1, "its kept text was changed")
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_rows() -> None:
     def once(count: int) -> int:

@@ -181,6 +181,7 @@ async def test_a_channel_that_cannot_be_read_now_is_read_later_and_until_then_no
     assert await store.run(lambda tx: tx.listened_until()) != before
 
 
+@pytest.mark.long
 async def test_after_a_session_that_cannot_be_resumed_nothing_is_missed_or_heard_twice(away: Rig, max_: Person) -> None:
     async with away.running():
         await caught_up(away)
@@ -206,6 +207,7 @@ async def test_a_channel_that_may_not_be_read_is_left_out_and_the_others_are_rea
     assert heard(away) == ["readable"]
 
 
+@pytest.mark.long
 async def test_a_new_session_is_not_said_to_listen_before_it_has_looked(
     away: Rig, max_: Person, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -228,6 +230,7 @@ async def test_a_new_session_is_not_said_to_listen_before_it_has_looked(
         await until(lambda: looking.done)
 
 
+@pytest.mark.long
 async def test_between_two_sessions_the_bot_is_not_said_to_listen(
     away: Rig, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,6 +59,7 @@ def batches(draw: st.DrawFn) -> Batch:
     return replace(batch, requests=tuple(kept))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @given(batches(), st.booleans(), st.integers(0, 3))
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

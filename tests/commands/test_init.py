@@ -89,6 +89,7 @@ async def test_the_tools_of_the_plugin_work(tmp_path: Path) -> None:
     assert {call.tool_name for call in asked.output.approvals} == {"restart_service", "resize_disk"}
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_next_command_works_as_it_is_printed(tmp_path: Path) -> None:
     """Without the program on the PATH, as after `make run`, and with a folder whose name has a space."""

@@ -75,6 +75,7 @@ async def elsewhere(live: CrashingRig, name: str) -> None:
     await max_.wait_for_message(direct, lambda m: f"{name} again" in m.text and m.author == "Signoff", timeout=PATIENCE)
 
 
+@pytest.mark.long
 async def test_pause_halts_ten_runs_and_ten_cards_and_resume_brings_them_back(live: CrashingRig) -> None:
     runs = await asyncio.gather(*(run_under_way(live, f"run {n}") for n in range(MANY)))
     cards = await asyncio.gather(*(card_open(live, f"card {n}") for n in range(MANY)))

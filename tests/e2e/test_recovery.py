@@ -225,6 +225,7 @@ async def test_a_dropped_gateway_is_resumed_and_the_open_card_works(story: Story
     assert live.trace.count("record dropped") == 1
 
 
+@pytest.mark.long
 async def test_a_session_that_cannot_be_resumed_is_opened_anew_and_the_open_card_works(story: Story) -> None:
     live = story.rig
     asked = await live.ask('call record {"value": "invalidated"}')

@@ -86,6 +86,7 @@ def test_the_bot_loads_nothing_that_only_few_need(tmp_path: Path) -> None:
     assert among(modules, FOR_FEW) == set()
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_bot_with_an_agent_of_its_own_loads_neither_the_demo_nor_our_tools(tmp_path: Path) -> None:
     (tmp_path / "my_agent.py").write_text(AGENT, encoding="utf-8")

@@ -168,6 +168,7 @@ def test_a_library_that_prints_by_itself_writes_into_the_log_instead() -> None:
     assert json.loads(output.getvalue())["message"] == "something"
 
 
+@pytest.mark.long
 @pytest.mark.slow  # it starts a process, because importing the library changes the logger for good
 async def test_the_mcp_library_keeps_no_output_of_its_own(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
