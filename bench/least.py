@@ -9,8 +9,12 @@ BENCH_PROMISES names what is added:
 - `card`: a box with a title, the call, a footer and the buttons, in place of a line of text.
 - `kept`: the run waits inside PydanticAI for the decision, instead of beginning anew after it.
 - `ahead`: the run begins while the thread is opened, and waits with its first response.
+- `frame`: as many commits, capabilities and requests as Signoff has, with nothing in them. The response, the posted
+  card, the posted reply and the last edit of the card are durable as well: one small row each. Three capabilities have
+  the hooks of Signoff's gate, saver and seal, and let everything pass. A second after its click, the row of the
+  card is read and the card is edited once more.
 
-The last two need `hooks`. They are no promises, but Signoff does them too.
+The last three need `hooks`. `kept` and `ahead` are no promises, but Signoff does them too.
 
 It still checks nobody's permission, has no rules and no record, masks no secret, and does not find its rows again.
 Unlike the in-memory bot it shows no typing, since Signoff shows none in so short a step.
@@ -26,8 +30,9 @@ from typing import Any
 
 import bare
 import discord
-from pydantic_ai import DeferredToolRequests, DeferredToolResults
-from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai import CallToolsNode, DeferredToolRequests, DeferredToolResults
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
 from scripted import agent
 
 from signoff.store.sqlite import open_sqlite
@@ -36,6 +41,7 @@ from signoff.store.writer import Writer
 PROMISES = frozenset(os.environ.get("BENCH_PROMISES", "").split())
 CREATE = "CREATE TABLE rows (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, text TEXT NOT NULL)"
 ADD = "INSERT INTO rows (kind, text) VALUES (?, ?)"
+READ = "SELECT kind, text FROM rows ORDER BY id DESC LIMIT 1"
 TEXT = "x" * 300
 """About as much as a stored request has."""
 OPEN, DONE = 0x5865F2, 0x248046
@@ -59,6 +65,66 @@ class Hooks(AbstractCapability[Any]):
         self, ctx: Any, *, requests: DeferredToolRequests
     ) -> DeferredToolResults | None:
         return await self.bot.decision(self.key, requests, await self.thread) if "kept" in PROMISES else None
+
+
+class Passing(WrapperToolset[Any]):
+    """A toolset around the tools that changes nothing, as the gate and the seal have one each."""
+
+    async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: Any, tool: Any) -> Any:
+        return await super().call_tool(name, tool_args, ctx, tool)
+
+
+class Outer(Hooks):
+    """The hooks of the gate."""
+
+    def get_ordering(self) -> CapabilityOrdering:
+        return CapabilityOrdering(position="outermost")
+
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
+        return Passing(toolset)
+
+    async def before_model_request(self, ctx: Any, request_context: Any) -> Any:
+        return request_context
+
+    async def wrap_tool_validate(self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Any) -> Any:
+        return await handler(args)
+
+    async def after_tool_validate(self, ctx: Any, *, call: Any, tool_def: Any, args: Any) -> Any:
+        return args
+
+    async def wrap_output_process(self, ctx: Any, *, output_context: Any, output: Any, handler: Any) -> Any:
+        return await handler(output)
+
+
+class Saver(AbstractCapability[Any]):
+    """The hooks of the saver: a response with calls is durable before anything is done with it."""
+
+    def __init__(self, bot: Bot) -> None:
+        self.bot = bot
+
+    async def after_model_request(self, ctx: Any, *, request_context: Any, response: Any) -> Any:
+        return response
+
+    async def before_node_run(self, ctx: Any, *, node: Any) -> Any:
+        if isinstance(node, CallToolsNode) and node.model_response.tool_calls:
+            await self.bot.keep("response")
+        return node
+
+    async def on_run_error(self, ctx: Any, *, error: BaseException) -> Any:
+        raise error
+
+
+class Inner(AbstractCapability[Any]):
+    """The hooks of the seal."""
+
+    def get_ordering(self) -> CapabilityOrdering:
+        return CapabilityOrdering(position="innermost")
+
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
+        return Passing(toolset)
+
+    async def before_model_request(self, ctx: Any, request_context: Any) -> Any:
+        return request_context
 
 
 class ApprovalView(bare.ApprovalView):
@@ -94,6 +160,7 @@ class Bot(bare.Bot):
     writer: Writer
 
     async def setup_hook(self) -> None:
+        self.late: set[asyncio.Task[None]] = set()
         self.writer = await Writer.start(lambda: open_sqlite(Path("least.db")))
         await self.writer.submit(lambda db: db.change(CREATE))
 
@@ -113,7 +180,8 @@ class Bot(bare.Bot):
         if "stream" in PROMISES:
             given["event_stream_handler"] = read
         if "hooks" in PROMISES:
-            given["capabilities"] = [Hooks(self, key, thread)]
+            hooks = (Outer if "frame" in PROMISES else Hooks)(self, key, thread)
+            given["capabilities"] = [hooks, Saver(self), Inner()] if "frame" in PROMISES else [hooks]
         return await agent.run(prompt, output_type=bare.OUTPUT, **given)
 
     async def on_message(self, message: discord.Message) -> None:
@@ -134,6 +202,8 @@ class Bot(bare.Bot):
             )
         await self.keep("reply")
         await thread.send(result.output)
+        if "frame" in PROMISES:
+            await self.keep("replied")
 
     async def decision(self, key: int, requests: DeferredToolRequests, thread: discord.Thread) -> DeferredToolResults:
         await self.keep("asked")
@@ -144,11 +214,24 @@ class Bot(bare.Bot):
         view.bot = self
         bare.decisions[key] = asyncio.get_running_loop().create_future()
         if "card" in PROMISES:
-            await thread.send(view=Card(view, "### Approval needed", OPEN))
+            card = await thread.send(view=Card(view, "### Approval needed", OPEN))
         else:
-            await thread.send(view.text, view=view)
+            card = await thread.send(view.text, view=view)
+        if "frame" in PROMISES:
+            await self.keep("posted")
         accepted = await bare.decisions[key]
+        if "frame" in PROMISES:
+            later = asyncio.create_task(self.show_end(card, view))
+            self.late.add(later)
+            later.add_done_callback(self.late.discard)
         return requests.build_results(approvals=dict.fromkeys((call.tool_call_id for call in calls), accepted))
+
+    async def show_end(self, card: discord.Message, view: ApprovalView) -> None:
+        """Show how the calls of a card ended, a second after its click."""
+        await asyncio.sleep(1)
+        await self.writer.submit(lambda db: db.one(READ))
+        await card.edit(view=Card(view, "### Decided, and done", DONE))
+        await self.keep("shown")
 
 
 if __name__ == "__main__":

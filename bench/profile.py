@@ -1,4 +1,4 @@
-"""Prints which parts of Signoff, of the least bot and of the in-memory bot use the processor time of a round.
+"""Prints which parts of Signoff, of its frame and of the in-memory bot use the processor time of a round.
 
 `python -m bench.profile`. The time of each thread is what the system counted. The event loop's thread is looked at
 every few milliseconds, and its time is divided by where it was found. A second table has the functions of Signoff in
@@ -25,9 +25,9 @@ from pathlib import Path
 from types import CodeType, FrameType
 
 from bench.approvals import BLOCK, table
-from bench.stage import BARE, LEAST, PROMISES, SIGNOFF, Stage, stage
+from bench.stage import BARE, FRAME, LEAST, SIGNOFF, Stage, stage
 
-BOTS = {"Signoff": SIGNOFF, "least": LEAST, "in-memory bot": BARE}
+BOTS = {"Signoff": SIGNOFF, "its frame": LEAST, "in-memory bot": BARE}
 
 WARM_UP = 15
 REST = 1.5
@@ -50,8 +50,8 @@ FRAMEWORK = ("/pydantic_ai/", "/pydantic_graph/")
 OURS, ROOTS = ("/src/signoff/",), ("/signoff/commands/", "/signoff/cli.py", "/signoff/agent/runner.py")
 THREADS = ("the thread of the store", "other threads")
 WHY = {
-    "PydanticAI": "one run, two streamed responses; three capabilities (gate, saver, seal), the least bot has one",
-    "the thread of the store": "eleven transactions with all their rows and the record; the least bot writes six rows",
+    "PydanticAI": "one run, two streamed responses, three capabilities: gate, saver, seal",
+    "the thread of the store": "eleven jobs with all their rows and the record; in the frame, one small row each",
     "the event loop and the rest of discord.py": "tasks, futures and sockets of everything else here",
     TURNS: "who asks and clicks, where, whether they may; queue, stops, deadlines, retries",
     HOOKS: "each call is validated, judged, bound and noted, before the card and again before it runs",
@@ -171,7 +171,7 @@ async def main(rounds: int) -> None:
                 inside = (python, "-m", "bench.profile", "--inside", *command)
                 bot = await stack.enter_async_context(stage(label, inside, Path(name) / label.replace(" ", "-")))
                 file = str(bot.folder / "profile.json")
-                await bot.start(BENCH_PROFILE=file, PYTHONPATH=paths, BENCH_PROMISES=" ".join(PROMISES))
+                await bot.start(BENCH_PROFILE=file, PYTHONPATH=paths, BENCH_PROMISES=" ".join(FRAME))
                 bots.append(bot)
             await asyncio.sleep(3)
             found = await measure(bots, rounds)

@@ -11,10 +11,20 @@ import tempfile
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from bench.approvals import FIGURES, PROCESSOR, both, least, table, take_turns
-from bench.stage import PROMISES
+from bench.approvals import FIGURES, PROCESSOR, both, promising, table, take_turns
+from bench.stage import FRAME, PROMISES
 
-ADDED = ((), ("hooks",), ("stream",), ("hooks", "commits"), ("card",), ("hooks", "kept"), ("hooks", "ahead"), PROMISES)
+ADDED = (
+    (),
+    ("hooks",),
+    ("stream",),
+    ("hooks", "commits"),
+    ("card",),
+    ("hooks", "kept"),
+    ("hooks", "ahead"),
+    PROMISES,
+    FRAME,
+)
 
 
 async def main(blocks: int) -> None:
@@ -22,7 +32,7 @@ async def main(blocks: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         async with AsyncExitStack() as stack:
             ours, bare = await stack.enter_async_context(both(Path(name)))
-            others = [await stack.enter_async_context(least(Path(name), promises)) for promises in ADDED]
+            others = [await stack.enter_async_context(promising(Path(name), promises)) for promises in ADDED]
             levels = await take_turns([bare, *others, ours], blocks)
     base = levels[bare.name]
     rows = [

@@ -227,6 +227,7 @@ async def stage(name: str, command: Sequence[str], folder: Path) -> AsyncGenerat
         try:
             yield made
         finally:
+            os.sched_setaffinity(0, PROCESSORS)
             await made.kill()
 
 
@@ -234,4 +235,6 @@ SIGNOFF = (sys.executable, str(HERE.parent / "main.py"), "discord")
 BARE = (sys.executable, str(HERE / "bare.py"))
 LEAST = (sys.executable, str(HERE / "least.py"))
 PROMISES = ("hooks", "stream", "commits", "card", "kept", "ahead")
-"""What BENCH_PROMISES may name. See `least.py`."""
+"""What the least bot keeps: names for BENCH_PROMISES. See `least.py`."""
+FRAME = (*PROMISES, "frame")
+"""The same, with as many commits, capabilities and requests as Signoff has."""

@@ -37,6 +37,7 @@ LONG_FILES = {
     "e2e/test_bad_input.py",
     "e2e/test_budgets.py",
     "e2e/test_discord_tools.py",
+    "e2e/test_frame.py",
     "e2e/test_imported_agent.py",
     "e2e/test_large_calls.py",
     "e2e/test_log.py",

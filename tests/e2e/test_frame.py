@@ -1,0 +1,48 @@
+"""The bench's third bot really has Signoff's frame: it sends the same requests and waits for the disk as often."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import struct
+from pathlib import Path
+
+from bench.stage import FRAME, LEAST, SIGNOFF, Stage, stage
+
+LATE = 1.7
+"""Seconds after a reply in which the card is edited for the last time."""
+HEADER, PAGE = 32, 24
+"""Bytes before the first page of SQLite's log, and before each page in it."""
+
+
+def commits(log: Path) -> int:
+    """Count the commits in SQLite's log: the last page of each says how large the database is then."""
+    data = log.read_bytes()
+    size = PAGE + struct.unpack(">I", data[8:12])[0]
+    ends = (struct.unpack(">I", data[at + 4 : at + 8])[0] for at in range(HEADER, len(data) - size + 1, size))
+    return sum(end > 0 for end in ends)
+
+
+async def rounds_of(bot: Stage, database: str, **environment: str) -> tuple[list[str], int]:
+    """Return the requests of a round, and how often it waited for the disk."""
+    await bot.start(**environment)
+    await asyncio.sleep(2)
+    await bot.round()
+    await asyncio.sleep(LATE)
+    head, before = bot.server.sandbox.log.head, commits(bot.folder / database)
+    await bot.round()
+    await asyncio.sleep(LATE)
+    entries = bot.server.sandbox.log.after(head, lambda entry: entry.kind == "rest")
+    return [re.sub(r"\d{5,}|[\w-]{64}", "…", entry.name) for entry in entries], commits(bot.folder / database) - before
+
+
+async def test_the_frame_sends_the_same_requests_and_commits_as_often(tmp_path: Path) -> None:
+    async with (
+        stage("Signoff", SIGNOFF, tmp_path / "signoff") as ours,
+        stage("frame", LEAST, tmp_path / "frame") as frame,
+    ):
+        expected = await rounds_of(ours, "data/signoff.db-wal")
+        assert await rounds_of(frame, "least.db-wal", BENCH_PROMISES=" ".join(FRAME)) == expected
+    requests, waits = expected
+    assert len(requests) == 5
+    assert waits == 10
