@@ -215,6 +215,18 @@ def test_replacing_runs_the_checks() -> None:
         replace(OURS["Checking"](), first=-1)
 
 
+def test_a_field_may_have_a_name_that_looks_like_one_of_ours() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Odd:
+        x: int
+        set_x: int
+        make_x: int = 3
+        default_x: list[int] = field(default_factory=lambda: [4])
+        make_default_x: int = 5
+
+    assert dataclasses.astuple(Odd(1, 2)) == (1, 2, 3, [4], 5)
+
+
 def test_each_instance_gets_its_own_default() -> None:
     assert Point(1).tags is not Point(1).tags
 

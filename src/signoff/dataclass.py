@@ -70,17 +70,18 @@ class _Init:
 
 def _compiled_init(cls: type[Any]) -> Callable[..., None]:
     """Compile an `__init__` that sets the fields; in a frozen class past `__setattr__`, which refuses."""
-    known: dict[str, Any] = {"set_field": object.__setattr__, "MISSING": MISSING}
+    # These names begin with two underscores, as no field's name does within a class.
+    known: dict[str, Any] = {"__set": object.__setattr__, "__MISSING": MISSING}
     parameters, keywords, body = ["self"], ["*"], ["pass"]
     for field in dataclasses.fields(cls):
         name, parameter, value = field.name, field.name, field.name
         if field.default is not MISSING:
-            known[f"default_{name}"] = field.default
-            parameter = f"{name}=default_{name}"
+            known[f"__default_{name}"] = field.default
+            parameter = f"{name}=__default_{name}"
         elif field.default_factory is not MISSING:
-            known[f"make_{name}"] = field.default_factory
-            parameter = f"{name}=MISSING"
-            value = f"make_{name}() if {name} is MISSING else {name}"
+            known[f"__make_{name}"] = field.default_factory
+            parameter = f"{name}=__MISSING"
+            value = f"__make_{name}() if {name} is __MISSING else {name}"
         elif not field.init:
             continue  # `__post_init__` sets it
         # A field that is no parameter becomes a statement: it has the same form, and sets a variable of that name.
@@ -88,10 +89,10 @@ def _compiled_init(cls: type[Any]) -> Callable[..., None]:
         if not cls.__dataclass_params__.frozen:
             body.append(f"self.{name} = {value}")
         elif isinstance(slot := getattr(cls, name, None), MemberDescriptorType):
-            known[f"set_{name}"] = slot.__set__  # twice as fast as to look for the slot each time
-            body.append(f"set_{name}(self, {value})")
+            known[f"__set_{name}"] = slot.__set__  # twice as fast as to look for the slot each time
+            body.append(f"__set_{name}(self, {value})")
         else:
-            body.append(f"set_field(self, {name!r}, {value})")
+            body.append(f"__set(self, {name!r}, {value})")
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
     if len(keywords) > 1:

@@ -14,13 +14,16 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ModelOverloadedError
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.toolsets import FunctionToolset
 
+from signoff.agent.deps import DepsMaker
 from signoff.agent.history import entry_of
 from signoff.agent.kept_runs import KeptRuns
 from signoff.agent.runner import AgentRunner, Extras
 from signoff.approvals.desk import Desk
 from signoff.approvals.model import Choice
 from signoff.store import Store
+from signoff.turns.activity import Activity, Event, ModelUsed
 from signoff.turns.budgets import Budget, Budgets, Unit
 from signoff.turns.model import Finished, Turn, TurnState, Waiting
 from signoff.turns.progress import Changes, RunProgress
@@ -224,3 +227,58 @@ async def test_the_request_of_a_dropped_run_counts_for_the_budgets(one: Ahead, a
     await asyncio.sleep(0.05)
     assert await one.store.run(lambda tx: tx.db.all("SELECT COUNT(*) FROM usage")) == [(1,)]
     assert one.box.ran == []
+
+
+async def test_the_request_of_a_dropped_run_is_told_before_the_end_of_its_turn(one: Ahead) -> None:
+    told: list[Event] = []
+    turn = await one.begin(["some words"], activity=Activity([told.append]))
+    assert one.runner
+    assert told == []
+    one.runner.turn_ended(turn)
+    [used] = told
+    assert isinstance(used, ModelUsed)
+    assert (used.turn, used.requests) == (turn, 1)
+    assert used.input_tokens > 0
+    assert used.output_tokens > 0
+
+
+async def test_a_run_that_took_its_step_tells_its_requests_once(one: Ahead) -> None:
+    told: list[Event] = []
+    turn = await one.begin(["some words"], activity=Activity([told.append]))
+    assert one.runner
+    await one.advance()
+    one.runner.turn_ended(turn)
+    assert [event.requests for event in told if isinstance(event, ModelUsed)] == [1]
+
+
+class Holding(FunctionToolset[Any]):
+    """Holds a lock as long as a run lasts."""
+
+    lock = asyncio.Lock()
+
+    async def __aenter__(self) -> Holding:
+        await self.lock.acquire()
+        return self
+
+    async def __aexit__(self, *args: Any) -> None:
+        self.lock.release()
+
+
+@pytest.mark.parametrize(
+    ("agent", "extras"),
+    [
+        ({"max_concurrency": 1}, Extras()),
+        ({"toolsets": [Holding()]}, Extras()),
+        ({}, Extras(deps=DepsMaker("a:b", lambda info: None))),
+    ],
+    ids=["a limit of runs", "a toolset that holds a lock", "dependencies"],
+)
+async def test_a_run_that_could_hold_up_others_or_knows_its_thread_does_not_begin_ahead(
+    one: Ahead, agent: dict[str, Any], extras: Extras
+) -> None:
+    script = Script(["done"])
+    await one.begin_with(Agent(script.model(), **agent), extras=extras)
+    assert script.asked == []
+    assert runs() == []
+    assert isinstance(await one.advance(), Finished)
+    assert len(script.asked) == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import pkgutil
 import re
 from importlib import import_module
@@ -39,6 +41,13 @@ def test_it_is_compiled_when_it_is_first_used() -> None:
     assert not is_compiled(lazy)
     assert lazy.fullmatch("aaa")
     assert is_compiled(lazy)
+
+
+def test_it_can_be_copied_and_pickled() -> None:
+    lazy = lazy_pattern("a+")
+    for made in (copy.copy(lazy), copy.deepcopy(lazy), pickle.loads(pickle.dumps(lazy))):
+        assert made.fullmatch("aaa")
+    assert not is_compiled(lazy)
 
 
 def test_warming_up_compiles_every_pattern() -> None:

@@ -4,8 +4,8 @@ The store knows everything that a kept run knows. A run that was dropped, or who
 the store instead. Both ways lead through the same gate, which judges each call again and reads the decision from the
 book. Only a run that is small and holds nothing else is kept: see `can_be_kept`, and docs/decisions/023.
 
-A run that is ahead of its first step is kept here too: it asks the model while the turn's thread is opened. See
-docs/decisions/024.
+A run that is ahead of its first step is kept here too: it asks the model while the turn's thread is opened. The store
+knows nothing of it yet, so its turn would begin anew. See docs/decisions/024.
 """
 
 from __future__ import annotations
@@ -58,6 +58,8 @@ class Run:
     """While the run waits for its next step, or is ahead of its first one: whether it goes on."""
     is_ahead: bool = False
     """Whether the first step has not begun yet."""
+    dropped_ahead: Callable[[], None] = lambda: None
+    """Called if the run is dropped before that."""
 
     def start(self, work: Coroutine[Any, Any, Output], *, ahead: bool = False) -> None:
         self.is_ahead = ahead
@@ -100,11 +102,12 @@ class Run:
         self._next.set_result(True)
 
     def drop(self) -> None:
-        """Let the run end where it is, if it waits. The store has all of it."""
+        """Let the run end where it is, if it waits. The store has all of it, or nothing if it is ahead of its step."""
         if self._next and self.is_waiting:
             self._next.set_result(False)
             if self.is_ahead and self.task:
                 self.task.cancel()
+                self.dropped_ahead()
 
     def new_usage(self) -> tuple[int, int, int]:
         """Return the requests, input tokens and output tokens since the last call."""

@@ -136,16 +136,21 @@ class AgentRunner:
         self.slots.resume(server)
 
     async def begin(self, turn: Turn, given: StepInput) -> None:
-        if given.history or self.kept.is_full:
-            return  # a conversation may have to be shortened first
-        if self.extras.capabilities or (self.extras.own_output and not is_plain_text(self.agent)):
-            return  # code of others sees a response before the gate can hold it
+        if given.history or self.kept.is_full or not self._holds_nothing:
+            return  # a conversation that goes on may have to be shortened first
         try:
             run = await self._begun(turn, Early(), given, ahead=True)
         except Exception as error:
             log.debug("turn %s begins with its step: %s", turn.id, error)  # which fails in the same way, and says so
         else:
+            run.dropped_ahead = lambda: self._tell_dropped(turn, run)
             self.kept.keep(turn, None, run)
+
+    def _tell_dropped(self, turn: Turn, run: Run) -> None:
+        """Tell what a run used whose step never came."""
+        if uses := [use() for use in run.saver.uses]:
+            tokens = sum(use.input_tokens for use in uses), sum(use.output_tokens for use in uses)
+            self.activity.tell(ModelUsed(turn, len(uses), *tokens))
 
     async def advance(self, turn: Turn, progress: Progress | None = None, given: StepInput | None = None) -> Step:
         for attempt in count():
@@ -242,10 +247,14 @@ class AgentRunner:
         extras = self.extras
         if extras.own_output and (extras.capabilities or not is_plain_text(self.agent)):
             return OwnOutputGate
-        own_code = extras.capabilities or extras.deps  # it counts on a run for each step
         may_be_large = _has_enclosures(prompt, conversation.shown)
-        is_kept = not own_code and not may_be_large and can_be_kept(self.agent, extras.toolsets)
-        return WaitingGate if is_kept else Gate
+        return WaitingGate if self._holds_nothing and not may_be_large else Gate
+
+    @property
+    def _holds_nothing(self) -> bool:
+        """Whether a run may wait for people or for its thread: no code of others counts on when it begins and ends."""
+        own_code = self.extras.capabilities or self.extras.deps
+        return not own_code and can_be_kept(self.agent, self.extras.toolsets)
 
     def _asked(self, output: DeferredToolRequests, run: Run, turn: Turn) -> Batch:
         """Return the batch for these calls, and keep the run if it waits."""

@@ -156,7 +156,7 @@ class Gate(AbstractCapability[Any]):
         return Seal(self)
 
     def begin_step(self, book: CallBook, progress: Progress) -> None:
-        """Go on after a decision in the same run: nothing that was judged before it counts any more."""
+        """Begin a step in a run that waited for it: nothing that was judged before it counts any more."""
         self.book, self.progress = book, progress
         self.examiner.asked_early.clear()
         for judged in (self._seen, self._pending, self._within):

@@ -37,6 +37,8 @@ class _LazyPattern:
 
     def __getattr__(self, name: str) -> Any:
         """Return the method of the compiled one, and keep it, so that it is found as fast as any from then on."""
+        if name.startswith("__"):
+            raise AttributeError(name)  # whoever copies one asks for these before it has a pattern
         found = getattr(self.compiled, name)
         setattr(self, name, found)
         return found

@@ -214,9 +214,9 @@ class Progress(Protocol):
 
 class Runner(Protocol):
     async def begin(self, turn: Turn, given: StepInput) -> None:
-        """Ask the model for a turn whose first step begins soon. Until `advance`, nothing is stored, shown or run.
+        """Ask the model for a turn whose first step begins soon. Until `advance`, nothing is shown and no tool is run.
 
-        It may do nothing, and it raises nothing.
+        It stores nothing but what a run used whose step never comes. It may do nothing, and it raises nothing.
         """
         ...
 
