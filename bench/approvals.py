@@ -376,6 +376,8 @@ def plot(folder: Path, measured: Mapping[int, Mapping[str, Level]]) -> None:
 
 async def main(blocks: int, waiting: Sequence[int], plots: Path | None) -> None:
     report, measured = Report(), dict[int, dict[str, Level]]()
+    if plots:
+        plots.mkdir(parents=True, exist_ok=True)  # now, and not after seven minutes of measuring
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for many in waiting:
