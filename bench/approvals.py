@@ -376,8 +376,6 @@ def plot(folder: Path, measured: Mapping[int, Mapping[str, Level]]) -> None:
 
 async def main(blocks: int, waiting: Sequence[int], plots: Path | None) -> None:
     report, measured = Report(), dict[int, dict[str, Level]]()
-    if plots:
-        plots.mkdir(parents=True, exist_ok=True)  # now, and not after seven minutes of measuring
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for many in waiting:
@@ -404,4 +402,6 @@ if __name__ == "__main__":
     parser.add_argument("--waiting", type=int, nargs="+", default=list(WAITING))
     parser.add_argument("--plots", type=Path, help="a folder for the plots")
     given = parser.parse_args()
+    if given.plots:
+        given.plots.mkdir(parents=True, exist_ok=True)  # now, and not after seven minutes of measuring
     asyncio.run(main(given.blocks, given.waiting, given.plots))
