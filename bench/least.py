@@ -74,17 +74,21 @@ class Passing(WrapperToolset[Any]):
         return await super().call_tool(name, tool_args, ctx, tool)
 
 
-class Outer(Hooks):
-    """The hooks of the gate."""
-
-    def get_ordering(self) -> CapabilityOrdering:
-        return CapabilityOrdering(position="outermost")
+class Layer(AbstractCapability[Any]):
+    """What the gate and the seal both have: a toolset around the tools, and a hook before each request to the model."""
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
         return Passing(toolset)
 
     async def before_model_request(self, ctx: Any, request_context: Any) -> Any:
         return request_context
+
+
+class Outer(Layer, Hooks):
+    """The hooks of the gate."""
+
+    def get_ordering(self) -> CapabilityOrdering:
+        return CapabilityOrdering(position="outermost")
 
     async def wrap_tool_validate(self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Any) -> Any:
         return await handler(args)
@@ -114,17 +118,11 @@ class Saver(AbstractCapability[Any]):
         raise error
 
 
-class Inner(AbstractCapability[Any]):
+class Inner(Layer):
     """The hooks of the seal."""
 
     def get_ordering(self) -> CapabilityOrdering:
         return CapabilityOrdering(position="innermost")
-
-    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
-        return Passing(toolset)
-
-    async def before_model_request(self, ctx: Any, request_context: Any) -> Any:
-        return request_context
 
 
 class ApprovalView(bare.ApprovalView):

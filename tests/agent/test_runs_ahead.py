@@ -229,12 +229,17 @@ async def test_the_request_of_a_dropped_run_counts_for_the_budgets(one: Ahead, a
     assert one.box.ran == []
 
 
-async def test_the_request_of_a_dropped_run_is_told_before_the_end_of_its_turn(one: Ahead) -> None:
+async def test_the_request_of_a_dropped_run_is_told_before_the_end_of_its_turn(
+    one: Ahead, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told: list[Event] = []
     turn = await one.begin(["some words"], activity=Activity([told.append]))
     assert one.runner
     assert told == []
+    prices: list[Any] = []
+    monkeypatch.setattr(ModelResponse, "cost", lambda response: prices.append(response))
     one.runner.turn_ended(turn)
+    assert prices == [], "to find one would hold up the event loop"
     [used] = told
     assert isinstance(used, ModelUsed)
     assert (used.turn, used.requests) == (turn, 1)

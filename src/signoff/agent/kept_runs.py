@@ -58,8 +58,8 @@ class Run:
     """While the run waits for its next step, or is ahead of its first one: whether it goes on."""
     is_ahead: bool = False
     """Whether the first step has not begun yet."""
-    dropped_ahead: Callable[[], None] = lambda: None
-    """Called if the run is dropped before that."""
+    dropped_ahead: Callable[[Run], None] = lambda run: None
+    """Called with the run if it is dropped before that."""
 
     def start(self, work: Coroutine[Any, Any, Output], *, ahead: bool = False) -> None:
         self.is_ahead = ahead
@@ -107,7 +107,7 @@ class Run:
             self._next.set_result(False)
             if self.is_ahead and self.task:
                 self.task.cancel()
-                self.dropped_ahead()
+                self.dropped_ahead(self)
 
     def new_usage(self) -> tuple[int, int, int]:
         """Return the requests, input tokens and output tokens since the last call."""

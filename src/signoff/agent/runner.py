@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterable, Callable, Sequence
 from dataclasses import field
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Never
 
@@ -136,21 +137,22 @@ class AgentRunner:
         self.slots.resume(server)
 
     async def begin(self, turn: Turn, given: StepInput) -> None:
-        if given.history or self.kept.is_full or not self._holds_nothing:
-            return  # a conversation that goes on may have to be shortened first
+        goes_on = bool(given.history)  # it may have to be shortened first
+        if goes_on or self.kept.is_full or not self._holds_nothing:
+            return
         try:
             run = await self._begun(turn, Early(), given, ahead=True)
         except Exception as error:
             log.debug("turn %s begins with its step: %s", turn.id, error)  # which fails in the same way, and says so
         else:
-            run.dropped_ahead = lambda: self._tell_dropped(turn, run)
+            run.dropped_ahead = partial(self._tell_dropped, turn)
             self.kept.keep(turn, None, run)
 
     def _tell_dropped(self, turn: Turn, run: Run) -> None:
-        """Tell what a run used whose step never came."""
-        if uses := [use() for use in run.saver.uses]:
-            tokens = sum(use.input_tokens for use in uses), sum(use.output_tokens for use in uses)
-            self.activity.tell(ModelUsed(turn, len(uses), *tokens))
+        """Tell what a run used whose step never came. The framework has not counted its response yet."""
+        for response in run.saver.history:
+            if isinstance(response, ModelResponse):
+                self.activity.tell(ModelUsed(turn, 1, response.usage.input_tokens, response.usage.output_tokens))
 
     async def advance(self, turn: Turn, progress: Progress | None = None, given: StepInput | None = None) -> Step:
         for attempt in count():
