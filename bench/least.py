@@ -9,10 +9,10 @@ BENCH_PROMISES names what is added:
 - `card`: a box with a title, the call, a footer and the buttons, in place of a line of text.
 - `kept`: the run waits inside PydanticAI for the decision, instead of beginning anew after it.
 - `ahead`: the run begins while the thread is opened, and waits with its first response.
-- `frame`: as many commits, capabilities and requests as Signoff has, with nothing in them. The response, the posted
-  card, the posted reply and the last edit of the card are durable as well: one small row each. Three capabilities have
-  the hooks of Signoff's gate, saver and seal, and let everything pass. A second after its click, the row of the
-  card is read and the card is edited once more.
+- `frame`: as many commits, hooks and requests as Signoff has, with nothing in them. The response, the posted card, the
+  posted reply and the last edit of the card are durable as well: one small row each. The capability has all hooks of
+  Signoff's gate, and lets everything pass. A second after its click, the row of the card is read and the card is edited
+  once more.
 
 The last three need `hooks`. `kept` and `ahead` are no promises, but Signoff does them too.
 
@@ -44,7 +44,8 @@ ADD = "INSERT INTO rows (kind, text) VALUES (?, ?)"
 READ = "SELECT kind, text FROM rows ORDER BY id DESC LIMIT 1"
 TEXT = "x" * 300
 """About as much as a stored request has."""
-OPEN, DONE = 0x5865F2, 0x248046
+ASKED, DECIDED, ENDED = "Approval needed", "Decided", "Decided, and done"
+COLOURS = {ASKED: 0x5865F2, DECIDED: 0x248046, ENDED: 0x248046}
 
 
 class Hooks(AbstractCapability[Any]):
@@ -56,9 +57,9 @@ class Hooks(AbstractCapability[Any]):
         return response
 
     async def wrap_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Any) -> Any:
-        await self.bot.keep("started")
+        await self.bot.keep(self.key, "started")
         result = await handler(args)
-        await self.bot.keep("ended")
+        await self.bot.keep(self.key, "ended")
         return result
 
     async def handle_deferred_tool_calls(
@@ -68,27 +69,23 @@ class Hooks(AbstractCapability[Any]):
 
 
 class Passing(WrapperToolset[Any]):
-    """A toolset around the tools that changes nothing, as the gate and the seal have one each."""
+    """A toolset around the tools that changes nothing, as Signoff's gate has two."""
 
     async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: Any, tool: Any) -> Any:
         return await super().call_tool(name, tool_args, ctx, tool)
 
 
-class Layer(AbstractCapability[Any]):
-    """What the gate and the seal both have: a toolset around the tools, and a hook before each request to the model."""
-
-    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
-        return Passing(toolset)
-
-    async def before_model_request(self, ctx: Any, request_context: Any) -> Any:
-        return request_context
-
-
-class Outer(Layer, Hooks):
-    """The hooks of the gate."""
+class Gate(Hooks):
+    """The hooks of Signoff's gate, which is saver and seal as well. A response with calls is durable first."""
 
     def get_ordering(self) -> CapabilityOrdering:
         return CapabilityOrdering(position="outermost")
+
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
+        return Passing(Passing(toolset))
+
+    async def before_model_request(self, ctx: Any, request_context: Any) -> Any:
+        return request_context
 
     async def wrap_tool_validate(self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Any) -> Any:
         return await handler(args)
@@ -99,50 +96,36 @@ class Outer(Layer, Hooks):
     async def wrap_output_process(self, ctx: Any, *, output_context: Any, output: Any, handler: Any) -> Any:
         return await handler(output)
 
-
-class Saver(AbstractCapability[Any]):
-    """The hooks of the saver: a response with calls is durable before anything is done with it."""
-
-    def __init__(self, bot: Bot) -> None:
-        self.bot = bot
-
-    async def after_model_request(self, ctx: Any, *, request_context: Any, response: Any) -> Any:
-        return response
-
     async def before_node_run(self, ctx: Any, *, node: Any) -> Any:
         if isinstance(node, CallToolsNode) and node.model_response.tool_calls:
-            await self.bot.keep("response")
+            await self.bot.keep(self.key, "response")
         return node
 
     async def on_run_error(self, ctx: Any, *, error: BaseException) -> Any:
         raise error
 
-
-class Inner(Layer):
-    """The hooks of the seal."""
-
-    def get_ordering(self) -> CapabilityOrdering:
-        return CapabilityOrdering(position="innermost")
+    def wrap_run_event_stream(self, ctx: Any, *, stream: AsyncIterable[Any]) -> AsyncIterable[Any]:
+        return stream
 
 
 class ApprovalView(bare.ApprovalView):
     bot: Bot
 
     async def decide(self, interaction: discord.Interaction, accepted: bool) -> None:
-        await self.bot.keep("decided")
+        await self.bot.keep(self.key, "decided")
         if "card" in PROMISES:
             self.stop()
-            await interaction.response.edit_message(view=Card(self, f"### Decided by {interaction.user}", DONE))
+            await interaction.response.edit_message(view=self.bot.card(self, DECIDED))
             bare.decisions.pop(self.key).set_result(accepted)
         else:
             await super().decide(interaction, accepted)
 
 
 class Card(discord.ui.LayoutView):
-    def __init__(self, view: ApprovalView, title: str, colour: int) -> None:
+    def __init__(self, view: ApprovalView, title: str) -> None:
         super().__init__(timeout=None)
-        box = discord.ui.Container[Any](accent_colour=colour)
-        for text in (title, view.text, "-# asked by Ada, expires in five minutes"):
+        box = discord.ui.Container[Any](accent_colour=COLOURS[title])
+        for text in (f"### {title}", view.text, "-# asked by Ada, expires in five minutes"):
             box.add_item(discord.ui.TextDisplay[Any](text))
         if not view.is_finished():
             box.add_item(discord.ui.ActionRow[Any](*view.children))
@@ -162,10 +145,16 @@ class Bot(bare.Bot):
         self.writer = await Writer.start(lambda: open_sqlite(Path("least.db")))
         await self.writer.submit(lambda db: db.change(CREATE))
 
-    async def keep(self, kind: str) -> None:
+    async def keep(self, key: int, kind: str) -> None:
         """Return when a row is on the disk."""
         if "commits" in PROMISES:
             await self.writer.submit(lambda db: db.change(ADD, kind, TEXT))
+
+    async def look(self, key: int) -> None:
+        await self.writer.submit(lambda db: db.one(READ))
+
+    def card(self, view: ApprovalView, title: str) -> discord.ui.LayoutView:
+        return Card(view, title)
 
     async def run_ahead(self, key: int, thread: asyncio.Future[discord.Thread], prompt: str) -> Any:
         for _ in range(3):
@@ -178,14 +167,13 @@ class Bot(bare.Bot):
         if "stream" in PROMISES:
             given["event_stream_handler"] = read
         if "hooks" in PROMISES:
-            hooks = (Outer if "frame" in PROMISES else Hooks)(self, key, thread)
-            given["capabilities"] = [hooks, Saver(self), Inner()] if "frame" in PROMISES else [hooks]
+            given["capabilities"] = [(Gate if "frame" in PROMISES else Hooks)(self, key, thread)]
         return await agent.run(prompt, output_type=bare.OUTPUT, **given)
 
     async def on_message(self, message: discord.Message) -> None:
         if self.user not in message.mentions or message.author.bot:
             return
-        await self.keep("mention")
+        await self.keep(message.id, "mention")
         opened: asyncio.Future[discord.Thread] = asyncio.get_running_loop().create_future()
         begun = None
         if "ahead" in PROMISES:
@@ -198,13 +186,13 @@ class Bot(bare.Bot):
             result = await self.run_agent(
                 message.id, opened, None, message_history=history, deferred_tool_results=decided
             )
-        await self.keep("reply")
+        await self.keep(message.id, "reply")
         await thread.send(result.output)
         if "frame" in PROMISES:
-            await self.keep("replied")
+            await self.keep(message.id, "replied")
 
     async def decision(self, key: int, requests: DeferredToolRequests, thread: discord.Thread) -> DeferredToolResults:
-        await self.keep("asked")
+        await self.keep(key, "asked")
         calls = requests.approvals
         view = ApprovalView(
             key, "\n".join(f"**{call.tool_name}** `{call.args_as_json_str()[:1500]}`" for call in calls)
@@ -212,11 +200,11 @@ class Bot(bare.Bot):
         view.bot = self
         bare.decisions[key] = asyncio.get_running_loop().create_future()
         if "card" in PROMISES:
-            card = await thread.send(view=Card(view, "### Approval needed", OPEN))
+            card = await thread.send(view=self.card(view, ASKED))
         else:
             card = await thread.send(view.text, view=view)
         if "frame" in PROMISES:
-            await self.keep("posted")
+            await self.keep(key, "posted")
         accepted = await bare.decisions[key]
         if "frame" in PROMISES:
             later = asyncio.create_task(self.show_end(card, view))
@@ -227,9 +215,9 @@ class Bot(bare.Bot):
     async def show_end(self, card: discord.Message, view: ApprovalView) -> None:
         """Show how the calls of a card ended, a second after its click."""
         await asyncio.sleep(1)
-        await self.writer.submit(lambda db: db.one(READ))
-        await card.edit(view=Card(view, "### Decided, and done", DONE))
-        await self.keep("shown")
+        await self.look(view.key)
+        await card.edit(view=self.card(view, ENDED))
+        await self.keep(view.key, "shown")
 
 
 if __name__ == "__main__":

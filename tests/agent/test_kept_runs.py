@@ -78,6 +78,33 @@ async def settle_down() -> None:
         await asyncio.sleep(0)
 
 
+# What takes part in a run
+
+
+@pytest.mark.parametrize(
+    ("extras", "expected"),
+    [(Extras(), ["WaitingGate"]), (Extras(capabilities=(AbstractCapability(),)), ["Gate", "Saver", "Seal"])],
+    ids=["nobody else's code", "a capability between gate and seal"],
+)
+async def test_the_gate_of_a_run_without_code_of_others_is_saver_and_seal_too(
+    one: Bench, extras: Extras, expected: list[str]
+) -> None:
+    """Each capability costs every step of a run, and each generator around its events costs every event."""
+    seen: list[AbstractCapability[Any]] = []
+
+    def look(ctx: RunContext[Any]) -> str:
+        assert ctx.root_capability
+        ctx.root_capability.apply(seen.append)
+        return "seen"
+
+    await begun(one, [calls(("look", {})), "done"], [look], extras=extras, hold=False)
+    ours = [part for part in seen if type(part).__module__.startswith("signoff.")]
+    assert [type(part).__name__ for part in ours] == expected
+    stream: Any = object()
+    ctx: Any = None
+    assert all(part.wrap_run_event_stream(ctx, stream=stream) is stream for part in ours)
+
+
 # When a run is kept
 
 

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any, Never
 
 from pydantic_ai import RunContext
-from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.models import ModelRequestContext
 
 from signoff.agent.batches import batch_of_calls
@@ -23,6 +22,7 @@ from signoff.approvals.tool_description import ToolDescription
 from signoff.dataclass import dataclass
 from signoff.errors import TurnFailed
 from signoff.gate.examiner import Judge
+from signoff.gate.passing_events import PassesEvents
 from signoff.gate.pending_call import PendingCall
 from signoff.turns.budgets import Budgets, Standing
 from signoff.turns.model import Turn
@@ -45,7 +45,7 @@ class BudgetReached(Exception):
 
 
 @dataclass
-class BudgetCheck(AbstractCapability[Any]):
+class BudgetCheck(PassesEvents):
     budgets: Budgets
     store: TurnStore
     clock: Clock

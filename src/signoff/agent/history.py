@@ -11,7 +11,6 @@ from itertools import takewhile
 from typing import Any, cast
 
 from pydantic_ai import AgentRunResult, CallToolsNode, RunContext
-from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import (
     ModelMessage,
     ModelMessagesTypeAdapter,
@@ -28,6 +27,7 @@ from signoff.agent.prompt import storable
 from signoff.approvals.ports import Clock
 from signoff.dataclass import dataclass
 from signoff.errors import StoreError
+from signoff.gate.passing_events import PassesEvents
 from signoff.gate.transcript import is_prompt
 from signoff.turns.model import CallRecord, CallState, HistoryEntry, ModelUse, Turn
 from signoff.turns.ports import TurnStore, TurnTx
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass
-class Saver(AbstractCapability[Any]):
+class Saver(PassesEvents):
     """Saves the new messages of the conversation before the tool calls of a response are run.
 
     It keeps its own copy of the conversation, because an agent that shortens its history also changes the run's copy.

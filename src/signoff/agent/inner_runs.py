@@ -34,6 +34,7 @@ from signoff.gate.delegation import Delegated, Delegation, InnerRun, InnerRuns, 
 from signoff.gate.examiner import Judge
 from signoff.gate.home_loop import HomeLoop
 from signoff.gate.inner_gate import InnerGate, inner_gate, run_inside
+from signoff.gate.passing_events import PassesEvents
 from signoff.gate.pending_call import PendingCall
 from signoff.turns.budgets import Budgets, Standing
 from signoff.turns.model import HistoryEntry, Turn
@@ -153,7 +154,7 @@ class RetriedModel(WrapperModel):
 
 
 @dataclass
-class InnerRetries(AbstractCapability[Any]):
+class InnerRetries(PassesEvents):
     """Asks the model again if its provider fails for a moment: otherwise the whole tool would fail."""
 
     most: int

@@ -11,14 +11,15 @@ knows nothing of it yet, so its turn would begin anew. See docs/decisions/024.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import field, replace
 from itertools import takewhile
 from typing import Any
 
-from pydantic_ai import Agent, DeferredToolRequests, RunContext, ToolDefinition
+from pydantic_ai import Agent, AgentRunResult, DeferredToolRequests, RunContext, ToolDefinition
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.messages import ModelResponse
+from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import DeferredToolResults
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 from pydantic_ai.usage import RunUsage
@@ -140,14 +141,43 @@ class Run:
 
 @dataclass
 class WaitingGate(Gate):
-    """Waits inside the run while people decide."""
+    """The gate of a run in which no code of others takes part. It waits inside the run while people decide.
 
-    wait: Callable[[DeferredToolRequests], Awaitable[bool]] | None = None
+    Nothing lies between it and its seal, so it is saver and seal as well: each capability costs every step of a run.
+    """
+
+    run: Run | None = None
+
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
+        return super().get_wrapper_toolset(self.seal().get_wrapper_toolset(toolset))
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        request_context = await super().before_model_request(ctx, request_context)
+        return await self.seal().before_model_request(ctx, request_context)
+
+    async def after_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        saved = await self._saver.after_model_request(ctx, request_context=request_context, response=response)
+        return await super().after_model_request(ctx, request_context=request_context, response=saved)
+
+    async def before_node_run(self, ctx: RunContext[Any], *, node: Any) -> Any:
+        return await self._saver.before_node_run(ctx, node=node)
+
+    async def on_run_error(self, ctx: RunContext[Any], *, error: BaseException) -> AgentRunResult[Any]:
+        return await self._saver.on_run_error(ctx, error=error)
+
+    @property
+    def _saver(self) -> Saver:
+        assert self.run is not None
+        return self.run.saver
 
     async def handle_deferred_tool_calls(
         self, ctx: RunContext[Any], *, requests: DeferredToolRequests
     ) -> DeferredToolResults | None:
-        if self.wait is None or not _goes_on_alike(ctx, requests) or not await self.wait(requests):
+        if self.run is None or not _goes_on_alike(ctx, requests) or not await self.run.wait(requests):
             return None  # the run ends with these requests
         ctx.retries.clear()
         # The framework calls all of them again, whatever was decided: the gate reads that from the book.

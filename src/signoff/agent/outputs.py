@@ -27,6 +27,7 @@ from signoff.approvals.containment import answered
 from signoff.approvals.model import CallKey, JsonObject
 from signoff.dataclass import dataclass
 from signoff.gate.gate import Gate
+from signoff.gate.passing_events import PassesEvents
 from signoff.gate.tool_slots import ToolSlots
 from signoff.gate.transcript import response_of
 
@@ -57,7 +58,7 @@ class OwnOutputGate(Gate):
 
 
 @dataclass
-class OutputAfterCalls(AbstractCapability[Any]):
+class OutputAfterCalls(PassesEvents):
     """Lets an output tool run only after the calls of its response."""
 
     gate: Gate
@@ -94,7 +95,7 @@ class OutputAfterCalls(AbstractCapability[Any]):
 
 
 @dataclass
-class OutputLast(AbstractCapability[Any]):
+class OutputLast(PassesEvents):
     """Puts the output tools behind the other calls of a response, because the framework runs calls in their order."""
 
     async def prepare_output_tools(self, ctx: RunContext[Any], tool_defs: list[ToolDefinition]) -> list[ToolDefinition]:

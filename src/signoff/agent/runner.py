@@ -235,7 +235,7 @@ class AgentRunner:
         gate.requests.left = self.limits.model_requests - made
         run = Run(gate, Saver(self.store, turn, conversation.messages, self.clock, conversation.size))
         if isinstance(gate, WaitingGate):
-            gate.wait = run.wait
+            gate.run = run
         if ahead:
             gate.begun = run.begun
         run.start(self._output(turn, prompt, conversation.shown, run), ahead=ahead)
@@ -276,7 +276,8 @@ class AgentRunner:
             await asyncio.sleep(0)
         with contained():
             if not isinstance(gate, OwnOutputGate):
-                inner = [*self.extras.capabilities, gate, saver, *self._checks(turn), gate.seal()]
+                parts = [gate] if isinstance(gate, WaitingGate) else [gate, saver, gate.seal()]
+                inner = [*self.extras.capabilities, *parts, *self._checks(turn)]
                 output_type = [str, DeferredToolRequests]
                 return (await self._run(turn, prompt, history, run, inner, output_type)).output
             try:

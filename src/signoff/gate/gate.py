@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from pydantic import ValidationError
 from pydantic_ai import ApprovalRequired, CallDeferred, ModelRetry, RunContext, ToolDefinition, ToolDenied
-from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, ToolSearch
+from pydantic_ai.capabilities import CapabilityOrdering, ToolSearch
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.models import ModelRequestContext
@@ -69,6 +69,7 @@ from signoff.gate.examiner import Examiner, Judge
 from signoff.gate.home_loop import HomeLoop
 from signoff.gate.live_calls import AnswerNeeded, LiveCall, LiveCalls
 from signoff.gate.lost_calls import CallLost
+from signoff.gate.passing_events import PassesEvents
 from signoff.gate.pending_call import (
     Attempt,
     CallInfo,
@@ -94,7 +95,7 @@ class Refusal(ToolDenied):
 
 
 @dataclass
-class Gate(AbstractCapability[Any]):
+class Gate(PassesEvents):
     """Handles one run step, and remembers the rulings on the calls of each response."""
 
     policy: Judge

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from pydantic_ai import RunContext, ToolDefinition
-from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai.capabilities import CapabilityOrdering
 from pydantic_ai.exceptions import ModelRetry, ToolFailed, ToolFailedError, ToolRetryError, UserError
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
@@ -21,6 +21,7 @@ from signoff.dataclass import dataclass
 from signoff.gate.arguments import origin_of, seal_of
 from signoff.gate.declarations import ONLY_ASKS, asking_if_mcp, is_mcp, marks_of, only_asks, saying, says_it_asks
 from signoff.gate.lost_calls import lost
+from signoff.gate.passing_events import PassesEvents
 from signoff.gate.pending_call import CallTool
 
 FINDERS = ("tool-search", "capability-load")
@@ -97,7 +98,7 @@ def _as_mcp(tool: ToolsetTool[Any], origin: AbstractToolset[Any]) -> ToolsetTool
 
 
 @dataclass
-class Seal(AbstractCapability[Any]):
+class Seal(PassesEvents):
     """The inner layer: a tool gets only the arguments that the gate let in, and the model's provider runs no tools."""
 
     gate: Keeper

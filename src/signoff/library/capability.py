@@ -24,6 +24,7 @@ from signoff.approvals.policy import Policy
 from signoff.dataclass import dataclass
 from signoff.gate.delegation import is_inside
 from signoff.gate.inline import InlineGate
+from signoff.gate.passing_events import PassesEvents
 from signoff.gate.toolsets import GatedToolset, Seal, SealedToolset
 from signoff.library.decider import one_question_at_a_time
 from signoff.library.settings import Resumed, Settings, SignoffOptions
@@ -159,7 +160,7 @@ class OuterOfRun(WrapperCapability[Any]):
 
 
 @dataclass
-class InnerOfRun(AbstractCapability[Any]):
+class InnerOfRun(PassesEvents):
     """The seal of one run."""
 
     own: RunGate
