@@ -12,21 +12,19 @@ import sqlite3
 import statistics
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
-from contextlib import AsyncExitStack, closing, contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any
-from unittest.mock import patch
 
+from bench.rows import Statement, statements
 from signoff.approvals.audit import chain, text_digest
 from signoff.approvals.clicks import Click
 from signoff.approvals.desk import Desk
 from signoff.approvals.model import Actor, ApprovalRequest, Batch, CallKey, Choice, Place, ToolCall
 from signoff.store import Store
 from signoff.store.audit_rows import APPEND, KEEP_TEXT, newest
-from signoff.store.database import Database, Value
 from signoff.store.store import Tx
 from signoff.turns.model import Turn, TurnState
 from signoff.turns.queue import QueueLimits
@@ -127,28 +125,6 @@ def open_bare(path: Path) -> sqlite3.Connection:
     return connection
 
 
-Statement = tuple[str, tuple[Value, ...]]
-
-
-@contextmanager
-def statements() -> Generator[list[Statement]]:
-    """Keep the statements that jobs run meanwhile, and their parameters."""
-    kept: list[Statement] = []
-
-    def keeping(run: Callable[..., Any]) -> Callable[..., Any]:
-        def keep(db: Database, sql: str, *params: Value) -> Any:
-            kept.append((sql, tuple(str(value) if isinstance(value, str) else value for value in params)))
-            return run(db, sql, *params)
-
-        return keep
-
-    with (
-        patch.object(Database, "all", keeping(Database.all)),
-        patch.object(Database, "change", keeping(Database.change)),
-    ):
-        yield kept
-
-
 def run_bare(path: Path, kept: Sequence[Statement]) -> float:
     """Run statements again, on a copy of the database as it was before them, in one transaction and by nothing of ours.
 
@@ -157,8 +133,9 @@ def run_bare(path: Path, kept: Sequence[Statement]) -> float:
     connection = open_bare(path)
     began = time.perf_counter()
     connection.execute("BEGIN IMMEDIATE")
-    for sql, params in kept:
-        connection.execute(sql, params).fetchall()
+    for sql, each in kept:
+        for params in each:
+            connection.execute(sql, params).fetchall()
     connection.execute("COMMIT")
     taken = time.perf_counter() - began
     connection.close()
@@ -207,7 +184,8 @@ async def at_once(folder: Path, runs: int) -> Found:
             clicks, copy = await office.ask(200), folder / f"once-{number}.db"
             with closing(sqlite3.connect(folder / "once.db")) as source, closing(sqlite3.connect(copy)) as target:
                 source.backup(target)
-            with statements() as kept:
+            kept: list[Statement] = []
+            with statements(kept.append):
                 await office.decide_at_once(clicks)
             bare.append(run_bare(copy, kept))
             idle.append(await timed(asyncio.gather(*(store.run(lambda tx: None) for _ in clicks))))

@@ -1,4 +1,4 @@
-"""Prints which parts of Signoff, of its frame and of the in-memory bot use the processor time of a round.
+"""Prints which parts of Signoff, of its output alone and of the in-memory bot use the processor time of a round.
 
 `python -m bench.profile`. The time of each thread is what the system counted. The event loop's thread is looked at
 every few milliseconds, and its time is divided by where it was found. A second table has the functions of Signoff in
@@ -25,9 +25,10 @@ from pathlib import Path
 from types import CodeType, FrameType
 
 from bench.approvals import BLOCK, table
-from bench.stage import BARE, FRAME, LEAST, SIGNOFF, Stage, stage
+from bench.rows import note_round
+from bench.stage import BARE, FRAME, OWED, SIGNOFF, Stage, stage
 
-BOTS = {"Signoff": SIGNOFF, "its frame": LEAST, "in-memory bot": BARE}
+BOTS = {"Signoff": SIGNOFF, "its output alone": OWED, "in-memory bot": BARE}
 
 WARM_UP = 15
 REST = 1.5
@@ -50,8 +51,8 @@ FRAMEWORK = ("/pydantic_ai/", "/pydantic_graph/")
 OURS, ROOTS = ("/src/signoff/",), ("/signoff/commands/", "/signoff/cli.py", "/signoff/agent/runner.py")
 THREADS = ("the thread of the store", "other threads")
 WHY = {
-    "PydanticAI": "one run, two streamed responses, three capabilities: gate, saver, seal",
-    "the thread of the store": "eleven jobs with all their rows and the record; in the frame, one small row each",
+    "PydanticAI": "one run, two streamed responses, a capability with nine hooks",
+    "the thread of the store": "eleven jobs: read, check, build, write; alone, only JSON, hashes and statements",
     "the event loop and the rest of discord.py": "tasks, futures and sockets of everything else here",
     TURNS: "who asks and clicks, where, whether they may; queue, stops, deadlines, retries",
     HOOKS: "each call is validated, judged, bound and noted, before the card and again before it runs",
@@ -167,11 +168,12 @@ async def main(rounds: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         async with AsyncExitStack() as stack:
             bots: list[Stage] = []
+            noted = str(await note_round(Path(name)))
             for label, (python, *command) in BOTS.items():
                 inside = (python, "-m", "bench.profile", "--inside", *command)
                 bot = await stack.enter_async_context(stage(label, inside, Path(name) / label.replace(" ", "-")))
-                file = str(bot.folder / "profile.json")
-                await bot.start(BENCH_PROFILE=file, PYTHONPATH=paths, BENCH_PROMISES=" ".join(FRAME))
+                file, promises = str(bot.folder / "profile.json"), " ".join(FRAME)
+                await bot.start(BENCH_PROFILE=file, PYTHONPATH=paths, BENCH_PROMISES=promises, BENCH_ROUND=noted)
                 bots.append(bot)
             await asyncio.sleep(3)
             found = await measure(bots, rounds)

@@ -1,6 +1,7 @@
 """Prints what each of Signoff's promises costs at the very least, added to the bot that stores nothing.
 
-`python -m bench.promises`. All bots take turns in one run. `least.py` says what each promise adds.
+`python -m bench.promises`. All bots take turns in one run. `least.py` says what each promise adds, and
+`owed.py` what the last bot before Signoff does.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import tempfile
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from bench.approvals import FIGURES, PROCESSOR, both, promising, table, take_turns
+from bench.approvals import FIGURES, PROCESSOR, both, owing, promising, table, take_turns
 from bench.stage import FRAME, PROMISES
 
 ADDED = (
@@ -33,6 +34,7 @@ async def main(blocks: int) -> None:
         async with AsyncExitStack() as stack:
             ours, bare = await stack.enter_async_context(both(Path(name)))
             others = [await stack.enter_async_context(promising(Path(name), promises)) for promises in ADDED]
+            others.append(await stack.enter_async_context(owing(Path(name))))
             levels = await take_turns([bare, *others, ours], blocks)
     base = levels[bare.name]
     rows = [

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import re
 import sys
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
@@ -29,8 +30,10 @@ HERE = Path(__file__).parent
 PROCESSORS = sorted(os.sched_getaffinity(0))
 PATIENCE = 180.0
 """Seconds. The in-memory bot needs most of a minute to make 10,000 runs that wait."""
-PAUSE = 0.05
-"""Seconds between a card and its click, as a person would need more, so that the bot has finished with the card."""
+PAUSE = (0.03, 0.08)
+"""The least and the most seconds between a card and its click, as a person would need more, so that the bot has
+finished with the card. They vary: otherwise what a bot does a second later would always fall on the same moment of a
+later round."""
 CONFIG = """[agent]
 import = "scripted:agent"
 
@@ -171,13 +174,13 @@ class Stage:
         starts, before = len(self.notes("start")), log.head
         thread, asked = self.mention()
         card, posted = await self.card_in(thread, before)
-        await asyncio.sleep(PAUSE)
+        await asyncio.sleep(random.uniform(*PAUSE))
         before = log.head
         pressed = self.accept(card)
         answered = await self.acknowledged(pressed)
         replied = await self.reply_in(thread, before)
         started = float(self.notes("start")[starts][0])
-        await asyncio.sleep(PAUSE)
+        await asyncio.sleep(random.uniform(*PAUSE))
         return Round(asked, posted, pressed.at, answered.at, started, replied)
 
     # What the process uses
@@ -234,7 +237,8 @@ async def stage(name: str, command: Sequence[str], folder: Path) -> AsyncGenerat
 SIGNOFF = (sys.executable, str(HERE.parent / "main.py"), "discord")
 BARE = (sys.executable, str(HERE / "bare.py"))
 LEAST = (sys.executable, str(HERE / "least.py"))
+OWED = (sys.executable, str(HERE / "owed.py"))
 PROMISES = ("hooks", "stream", "commits", "card", "kept", "ahead")
 """What the least bot keeps: names for BENCH_PROMISES. See `least.py`."""
 FRAME = (*PROMISES, "frame")
-"""The same, with as many commits, capabilities and requests as Signoff has."""
+"""The same, with as many commits, hooks and requests as Signoff has."""

@@ -1,4 +1,4 @@
-"""The bench's third bot really has Signoff's frame: it sends the same requests and waits for the disk as often."""
+"""The bench's bots really have Signoff's frame: they send the same requests and wait for the disk as often."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import re
 import struct
 from pathlib import Path
 
-from bench.stage import FRAME, LEAST, SIGNOFF, Stage, stage
+import pytest
+
+from bench.rows import note_round
+from bench.stage import FRAME, LEAST, OWED, SIGNOFF, Stage, stage
 
 LATE = 1.7
 """Seconds after a reply in which the card is edited for the last time."""
@@ -36,13 +39,17 @@ async def rounds_of(bot: Stage, database: str, **environment: str) -> tuple[list
     return [re.sub(r"\d{5,}|[\w-]{64}", "…", entry.name) for entry in entries], commits(bot.folder / database) - before
 
 
+@pytest.mark.long
 async def test_the_frame_sends_the_same_requests_and_commits_as_often(tmp_path: Path) -> None:
     async with (
         stage("Signoff", SIGNOFF, tmp_path / "signoff") as ours,
         stage("frame", LEAST, tmp_path / "frame") as frame,
+        stage("owed", OWED, tmp_path / "owed") as owed,
     ):
         expected = await rounds_of(ours, "data/signoff.db-wal")
-        assert await rounds_of(frame, "least.db-wal", BENCH_PROMISES=" ".join(FRAME)) == expected
+        environment = {"BENCH_PROMISES": " ".join(FRAME), "BENCH_ROUND": str(await note_round(tmp_path))}
+        assert await rounds_of(frame, "least.db-wal", **environment) == expected
+        assert await rounds_of(owed, "owed.db-wal", **environment) == expected
     requests, waits = expected
     assert len(requests) == 5
     assert waits == 10
