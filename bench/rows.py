@@ -40,6 +40,8 @@ KINDS = (
 """The jobs of a round, in their order. All but `looked` change something."""
 LATE = 1.7
 """Seconds after a reply in which the card is edited for the last time."""
+SOON = 0.3
+"""Seconds in which the notes are written."""
 NOTES, ROWS = "round.pickle", "rows.db"
 
 Statement = tuple[str, Sequence[tuple[Value, ...]]]
@@ -119,12 +121,11 @@ async def note_round(folder: Path) -> Path:
         await bot.start(BENCH_NOTES=str(folder / NOTES))
         await asyncio.sleep(2)
         for _ in range(2):
-            (folder / NOTES).unlink(missing_ok=True)
             await bot.round()
             await asyncio.sleep(LATE)
             assert bot.process
             bot.process.send_signal(signal.SIGUSR1)
-            await asyncio.sleep(LATE)
+            await asyncio.sleep(SOON)
         files = [folder / "noted" / "data" / "signoff.db", folder / ROWS]
         with closing(sqlite3.connect(files[0])) as source, closing(sqlite3.connect(files[1])) as target:
             source.backup(target)
