@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from pydantic_ai import Agent, ApprovalRequired, ModelRetry, RunContext, Tool
-from pydantic_ai.capabilities import AbstractCapability, Instrumentation
+from pydantic_ai.capabilities import AbstractCapability, Instrumentation, ToolSearch
 from pydantic_ai.exceptions import ModelOverloadedError
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, ThinkingPart
 from pydantic_ai.tools import ToolDefinition
@@ -281,6 +281,7 @@ class OwnAgent(Agent[Any, Any]):
         (Agent(tools=[_static], capabilities=[OwnCapability()]), False),
         (Agent(tools=[_static], max_concurrency=1), False),
         (Agent(tools=[_static], capabilities=[Instrumentation()]), False),
+        (Agent(tools=[_static], capabilities=[ToolSearch(strategy=lambda ctx, queries, tools: [])]), False),
         (OwnAgent(tools=[_static]), False),
         (Agent(tools=[_static], output_type=int), False),
     ],

@@ -141,9 +141,9 @@ class Run:
 
 @dataclass
 class WaitingGate(Gate):
-    """The gate of a run in which no code of others takes part. It waits inside the run while people decide.
+    """The gate of a run that may be kept. It waits inside the run while people decide.
 
-    Nothing lies between it and its seal, so it is saver and seal as well: each capability costs every step of a run.
+    No code of others lies between it and its seal, so it is saver and seal as well: each capability costs every step.
     """
 
     run: Run | None = None
@@ -271,6 +271,7 @@ def can_be_kept(agent: AbstractAgent[Any, Any], toolsets: tuple[AbstractToolset[
     """Whether the agent's runs hold nothing while they wait, and go on as new runs would.
 
     The code of others may hold a connection or a lock as long as a run lasts, and tools may change while people decide.
+    `WaitingGate` relies on this too: nothing may change arguments between the gate and its seal.
     """
     if not isinstance(agent, Agent) or not is_plain_text(agent):
         return False

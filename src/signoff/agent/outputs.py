@@ -128,7 +128,10 @@ def is_plain_text(agent: AbstractAgent[Any, Any]) -> bool:
     """Whether the agent's output is just what its model writes, and no code of the agent's own takes part in a run."""
     if type(agent) is not Agent or agent.output_type is not str or not writes_reply(agent):
         return False
-    return {type(part) for part in capabilities_of(agent.root_capability)} <= _of_every_agent()
+    parts = capabilities_of(agent.root_capability)
+    # A search for tools with a strategy may call a function of the agent's own.
+    has_strategy = any(getattr(part, "strategy", None) is not None for part in parts)
+    return not has_strategy and {type(part) for part in parts} <= _of_every_agent()
 
 
 @cache

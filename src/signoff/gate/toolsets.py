@@ -112,7 +112,7 @@ class Seal(PassesEvents):
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        # Check here and not at the gate, to see also the tools that other capabilities add on the way.
+        # Check here and not at the gate, to see also the tools that capabilities in between add on the way.
         if request_context.model_request_parameters.native_tools and not self.gate.native_allowed:
             from signoff.gate.provider_tools import only_local  # most runs have no such tools
 

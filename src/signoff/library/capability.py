@@ -132,7 +132,7 @@ class InnerPart(Part):
 
 
 @dataclass
-class OuterOfRun(WrapperCapability[Any]):
+class OuterOfRun(PassesEvents, WrapperCapability[Any]):
     """The gate of one run, as the framework calls it."""
 
     own: RunGate = field(kw_only=True)
