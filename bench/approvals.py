@@ -144,12 +144,16 @@ async def owing(folder: Path) -> AsyncGenerator[Stage]:
 async def measure_rounds(folder: Path, waiting: int, blocks: int, *, most: bool) -> dict[str, Level]:
     """Let the bots work in turn while so many runs wait. Returns the name of each bot -> what was measured.
 
-    `most`: beside one in which nothing waits, since the machine may have become slower since the first level.
+    `most`: beside one in which nothing waits, since the machine may have become slower since the first level. If
+    nothing waits at all, there are two processes of each bot, since no two are equally fast.
     """
     async with AsyncExitStack() as stack:
         bots = [*await stack.enter_async_context(both(folder, waiting))]
         if not waiting:
+            blocks = (blocks + 1) // 2
             bots.append(await stack.enter_async_context(owing(folder)))
+            bots += await stack.enter_async_context(both(folder / "again"))
+            bots.append(await stack.enter_async_context(owing(folder / "again")))
         if most:
             bots.append(await stack.enter_async_context(another(IDLE, SIGNOFF, folder)))
         levels = await take_turns(bots, blocks)
@@ -161,7 +165,10 @@ async def measure_rounds(folder: Path, waiting: int, blocks: int, *, most: bool)
 
 
 async def take_turns(bots: Sequence[Stage], blocks: int) -> dict[str, Level]:
-    """Let the bots work in turn, forwards and backwards, so that none has always the same one before it."""
+    """Let the bots work in turn, forwards and backwards, so that none has always the same one before it.
+
+    Bots with the same name are measured as one.
+    """
     levels = {bot.name: Level() for bot in bots}
     for number in range(blocks):
         for bot in bots if number % 2 == 0 else reversed(bots):

@@ -11,8 +11,8 @@ BENCH_PROMISES names what is added:
 - `ahead`: the run begins while the thread is opened, and waits with its first response.
 - `frame`: as many commits, hooks and requests as Signoff has, with nothing in them. The response, the posted card, the
   posted reply and the last edit of the card are durable as well: one small row each. The capability has all hooks of
-  Signoff's gate, and lets everything pass. A second after its click, the row of the card is read and the card is edited
-  once more.
+  Signoff's gate, and lets everything pass. The run goes on while the response to the click is sent. A second after its
+  click, the row of the card is read and the card is edited once more.
 
 The last three need `hooks`. `kept` and `ahead` are no promises, but Signoff does them too.
 
@@ -42,6 +42,8 @@ PROMISES = frozenset(os.environ.get("BENCH_PROMISES", "").split())
 CREATE = "CREATE TABLE rows (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, text TEXT NOT NULL)"
 ADD = "INSERT INTO rows (kind, text) VALUES (?, ?)"
 READ = "SELECT kind, text FROM rows ORDER BY id DESC LIMIT 1"
+SENT = 3
+"""Turns of the event loop after which a response is on its way to Discord."""
 TEXT = "x" * 300
 """About as much as a stored request has."""
 ASKED, DECIDED, ENDED = "Approval needed", "Decided", "Decided, and done"
@@ -113,12 +115,18 @@ class ApprovalView(bare.ApprovalView):
 
     async def decide(self, interaction: discord.Interaction, accepted: bool) -> None:
         await self.bot.keep(self.key, "decided")
-        if "card" in PROMISES:
-            self.stop()
-            await interaction.response.edit_message(view=self.bot.card(self, DECIDED))
-            bare.decisions.pop(self.key).set_result(accepted)
-        else:
+        if "card" not in PROMISES:
             await super().decide(interaction, accepted)
+            return
+        self.stop()
+        responding = asyncio.create_task(interaction.response.edit_message(view=self.bot.card(self, DECIDED)))
+        if "frame" in PROMISES:
+            for _ in range(SENT):
+                await asyncio.sleep(0)
+        else:
+            await responding
+        bare.decisions.pop(self.key).set_result(accepted)
+        await responding
 
 
 class Card(discord.ui.LayoutView):

@@ -102,4 +102,4 @@ def _objects(values: Sequence[str | bytes]) -> list[Any]:
 
 
 if __name__ == "__main__":
-    Bot(intents=discord.Intents(guilds=True, guild_messages=True)).run(os.environ["DISCORD_TOKEN"])
+    Bot(intents=discord.Intents(guilds=True, guild_messages=True)).run(os.environ["DISCORD_TOKEN"], root_logger=True)

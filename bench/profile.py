@@ -48,7 +48,8 @@ PARTS: Sequence[tuple[str, Sequence[str]]] = (
 )
 """Part -> the files of which one is in the stack. The first part that fits counts."""
 FRAMEWORK = ("/pydantic_ai/", "/pydantic_graph/")
-OURS, ROOTS = ("/src/signoff/",), ("/signoff/commands/", "/signoff/cli.py", "/signoff/agent/runner.py")
+OURS = ("/src/signoff/", "/bench/bare.py", "/bench/least.py", "/bench/owed.py")
+ROOTS = ("/signoff/commands/", "/signoff/cli.py", "/signoff/agent/runner.py")
 THREADS = ("the thread of the store", "other threads")
 WHY = {
     "PydanticAI": "one run, two streamed responses, a capability with nine hooks",
@@ -91,7 +92,8 @@ class Looks:
     def look(self, _: int, frame: FrameType | None) -> None:
         stack: list[CodeType] = []
         while frame:
-            stack.append(frame.f_code)
+            if frame.f_code.co_name != "<module>":  # that one runs the bot
+                stack.append(frame.f_code)
             frame = frame.f_back
         if stack[0].co_filename.endswith("selectors.py"):
             return  # there it waits, and another thread works

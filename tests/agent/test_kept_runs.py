@@ -270,6 +270,16 @@ class OwnAgent(Agent[Any, Any]):
     """May hold a lock while the run lasts, and read its output."""
 
 
+def _listening() -> Agent[Any, Any]:
+    agent = Agent(tools=[_static])
+
+    @agent.on_event
+    async def listen(ctx: RunContext[Any], event: Any) -> None:
+        pass
+
+    return agent
+
+
 @pytest.mark.parametrize(
     ("agent", "is_kept"),
     [
@@ -282,6 +292,7 @@ class OwnAgent(Agent[Any, Any]):
         (Agent(tools=[_static], max_concurrency=1), False),
         (Agent(tools=[_static], capabilities=[Instrumentation()]), False),
         (Agent(tools=[_static], capabilities=[ToolSearch(strategy=lambda ctx, queries, tools: [])]), False),
+        (_listening(), False),
         (OwnAgent(tools=[_static]), False),
         (Agent(tools=[_static], output_type=int), False),
     ],

@@ -177,7 +177,8 @@ class WaitingGate(Gate):
     async def handle_deferred_tool_calls(
         self, ctx: RunContext[Any], *, requests: DeferredToolRequests
     ) -> DeferredToolResults | None:
-        if self.run is None or not _goes_on_alike(ctx, requests) or not await self.run.wait(requests):
+        assert self.run is not None
+        if not _goes_on_alike(ctx, requests) or not await self.run.wait(requests):
             return None  # the run ends with these requests
         ctx.retries.clear()
         # The framework calls all of them again, whatever was decided: the gate reads that from the book.

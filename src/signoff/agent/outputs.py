@@ -131,7 +131,9 @@ def is_plain_text(agent: AbstractAgent[Any, Any]) -> bool:
     parts = capabilities_of(agent.root_capability)
     # A search for tools with a strategy may call a function of the agent's own.
     has_strategy = any(getattr(part, "strategy", None) is not None for part in parts)
-    return not has_strategy and {type(part) for part in parts} <= _of_every_agent()
+    listeners: Any = getattr(agent, "_event_hooks", None)  # what `@agent.on_event` registers
+    listens = listeners is not None and listeners.has_on_event
+    return not has_strategy and not listens and {type(part) for part in parts} <= _of_every_agent()
 
 
 @cache
