@@ -134,9 +134,9 @@ def promising(folder: Path, promises: Sequence[str]) -> AbstractAsyncContextMana
 
 
 @asynccontextmanager
-async def owing(folder: Path) -> AsyncGenerator[Stage]:
-    """Start the bot that only has Signoff's output."""
-    environment = {"BENCH_PROMISES": " ".join(FRAME), "BENCH_ROUND": str(await note_round(folder))}
+async def owing(folder: Path, noted: Path) -> AsyncGenerator[Stage]:
+    """Start the bot that only has Signoff's output, as it was noted."""
+    environment = {"BENCH_PROMISES": " ".join(FRAME), "BENCH_ROUND": str(noted)}
     async with another("owed", OWED, folder, **environment) as bot:
         yield bot
 
@@ -150,10 +150,10 @@ async def measure_rounds(folder: Path, waiting: int, blocks: int, *, most: bool)
     async with AsyncExitStack() as stack:
         bots = [*await stack.enter_async_context(both(folder, waiting))]
         if not waiting:
-            blocks = (blocks + 1) // 2
-            bots.append(await stack.enter_async_context(owing(folder)))
-            bots += await stack.enter_async_context(both(folder / "again"))
-            bots.append(await stack.enter_async_context(owing(folder / "again")))
+            blocks, noted, again = (blocks + 1) // 2, await note_round(folder), folder / "again"
+            bots.append(await stack.enter_async_context(owing(folder, noted)))
+            bots += await stack.enter_async_context(both(again))
+            bots.append(await stack.enter_async_context(owing(again, noted)))
         if most:
             bots.append(await stack.enter_async_context(another(IDLE, SIGNOFF, folder)))
         levels = await take_turns(bots, blocks)
@@ -414,7 +414,7 @@ async def main(blocks: int, waiting: Sequence[int], plots: Path | None) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--blocks", type=int, default=5, help=f"blocks of {BLOCK} rounds for each bot and level")
+    parser.add_argument("--blocks", type=int, default=4, help=f"blocks of {BLOCK} rounds for each bot and level")
     parser.add_argument("--waiting", type=int, nargs="+", default=list(WAITING))
     parser.add_argument("--plots", type=Path, help="a folder for the plots")
     given = parser.parse_args()

@@ -13,6 +13,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from bench.approvals import FIGURES, PROCESSOR, both, owing, promising, table, take_turns
+from bench.rows import note_round
 from bench.stage import FRAME, PROMISES
 
 ADDED = (
@@ -34,7 +35,7 @@ async def main(blocks: int) -> None:
         async with AsyncExitStack() as stack:
             ours, bare = await stack.enter_async_context(both(Path(name)))
             others = [await stack.enter_async_context(promising(Path(name), promises)) for promises in ADDED]
-            others.append(await stack.enter_async_context(owing(Path(name))))
+            others.append(await stack.enter_async_context(owing(Path(name), await note_round(Path(name)))))
             levels = await take_turns([bare, *others, ours], blocks)
     base = levels[bare.name]
     rows = [
