@@ -3,7 +3,8 @@
 It runs the same statements on the same tables, by nothing but `sqlite3`; it writes the same objects as JSON, hashes the
 same rows of the record, logs as many lines, and draws the cards by the same code, from what was noted of a round
 (see `rows.py`). What leads to that is missing: it checks nobody, has no rules, no queue and no deadlines, compares no
-digest, and makes no object of a row. So a bot that writes and shows the same in the same frame is hardly faster.
+digest, and makes no object of a row. It is what remains of Signoff if all of that took no time. It is not the fastest
+bot that could write and show the same: it draws cards by Signoff's code, uses its writer, and streams words as it does.
 """
 
 from __future__ import annotations

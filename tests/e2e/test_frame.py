@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.rows import note_round
+from bench.rows import LATE, note_round
 from bench.stage import FRAME, LEAST, OWED, SIGNOFF, Stage, stage
 
-LATE = 1.7
-"""Seconds after a reply in which the card is edited for the last time."""
 HEADER, PAGE = 32, 24
 """Bytes before the first page of SQLite's log, and before each page in it."""
 
