@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
@@ -71,6 +73,24 @@ class Net:
                 return web.Response(status=404, text="nothing here")
 
 
+def bound_to_one_port(*addresses: str) -> list[socket.socket]:
+    """Return a socket for each address. A port that is free on one address may be in use on another: then try again."""
+    for _ in range(100):
+        bound: list[socket.socket] = []
+        try:
+            for address in addresses:
+                bound.append(socket.socket())
+                bound[-1].bind((address, bound[0].getsockname()[1]))
+        except OSError as error:
+            for each in bound:
+                each.close()
+            if error.errno != errno.EADDRINUSE:
+                raise
+        else:
+            return bound
+    raise AssertionError("no port is free on all of these addresses")
+
+
 @pytest_asyncio.fixture
 async def net() -> AsyncIterator[Net]:
     net = Net(names={"site.example": [[PUBLIC]]})
@@ -78,9 +98,9 @@ async def net() -> AsyncIterator[Net]:
     app.router.add_get("/{tail:.*}", net.serve)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
-    await web.TCPSite(runner, PUBLIC, 0).start()
-    net.port = runner.addresses[0][1]
-    await web.TCPSite(runner, "127.0.0.1", net.port).start()
+    for listening in bound_to_one_port(PUBLIC, "127.0.0.1"):
+        net.port = listening.getsockname()[1]
+        await web.SockSite(runner, listening).start()
     yield net
     await runner.cleanup()
 
