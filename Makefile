@@ -98,7 +98,7 @@ bench: $(READY)
 	@$(BIN)/python -m bench.approvals $(if $(PLOTS),--plots $(PLOTS))
 	@$(BIN)/python -m bench.durable
 	@$(BIN)/python -m bench.timeline
-	@$(BIN)/python -m bench.profile --rounds 40
+	@$(BIN)/python -m bench.profile --rounds 120
 
 # Parts on their own: the record, the policy, the sandbox's page.
 bench-parts: $(READY)

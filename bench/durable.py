@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import sqlite3
 import statistics
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, closing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -35,6 +36,8 @@ ADA = Actor("u1", "Ada", "s1")
 BOB = Actor("u2", "Bob", "s1", roles=frozenset({"7"}))
 WAITING = (0, 200, 2_000, 10_000)
 CHUNK = 50_000
+REST = 0.05
+"""Seconds in which nothing happens, as before most clicks of people."""
 
 
 class StandingClock:
@@ -47,6 +50,7 @@ class Office:
     """A store with its desk, and the batches that wait in it."""
 
     store: Store
+    path: Path
     desk: Desk = field(init=False)
     _numbers: Iterator[int] = field(default_factory=count)
 
@@ -55,6 +59,7 @@ class Office:
 
     async def ask(self, many: int) -> list[Click]:
         """Let so many turns wait for a decision each, and return the clicks that decide them."""
+        self.desk.unattended = asyncio.Queue()  # as if the driver had taken what was decided before
         numbers = [next(self._numbers) for _ in range(many)]
 
         def work(tx: Tx) -> None:
@@ -102,6 +107,12 @@ class Office:
         await self.desk.recheck_approvers()
 
 
+@asynccontextmanager
+async def office_in(path: Path) -> AsyncGenerator[Office]:
+    async with await Store.open(f"sqlite:///{path}") as store:
+        yield Office(store, path)
+
+
 async def timed(work: Awaitable[object]) -> float:
     began = time.perf_counter()
     await work
@@ -125,21 +136,28 @@ def open_bare(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def run_bare(path: Path, kept: Sequence[Statement]) -> float:
-    """Run statements again, on a copy of the database as it was before them, in one transaction and by nothing of ours.
+async def run_bare(office: Office, many: int, copy: Path) -> float:
+    """Decide so many at once, and run the statements of that again, by nothing of ours, in as many transactions.
 
-    A program that decides by these statements takes at least so long.
+    They run on a copy of the database as it was before. A program that decides by them takes at least so long.
     """
-    connection = open_bare(path)
-    began = time.perf_counter()
-    connection.execute("BEGIN IMMEDIATE")
-    for sql, each in kept:
-        for params in each:
-            connection.execute(sql, params).fetchall()
-    connection.execute("COMMIT")
-    taken = time.perf_counter() - began
-    connection.close()
-    return taken
+    clicks = await office.ask(many)
+    with closing(sqlite3.connect(office.path)) as source, closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
+    kept: list[Statement] = []
+    before = office.store.commits
+    with statements(kept.append):
+        await office.decide_at_once(clicks)
+    commits = office.store.commits - before
+    with closing(open_bare(copy)) as connection:
+        began = time.perf_counter()
+        for part in range(commits):
+            connection.execute("BEGIN IMMEDIATE")
+            for sql, each in kept[len(kept) * part // commits : len(kept) * (part + 1) // commits]:
+                for params in each:
+                    connection.execute(sql, params).fetchall()
+            connection.execute("COMMIT")
+        return time.perf_counter() - began
 
 
 def extend_record(tx: Tx, rows: int) -> None:
@@ -170,38 +188,55 @@ Found = dict[str, list[float]]
 async def at_once(folder: Path, runs: int) -> Found:
     found: Found = {
         "one decision": [],
-        "the bare statements of 200, in one transaction": [],
+        "the bare statements of 200, in as many commits": [],
         "200 jobs at once that do nothing": [],
         "200 decisions at once": [],
     }
     one, bare, idle, many = found.values()
-    async with await Store.open(f"sqlite:///{folder}/once.db") as store:
-        office = Office(store)
+    async with office_in(folder / "once.db") as office:
         await office.decide(await office.ask(100))  # from here on the log of the database does not grow
         for number in range(runs):
             one += await office.decide(await office.ask(20))
             many.append(await office.decide_at_once(await office.ask(200)))
-            clicks, copy = await office.ask(200), folder / f"once-{number}.db"
-            with closing(sqlite3.connect(folder / "once.db")) as source, closing(sqlite3.connect(copy)) as target:
-                source.backup(target)
-            kept: list[Statement] = []
-            with statements(kept.append):
-                await office.decide_at_once(clicks)
-            bare.append(run_bare(copy, kept))
-            idle.append(await timed(asyncio.gather(*(store.run(lambda tx: None) for _ in clicks))))
+            bare.append(await run_bare(office, 200, folder / f"once-{number}.db"))
+            idle.append(await timed(asyncio.gather(*(office.store.run(lambda tx: None) for _ in range(200)))))
     return found
 
 
 async def per_second(folder: Path, runs: int) -> Found:
-    found: Found = {"1,000 bare commits": [], "1,000 decisions in flight": []}
-    bare = open_bare(folder / "bare.db")
-    bare.execute("CREATE TABLE rows (id INTEGER PRIMARY KEY, text TEXT NOT NULL)")
-    async with await Store.open(f"sqlite:///{folder}/flight.db") as store:
-        office = Office(store)
+    found: Found = {
+        "1,000 bare commits": [],
+        "the bare statements of 1,000 decisions, in as many commits": [],
+        "1,000 decisions in flight": [],
+    }
+    commits, bare, flight = found.values()
+    async with office_in(folder / "flight.db") as office:
+        with closing(open_bare(folder / "bare.db")) as connection:
+            connection.execute("CREATE TABLE rows (id INTEGER PRIMARY KEY, text TEXT NOT NULL)")
+            commit_bare(connection, 2_000)
+            await office.decide_at_once(await office.ask(1_000))  # from here on, neither log grows
+            for number in range(runs):
+                commits.append(commit_bare(connection, 1_000))
+                flight.append(await office.decide_at_once(await office.ask(1_000)))
+                bare.append(await run_bare(office, 1_000, folder / f"flight-{number}.db"))
+    return found
+
+
+async def after_a_rest(folder: Path, runs: int) -> Found:
+    """Measure the processor time of a decision. After a rest, the processor's caches hold nothing of the bot."""
+    found: Found = {
+        "processor time of one decision, right after another": [],
+        f"the same after {1000 * REST:g} ms of rest": [],
+    }
+    async with office_in(folder / "rest.db") as office:
+        await office.decide(await office.ask(100))
         for _ in range(runs):
-            found["1,000 bare commits"].append(commit_bare(bare, 1_000))
-            found["1,000 decisions in flight"].append(await office.decide_at_once(await office.ask(1_000)))
-    bare.close()
+            for seconds, taken in zip((0, REST), found.values(), strict=True):
+                for click in await office.ask(20):
+                    await asyncio.sleep(seconds)
+                    began = time.process_time()
+                    await office.desk.decide(click)
+                    taken.append(time.process_time() - began)
     return found
 
 
@@ -210,7 +245,7 @@ async def long_record(folder: Path, runs: int, rows: int) -> Found:
     async with AsyncExitStack() as stack:
         offices: dict[str, Office] = {}
         for many in (1_000, rows):
-            office = Office(await stack.enter_async_context(await Store.open(f"sqlite:///{folder}/record-{many}.db")))
+            office = await stack.enter_async_context(office_in(folder / f"record-{many}.db"))
             await office.store.run(lambda tx, many=many: extend_record(tx, many))
             await office.decide(await office.ask(100))
             offices[f"one decision, {many:,} rows of the record"] = office
@@ -226,8 +261,7 @@ async def while_many_wait(folder: Path, runs: int) -> tuple[Found, Found]:
     async with AsyncExitStack() as stack:
         offices: dict[int, Office] = {}
         for many in WAITING:
-            url = f"sqlite:///{folder}/waiting-{many}.db"
-            offices[many] = Office(await stack.enter_async_context(await Store.open(url)))
+            offices[many] = await stack.enter_async_context(office_in(folder / f"waiting-{many}.db"))
             await offices[many].ask(many)
         for _ in range(runs * 20):
             for many, office in offices.items():
@@ -253,8 +287,10 @@ async def main(runs: int, rows: int) -> None:
     print("| | median ms | least | most | ratio | bar |\n|---|--:|--:|--:|--:|---|")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        gc.freeze()  # as the bot does, once it is online
         show(await at_once(folder, runs), "30 or less", lambda ratio: ratio <= 30)
         show(await per_second(folder, runs), "0.5 or more", lambda ratio: ratio >= 0.5, inverse=True)
+        show(await after_a_rest(folder, runs))
         sweeps, starts = await while_many_wait(folder, runs)
         show(sweeps)
         show(starts)

@@ -1,8 +1,9 @@
 """Prints which parts of Signoff, of its output alone and of the in-memory bot use the processor time of a round.
 
 `python -m bench.profile`. The time of each thread is what the system counted. The event loop's thread is looked at
-every few milliseconds, and its time is divided by where it was found. A second table has the functions of Signoff in
-which it was found most often; what they call of the standard library counts as theirs.
+every few milliseconds, and its time is divided by where it was found. In the thread of the store, SQLite's statements
+and commits are timed, by the same count. A second table has the functions of Signoff in which the event loop was found
+most often; what they call of the standard library counts as theirs.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import os
 import runpy
 import signal
+import sqlite3
 import sys
 import tempfile
 import threading
@@ -21,8 +23,10 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType
+from typing import Any, ClassVar
 
 from bench.approvals import BLOCK, table
 from bench.rows import note_round
@@ -50,10 +54,13 @@ PARTS: Sequence[tuple[str, Sequence[str]]] = (
 FRAMEWORK = ("/pydantic_ai/", "/pydantic_graph/")
 OURS = ("/src/signoff/", "/bench/bare.py", "/bench/least.py", "/bench/owed.py")
 ROOTS = ("/signoff/commands/", "/signoff/cli.py", "/signoff/agent/runner.py")
-THREADS = ("the thread of the store", "other threads")
+COMMITS, STATEMENTS, JOBS = "the store: SQLite's commits", "the store: SQLite's statements", "the store: its jobs"
+OTHERS = "other threads"
 WHY = {
     "PydanticAI": "one run, two streamed responses, a capability with nine hooks",
-    "the thread of the store": "eleven jobs: read, check, build, write; alone, only JSON, hashes and statements",
+    COMMITS: "ten, each flushed to the disk",
+    STATEMENTS: "67, with a hashed row of the record for each step",
+    JOBS: "eleven: objects of rows, checks of people and states, JSON, hashes; alone, only JSON and hashes",
     "the event loop and the rest of discord.py": "tasks, futures and sockets of everything else here",
     TURNS: "who asks and clicks, where, whether they may; queue, stops, deadlines, retries",
     HOOKS: "each call is validated, judged, bound and noted, before the card and again before it runs",
@@ -104,12 +111,40 @@ class Looks:
             self.functions[ours.co_qualname] += 1
 
 
+class TimedCursor(sqlite3.Cursor):
+    """Counts the processor time that its thread takes for statements and for commits."""
+
+    spent: ClassVar[dict[str, float]] = dict.fromkeys((COMMITS, STATEMENTS), 0.0)
+
+    def execute(self, sql: str, params: Any = ()) -> TimedCursor:
+        began = time.thread_time()
+        super().execute(sql, params)
+        self.spent[COMMITS if sql == "COMMIT" else STATEMENTS] += time.thread_time() - began
+        return self
+
+    def fetchall(self) -> list[Any]:
+        began = time.thread_time()
+        rows = super().fetchall()
+        self.spent[STATEMENTS] += time.thread_time() - began
+        return rows
+
+
+class TimedConnection(sqlite3.Connection):
+    def cursor(self, factory: Any = TimedCursor) -> Any:
+        return super().cursor(factory)
+
+    def execute(self, sql: str, params: Any = ()) -> Any:
+        return self.cursor().execute(sql, params)
+
+
 def watch() -> None:
     """Count where this process is, from SIGUSR1 on. SIGUSR2 writes that into the file that BENCH_PROFILE names."""
     looks, before = Looks(), dict[int | None, float]()
+    sqlite3.connect = partial(sqlite3.connect, factory=TimedConnection)
 
     def begin(*_: object) -> None:
         before.update(_spent())
+        TimedCursor.spent.update(dict.fromkeys(TimedCursor.spent, 0.0))
         signal.setitimer(signal.ITIMER_PROF, EVERY, EVERY)
 
     def end(*_: object) -> None:
@@ -119,7 +154,9 @@ def watch() -> None:
         each = spent.pop(threading.main_thread().ident) / max(looks.parts.total(), 1)
         store = sum(seconds for thread, seconds in spent.items() if names.get(thread) == STORE)
         parts = {part: each * count for part, count in looks.parts.items()}
-        parts |= dict(zip(THREADS, (store, sum(spent.values()) - store), strict=True))
+        parts |= TimedCursor.spent
+        parts[JOBS] = store - sum(TimedCursor.spent.values())
+        parts[OTHERS] = sum(spent.values()) - store
         functions = {name: each * count for name, count in looks.functions.most_common(MOST)}
         Path(os.environ["BENCH_PROFILE"]).write_text(json.dumps([parts, functions]), encoding="utf-8")
 
