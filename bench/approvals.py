@@ -1,7 +1,7 @@
 """Compares Signoff with the shortest bot that stores nothing, both as processes, interleaved in one run.
 
-A third bot only has the same output: rows, cards and log lines (see `owed.py`). It shows what each bar leaves for
-everything else that Signoff does.
+A third bot only has the same output: rows, cards and log lines (see `owed.py`). A fourth one has it too, and is faster
+than a real bot could be. They show what each bar leaves for everything else that Signoff does.
 
 `make bench` prints the tables that README.md and docs/performance.md quote: medians, in brackets the tenth and the
 ninetieth of a hundred, and whether each bar is met. `--plots FOLDER` draws the figures against the number of waiting
@@ -19,12 +19,12 @@ import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 from bench.plots import draw
 from bench.rows import note_round
-from bench.stage import BARE, FRAME, HERE, LEAST, OWED, PROMISES, SIGNOFF, Round, Stage, stage
+from bench.stage import BARE, FRAME, HERE, LEAST, LIMIT, OWED, PROMISES, SIGNOFF, Round, Stage, stage
 from bench.waiting import let_wait
 
 WAITING = (0, 200, 2_000, 10_000)
@@ -133,12 +133,10 @@ def promising(folder: Path, promises: Sequence[str]) -> AbstractAsyncContextMana
     return another(name, LEAST, folder, BENCH_PROMISES=" ".join(promises))
 
 
-@asynccontextmanager
-async def owing(folder: Path, noted: Path) -> AsyncGenerator[Stage]:
-    """Start the bot that only has Signoff's output, as it was noted."""
-    environment = {"BENCH_PROMISES": " ".join(FRAME), "BENCH_ROUND": str(noted)}
-    async with another("owed", OWED, folder, **environment) as bot:
-        yield bot
+def owing(folder: Path, noted: Path, name: str = "owed") -> AbstractAsyncContextManager[Stage]:
+    """Start the bot that only has Signoff's output, as it was noted, or the one that is the limit of such bots."""
+    promises = {"owed": FRAME, "limit": LIMIT}[name]
+    return another(name, OWED, folder, BENCH_PROMISES=" ".join(promises), BENCH_ROUND=str(noted))
 
 
 async def measure_rounds(folder: Path, waiting: int, blocks: int, *, most: bool) -> dict[str, Level]:
@@ -151,9 +149,9 @@ async def measure_rounds(folder: Path, waiting: int, blocks: int, *, most: bool)
         bots = [*await stack.enter_async_context(both(folder, waiting))]
         if not waiting:
             blocks, noted, again = (blocks + 1) // 2, await note_round(folder), folder / "again"
-            bots.append(await stack.enter_async_context(owing(folder, noted)))
             bots += await stack.enter_async_context(both(again))
-            bots.append(await stack.enter_async_context(owing(again, noted)))
+            for where, name in product((folder, again), ("owed", "limit")):
+                bots.append(await stack.enter_async_context(owing(where, noted, name)))
         if most:
             bots.append(await stack.enter_async_context(another(IDLE, SIGNOFF, folder)))
         levels = await take_turns(bots, blocks)
@@ -184,15 +182,18 @@ def show_rounds(measured: Mapping[int, Mapping[str, Level]], report: Report) -> 
     left: list[list[str]] = []
     for figure in (*FIGURES, PROCESSOR):
         bar = PROCESSOR_BAR if figure == PROCESSOR else FIGURES[figure][1]
-        levels = [measured[0][name] for name in ("Signoff", "owed", "bare")]
-        ours, owed, bare = (level.median(figure) for level in levels)
+        levels = [measured[0][name] for name in ("Signoff", "bare", "owed", "limit")]
+        ours, bare, owed, limit = (level.median(figure) for level in levels)
         met = "met" if ours / bare <= bar else "**not met**"
         spreads = [spread(level.milliseconds(figure)) for level in levels]
-        rows.append([figure, *spreads, f"{ours / bare:.2f}", f"{bar}", met, f"{owed / bare:.2f}"])
-        left.append([figure, *(f"{ms:.1f} ms" for ms in (bar * bare, owed, bar * bare - owed, ours - owed))])
-    bots = ("Signoff", "its output alone", "in-memory bot")
-    table("nothing else waits", *bots, "ratio", "bar", "", "ratio of the output", rows=rows)
-    heads = ("the bar", "its output alone", "what that leaves for the rest", "what the rest takes in Signoff")
+        rows.append([figure, *spreads[:2], f"{ours / bare:.2f}", f"{bar}", met])
+        alone = [f"{part:.1f} ms ({part / bare:.2f})" for part in (owed, limit)]
+        left.append(
+            [figure, f"{bar * bare:.1f} ms ({bar})", *alone, f"{bar * bare - limit:.1f} ms", f"{ours - limit:.1f} ms"]
+        )
+    table("nothing else waits", "Signoff", "in-memory bot", "ratio", "bar", "", rows=rows)
+    bots = ("its output alone", "the limit of that")
+    heads = ("the bar", *bots, "what the limit leaves for the rest", "what the rest takes in Signoff")
     table("what each bar leaves", *heads, rows=left)
     waited = [f"{waiting:,}" for waiting in measured]
     grown: list[list[str]] = []

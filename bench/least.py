@@ -24,9 +24,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import bare
 import discord
@@ -35,6 +35,7 @@ from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
 from scripted import agent
 
+from signoff.store.database import Database
 from signoff.store.sqlite import open_sqlite
 from signoff.store.writer import Writer
 
@@ -145,8 +146,15 @@ async def read(ctx: Any, events: AsyncIterable[Any]) -> None:
         pass
 
 
+class Jobs(Protocol):
+    """Where the bot's work on the database is done, such as a writer."""
+
+    async def submit(self, work: Callable[[Database], object], /) -> object: ...
+
+
 class Bot(bare.Bot):
-    writer: Writer
+    gate: ClassVar[type[Hooks]] = Gate if "frame" in PROMISES else Hooks
+    writer: Jobs
 
     async def setup_hook(self) -> None:
         self.late: set[asyncio.Task[None]] = set()
@@ -175,7 +183,7 @@ class Bot(bare.Bot):
         if "stream" in PROMISES:
             given["event_stream_handler"] = read
         if "hooks" in PROMISES:
-            given["capabilities"] = [(Gate if "frame" in PROMISES else Hooks)(self, key, thread)]
+            given["capabilities"] = [self.gate(self, key, thread)]
         return await agent.run(prompt, output_type=bare.OUTPUT, **given)
 
     async def on_message(self, message: discord.Message) -> None:

@@ -5,6 +5,12 @@ same rows of the record, logs as many lines, and draws the cards by the same cod
 (see `rows.py`). What leads to that is missing: it checks nobody, has no rules, no queue and no deadlines, compares no
 digest, and makes no object of a row. It is what remains of Signoff if all of that took no time. It is not the fastest
 bot that could write and show the same: it draws cards by Signoff's code, uses its writer, and streams words as it does.
+
+BENCH_PROMISES may name what makes it faster than any real bot of this output, in place of `stream`:
+
+- `drawn`: each card is drawn once, and sent again in every round.
+- `inline`: statements and commits run on the event loop. No trip to a thread, but a slow disk would stop everything.
+- `model`: only the model is streamed, not the run. What a stopped reply used would not be counted.
 """
 
 from __future__ import annotations
@@ -13,7 +19,8 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +46,31 @@ LINE = "decision request=%s state=approved choice=accept tool=restart server=%s 
 log = logging.getLogger("owed")
 
 
+class OnLoop:
+    """Runs jobs on the thread that submits them."""
+
+    def __init__(self, db: Database) -> None:
+        self.db = db
+
+    async def submit(self, work: Callable[[Database], object], /) -> None:
+        self.db.begin()
+        work(self.db)
+        self.db.commit()
+
+
+class ModelStreamingGate(least.Gate):
+    async def wrap_model_request(self, ctx: Any, *, request_context: Any, handler: Any) -> Any:
+        model, asked = request_context.model, request_context
+        async with model.request_stream(
+            asked.messages, asked.model_settings, asked.model_request_parameters, ctx
+        ) as streamed:
+            async for _ in streamed:
+                pass
+        return streamed.get()
+
+
 class Bot(least.Bot):
+    gate = ModelStreamingGate if "model" in least.PROMISES else least.Bot.gate
     noted: NotedRound
 
     async def setup_hook(self) -> None:
@@ -52,7 +83,9 @@ class Bot(least.Bot):
         self.messages = {kind: _messages(self.noted.values(kind)) for kind in KINDS}
         self.objects = {kind: _objects(self.noted.values(kind)) for kind in KINDS}
         self.views: dict[int, least.ApprovalView] = {}
-        self.writer = await Writer.start(lambda: open_sqlite(Path("owed.db")))
+        self.drawn: dict[str, discord.ui.LayoutView] = {}
+        opener = partial(open_sqlite, Path("owed.db"))
+        self.writer = OnLoop(opener()) if "inline" in least.PROMISES else await Writer.start(opener)
 
     async def keep(self, key: int, kind: str) -> None:
         """Return when the rows are on the disk."""
@@ -82,8 +115,12 @@ class Bot(least.Bot):
 
     def card(self, view: least.ApprovalView, title: str) -> discord.ui.LayoutView:
         self.views[view.key] = view
-        drawn = render(*self.noted.cards[MOMENTS.index(title)]).view
+        drawn = self.drawn.get(title) or render(*self.noted.cards[MOMENTS.index(title)]).view
         drawn.stop()  # the press is read from the event, as Signoff does
+        if "drawn" in least.PROMISES and title not in self.drawn:
+            components = drawn.to_components()
+            drawn.to_components = lambda: components
+            self.drawn[title] = drawn
         return drawn
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:

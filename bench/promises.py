@@ -1,7 +1,7 @@
 """Prints what each of Signoff's promises costs at the very least, added to the bot that stores nothing.
 
 `python -m bench.promises`. All bots take turns in one run. `least.py` says what each promise adds, and
-`owed.py` what the last bot before Signoff does.
+`owed.py` what the last two bots before Signoff do.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ async def main(blocks: int) -> None:
         async with AsyncExitStack() as stack:
             ours, bare = await stack.enter_async_context(both(Path(name)))
             others = [await stack.enter_async_context(promising(Path(name), promises)) for promises in ADDED]
-            others.append(await stack.enter_async_context(owing(Path(name), await note_round(Path(name)))))
+            noted = await note_round(Path(name))
+            others += [await stack.enter_async_context(owing(Path(name), noted, bot)) for bot in ("owed", "limit")]
             levels = await take_turns([bare, *others, ours], blocks)
     base = levels[bare.name]
     rows = [

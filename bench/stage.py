@@ -242,3 +242,5 @@ PROMISES = ("hooks", "stream", "commits", "card", "kept", "ahead")
 """What the least bot keeps: names for BENCH_PROMISES. See `least.py`."""
 FRAME = (*PROMISES, "frame")
 """The same, with as many commits, hooks and requests as Signoff has."""
+LIMIT = (*(promise for promise in FRAME if promise != "stream"), "drawn", "inline", "model")
+"""The same for a bot with Signoff's output that is faster than a real one could be. See `owed.py`."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench.rows import LATE, note_round
-from bench.stage import FRAME, LEAST, OWED, SIGNOFF, Stage, stage
+from bench.stage import FRAME, LEAST, LIMIT, OWED, SIGNOFF, Stage, stage
 
 HEADER, PAGE = 32, 24
 """Bytes before the first page of SQLite's log, and before each page in it."""
@@ -49,11 +49,14 @@ async def test_the_frame_sends_the_same_requests_and_commits_as_often(tmp_path: 
         stage("Signoff", SIGNOFF, tmp_path / "signoff") as ours,
         stage("frame", LEAST, tmp_path / "frame") as frame,
         stage("owed", OWED, tmp_path / "owed") as owed,
+        stage("limit", OWED, tmp_path / "limit") as limit,
     ):
         expected = await rounds_of(ours, "data/signoff.db-wal")
         environment = {"BENCH_PROMISES": " ".join(FRAME), "BENCH_ROUND": str(await note_round(tmp_path))}
         assert (await rounds_of(frame, "least.db-wal", **environment))[:2] == expected[:2]  # it logs nothing
         assert await rounds_of(owed, "owed.db-wal", **environment) == expected
+        environment["BENCH_PROMISES"] = " ".join(LIMIT)
+        assert await rounds_of(limit, "owed.db-wal", **environment) == expected
     requests, waits, logged = expected
     assert len(requests) == 5
     assert waits == 10
