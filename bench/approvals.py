@@ -180,11 +180,14 @@ async def take_turns(bots: Sequence[Stage], blocks: int) -> dict[str, Level]:
 def show_rounds(measured: Mapping[int, Mapping[str, Level]], report: Report) -> None:
     rows: list[list[str]] = []
     left: list[list[str]] = []
+    reasons: list[str] = []
     for figure in (*FIGURES, PROCESSOR):
         bar = PROCESSOR_BAR if figure == PROCESSOR else FIGURES[figure][1]
         levels = [measured[0][name] for name in ("Signoff", "bare", "owed", "limit")]
         ours, bare, owed, limit = (level.median(figure) for level in levels)
         met = "met" if ours / bare <= bar else "**not met**"
+        if ours / bare > bar:
+            reasons.append(reason(figure, bar * bare, ours, limit))
         spreads = [spread(level.milliseconds(figure)) for level in levels]
         rows.append([figure, *spreads[:2], f"{ours / bare:.2f}", f"{bar}", met])
         alone = [f"{part:.1f} ms ({part / bare:.2f})" for part in (owed, limit)]
@@ -195,6 +198,7 @@ def show_rounds(measured: Mapping[int, Mapping[str, Level]], report: Report) -> 
     bots = ("its output alone", "the limit of that")
     heads = ("the bar", *bots, "what the limit leaves for the rest", "what the rest takes in Signoff")
     table("what each bar leaves", *heads, rows=left)
+    print(*(f"- {each}" for each in reasons), "", sep="\n", flush=True)
     waited = [f"{waiting:,}" for waiting in measured]
     grown: list[list[str]] = []
     for figure in (*FIGURES, PROCESSOR):
@@ -208,6 +212,16 @@ def show_rounds(measured: Mapping[int, Mapping[str, Level]], report: Report) -> 
     report.add(f"the same figures at {most:,} waiting against 0: no growth", f"{listed} times", max(growth) <= 1.15)
     idle = measured[most]["Signoff"].idle
     report.add(f"idle processor time with {most:,} waiting under 1 percent", f"{idle:.2%}", idle < 0.01)
+
+
+def reason(figure: str, bar: float, ours: float, limit: float) -> str:
+    """Say why a bar is not met. All times are milliseconds."""
+    same = "A bot that only writes, sends and shows the same, on the event loop, with cards drawn once,"
+    begun = f"{figure}, not met: the bar is {bar:.1f} ms. {same} takes {limit:.1f} ms."
+    if limit > bar:
+        return f"{begun} So no change to what Signoff does besides can meet it."
+    left, taken = (f"{each:.1f} ms" for each in (bar - limit, ours - limit))
+    return f"{begun} That leaves {left} for all else that Signoff does, which takes {taken}."
 
 
 async def measure_slow_discord(folder: Path) -> None:
