@@ -131,6 +131,14 @@ def commit_bare(connection: sqlite3.Connection, many: int) -> float:
     return time.perf_counter() - began
 
 
+def open_rows(path: Path) -> sqlite3.Connection:
+    """Open a new database for bare commits whose log does not grow any more."""
+    connection = open_bare(path)
+    connection.execute("CREATE TABLE rows (id INTEGER PRIMARY KEY, text TEXT NOT NULL)")
+    commit_bare(connection, 2_000)
+    return connection
+
+
 def open_bare(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
@@ -213,9 +221,7 @@ async def per_second(folder: Path, runs: int) -> Found:
     }
     commits, bare, flight = found.values()
     async with office_in(folder / "flight.db") as office:
-        with closing(open_bare(folder / "bare.db")) as connection:
-            connection.execute("CREATE TABLE rows (id INTEGER PRIMARY KEY, text TEXT NOT NULL)")
-            commit_bare(connection, 2_000)
+        with closing(open_rows(folder / "bare.db")) as connection:
             await office.decide_at_once(await office.ask(1_000))  # from here on, neither log grows
             for number in range(runs):
                 commits.append(commit_bare(connection, 1_000))
@@ -239,6 +245,23 @@ async def after_a_rest(folder: Path, runs: int) -> Found:
                     began = time.process_time()
                     await office.desk.decide(click)
                     taken.append(time.process_time() - began)
+    return found
+
+
+async def first_after_a_rest(folder: Path, runs: int) -> Found:
+    """Measure what a click waits for at the least: a trip to the store's thread, and a commit on its disk."""
+    found: Found = {
+        f"an empty job, after {1000 * REST:g} ms of rest": [],
+        "a bare commit, after the same rest": [],
+    }
+    job, commit = found.values()
+    async with office_in(folder / "first.db") as office:
+        with closing(open_rows(folder / "first-bare.db")) as connection:
+            for _ in range(runs * 20):
+                await asyncio.sleep(REST)
+                job.append(await timed(office.store.run(lambda tx: None)))
+                await asyncio.sleep(REST)
+                commit.append(commit_bare(connection, 1))
     return found
 
 
@@ -305,6 +328,7 @@ async def main(runs: int, rows: int) -> None:
         show(once, f"{AT_ONCE} or less", lambda ratio: ratio <= AT_ONCE)
         show(await per_second(folder, runs), "0.5 or more", lambda ratio: ratio >= 0.5, inverse=True)
         show(await after_a_rest(folder, runs))
+        show(await first_after_a_rest(folder, runs))
         sweeps, starts = await while_many_wait(folder, runs)
         show(sweeps)
         show(starts)
