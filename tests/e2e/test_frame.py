@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.approvals import reason
 from bench.rows import LATE, note_round
 from bench.stage import FRAME, LEAST, LIMIT, OWED, SIGNOFF, Stage, stage
 
@@ -61,3 +62,11 @@ async def test_the_frame_sends_the_same_requests_and_commits_as_often(tmp_path: 
     assert len(requests) == 5
     assert waits == 10
     assert logged == 5
+
+
+def test_the_bench_says_why_a_bar_is_not_met() -> None:
+    beyond = reason("mention to card", bar=6.0, ours=9.0, limit=6.5)
+    assert "the bar is 6.0 ms" in beyond
+    assert "takes 6.5 ms. So no change" in beyond
+    within = reason("mention to card", bar=6.6, ours=8.8, limit=6.3)
+    assert within.endswith("That leaves 0.3 ms for all else that Signoff does, which takes 2.5 ms.")
