@@ -117,7 +117,7 @@ async def test_a_download_that_fails_is_said_and_the_run_goes_on(rig: Rig, max_:
 
 
 class Elsewhere:
-    """A web server that counts its requests; `/redirect` leads to `/file`, which is endless."""
+    """A web server that counts its requests; `/redirect` leads to `/file`, which is long; `/slow` never ends."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -134,6 +134,8 @@ class Elsewhere:
             while self.sent < 50_000_000:
                 await response.write(b"x" * 100_000)
                 self.sent += 100_000
+                if request.path == "/slow":
+                    await asyncio.Event().wait()
         except ConnectionError:
             pass
         return response
@@ -188,8 +190,9 @@ async def test_a_file_that_is_larger_than_discord_said_is_cut_off(pointed: None,
 async def test_a_slow_download_ends(pointed: None, elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attachments, "SECONDS", 0.05)
     point_at(f"{elsewhere.url}/api/v10", None)
-    file = await read(attached(f"{elsewhere.url}/file"), text_bytes=10**12)
+    file = await read(attached(f"{elsewhere.url}/slow"), text_bytes=10**12)
     assert file.problem == "the download failed"
+    assert elsewhere.sent == 100_000
 
 
 @pytest.mark.parametrize(
