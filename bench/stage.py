@@ -34,6 +34,8 @@ PAUSE = (0.03, 0.08)
 """The least and the most seconds between a card and its click, as a person would need more, so that the bot has
 finished with the card. They vary: otherwise what a bot does a second later would always fall on the same moment of a
 later round."""
+PRESSES = 3
+"""How often a button is pressed that does not answer."""
 CONFIG = """[agent]
 import = "scripted:agent"
 
@@ -148,8 +150,27 @@ class Stage:
         return found[0]
 
     async def acknowledged(self, pressed: Entry) -> Entry:
-        number = pressed.data["interaction_id"]
-        return await self.see(pressed.seq, ["interaction.answered"], lambda e: e.data["interaction_id"] == number)
+        if answered := await self._answered(pressed):
+            return answered
+        raise SystemExit(f"{self.name} did not answer a click")
+
+    async def press_until_answered(self, card: Message) -> tuple[Entry, Entry]:
+        """Press Accept, and press again if the bot does not answer, as a person would. Returns press and answer.
+
+        The in-memory bot knows its buttons only after Discord's response, and a busy machine may delay that.
+        """
+        for _ in range(PRESSES):
+            pressed = self.accept(card)
+            if answered := await self._answered(pressed):
+                return pressed, answered
+            print(f"{self.name} lost a click", file=sys.stderr, flush=True)
+        raise SystemExit(f"{self.name} did not answer {PRESSES} clicks")
+
+    async def _answered(self, pressed: Entry) -> Entry | None:
+        """Return the log entry of the answer; None if there was none in the three seconds that Discord allows."""
+        number, ends = pressed.data["interaction_id"], ("interaction.answered", "interaction.failed")
+        ended = await self.see(pressed.seq, ends, lambda entry: entry.data["interaction_id"] == number)
+        return ended if ended.name == ends[0] else None
 
     async def card_in(self, thread: int, after: int) -> tuple[Message, float]:
         """Wait for the next card in a thread."""
@@ -176,8 +197,7 @@ class Stage:
         card, posted = await self.card_in(thread, before)
         await asyncio.sleep(random.uniform(*PAUSE))
         before = log.head
-        pressed = self.accept(card)
-        answered = await self.acknowledged(pressed)
+        pressed, answered = await self.press_until_answered(card)
         replied = await self.reply_in(thread, before)
         started = float(self.notes("start")[starts][0])
         await asyncio.sleep(random.uniform(*PAUSE))
