@@ -221,7 +221,8 @@ def reason(figure: str, bar: float, ours: float, limit: float) -> str:
     if limit > bar:
         return f"{begun} So no change to what Signoff does besides can meet it."
     left, taken = (f"{each:.1f} ms" for each in (bar - limit, ours - limit))
-    return f"{begun} That leaves {left} for all else that Signoff does, which takes {taken}."
+    all_else = "all else that Signoff does: the timeline and the profile below say what"
+    return f"{begun} That leaves {left} for {all_else}. It takes {taken}."
 
 
 async def measure_slow_discord(folder: Path) -> None:

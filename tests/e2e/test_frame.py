@@ -69,4 +69,5 @@ def test_the_bench_says_why_a_bar_is_not_met() -> None:
     assert "the bar is 6.0 ms" in beyond
     assert "takes 6.5 ms. So no change" in beyond
     within = reason("mention to card", bar=6.6, ours=8.8, limit=6.3)
-    assert within.endswith("That leaves 0.3 ms for all else that Signoff does, which takes 2.5 ms.")
+    assert "That leaves 0.3 ms for all else that Signoff does" in within
+    assert within.endswith("It takes 2.5 ms.")
