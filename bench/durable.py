@@ -314,7 +314,7 @@ def share_of_each(once: Found) -> str:
     left, taken = ((whole - bare - idle) / 200 for whole in (AT_ONCE * one, many))
     return (
         f"200 decisions at once: {AT_ONCE} times one decision is {AT_ONCE * one:.1f} ms. Their bare statements and 200 "
-        f"empty jobs take {bare + idle:.1f} ms. That leaves {left:.3f} ms for all else that a decision does, which "
+        f"empty jobs take {bare + idle:.1f} ms. That leaves {left:.3f} ms per decision for everything else, which "
         f"takes {taken:.3f} ms."
     )
 
