@@ -32,8 +32,11 @@ BLOCK = 10
 """Rounds of one bot before it is the other one's turn."""
 REST = 1.3
 """Seconds after a block in which a bot finishes what it does late, such as the last edit of a card."""
+COPIES = 5
+"""How many processes of each bot are measured as one. The same bot may be a quarter faster in one process than in
+another, because of the memory that the system gives it."""
 IDLE = "Signoff beside"
-"""Another Signoff, in which nothing waits. It takes turns with the one in which the most wait."""
+"""A Signoff in which nothing waits. It takes turns with one in which the most wait."""
 CROWD, CALLS = 100, 3
 PACKAGES = {
     "Signoff's own modules": ("signoff",),
@@ -117,9 +120,13 @@ async def both(folder: Path, waiting: int = 0) -> AsyncGenerator[tuple[Stage, St
 
 
 @asynccontextmanager
-async def another(name: str, command: Sequence[str], folder: Path, **environment: str) -> AsyncGenerator[Stage]:
-    """Start one more bot, in which nothing waits."""
+async def another(
+    name: str, command: Sequence[str], folder: Path, waiting: int = 0, **environment: str
+) -> AsyncGenerator[Stage]:
+    """Start one more bot. `waiting`: how many runs wait in it, if it is Signoff."""
     async with stage(name, command, folder / name.replace(" ", "-")) as bot:
+        if waiting:
+            await let_wait(bot.folder, waiting)
         await bot.start(**environment)
         await asyncio.sleep(1)
         for _ in range(BLOCK // 2):
@@ -142,19 +149,25 @@ def owing(folder: Path, noted: Path, name: str = "owed") -> AbstractAsyncContext
 async def measure_rounds(folder: Path, waiting: int, blocks: int, *, most: bool) -> dict[str, Level]:
     """Let the bots work in turn while so many runs wait. Returns the name of each bot -> what was measured.
 
-    `most`: beside one in which nothing waits, since the machine may have become slower since the first level. If
-    nothing waits at all, there are two processes of each bot, since no two are equally fast.
+    `most`: beside some in which nothing waits, since the machine may have become slower since the first level. Then,
+    and if nothing waits at all, there are several processes of each bot.
     """
     async with AsyncExitStack() as stack:
         bots = [*await stack.enter_async_context(both(folder, waiting))]
+        others = [folder / str(number) for number in range(1, COPIES)]
         if not waiting:
-            blocks, noted, again = (blocks + 1) // 2, await note_round(folder), folder / "again"
-            bots += await stack.enter_async_context(both(again))
-            for where, name in product((folder, again), ("owed", "limit")):
+            noted = await note_round(folder)
+            for where in others:
+                bots += await stack.enter_async_context(both(where))
+            for where, name in product((folder, *others), ("owed", "limit")):
                 bots.append(await stack.enter_async_context(owing(where, noted, name)))
-        if most:
-            bots.append(await stack.enter_async_context(another(IDLE, SIGNOFF, folder)))
-        levels = await take_turns(bots, blocks)
+        elif most:  # only one in-memory bot: it takes a minute to begin with so many runs
+            for where in others:
+                bots.append(await stack.enter_async_context(another("Signoff", SIGNOFF, where, waiting)))
+            for where in (folder, *others):
+                bots.append(await stack.enter_async_context(another(IDLE, SIGNOFF, where)))
+        is_shared = most or not waiting
+        levels = await take_turns(bots, -(-blocks // COPIES) if is_shared else blocks)
         ours = bots[0]
         used, began = ours.processor_seconds(), time.monotonic()
         await asyncio.sleep(5)
