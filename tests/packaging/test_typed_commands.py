@@ -44,6 +44,7 @@ NOT_RUN = {
     "make bench": "it takes minutes, and measures",
     ".venv/bin/python -m bench.profile": "it takes a minute; below, a few rounds of it are run",
     ".venv/bin/python -m bench.promises": "it takes two minutes; below, one block of it is run",
+    ".venv/bin/python -m bench.compare ../other": "it needs another checkout; below, a version is compared with itself",
     ".venv/bin/signoff restore FILE": "it keeps a database that exists; the form with --replace is run",
     "pip install .": "it needs a network; test_wheel.py installs the wheel without one",
     "signoff version": "it needs the line before; test_wheel.py runs the installed program",
@@ -172,6 +173,20 @@ def test_each_promise_has_its_cost(copy: Path) -> None:
     bots = {"bare", "hooks", "stream", "hooks and commits", "card", "hooks and kept", "least", "frame"}
     assert bots | {"owed", "limit", "Signoff"} <= set(rows)
     assert all(figure > 0 for figures in rows.values() for figure in figures)
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_two_versions_are_compared(copy: Path) -> None:
+    done = run(".venv/bin/python -m bench.compare . --copies 1 --blocks 1", copy)
+    assert done.returncode == 0, done.stderr
+    rows = {cells[1].strip(): [float(cell.split()[0]) for cell in cells[2:6]] for cells in rows_of(done.stdout)}
+    assert len(rows) == 5
+    for before, now, _, ratio in rows.values():
+        assert ratio == pytest.approx(now / before, abs=0.01)
+    other = run(".venv/bin/python -m bench.compare tests", copy)
+    assert other.returncode == 1
+    assert "is not a checkout of Signoff" in other.stderr
 
 
 @pytest.mark.long
