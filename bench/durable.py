@@ -38,8 +38,8 @@ WAITING = (0, 200, 2_000, 10_000)
 CHUNK = 50_000
 AT_ONCE = 30
 """How many times as long as one decision 200 at once may take."""
-REST = 0.05
-"""Seconds in which nothing happens, as before most clicks of people."""
+REST = 0.1
+"""Seconds in which nothing happens, as before most clicks of people. The anchor of the record is written by then."""
 
 
 class StandingClock:
@@ -240,7 +240,7 @@ async def after_a_rest(folder: Path, runs: int) -> Found:
         await office.decide(await office.ask(100))
         for _ in range(runs):
             for seconds, taken in zip((0, REST), found.values(), strict=True):
-                for click in await office.ask(20):
+                for click in await office.ask(12):
                     await asyncio.sleep(seconds)
                     began = time.process_time()
                     await office.desk.decide(click)
@@ -257,7 +257,7 @@ async def first_after_a_rest(folder: Path, runs: int) -> Found:
     job, commit = found.values()
     async with office_in(folder / "first.db") as office:
         with closing(open_rows(folder / "first-bare.db")) as connection:
-            for _ in range(runs * 20):
+            for _ in range(runs * 12):
                 await asyncio.sleep(REST)
                 job.append(await timed(office.store.run(lambda tx: None)))
                 await asyncio.sleep(REST)
