@@ -425,8 +425,9 @@ async def main(blocks: int, waiting: Sequence[int], plots: Path | None) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for many in waiting:
-            most = many == max(waiting)
-            measured[many] = await measure_rounds(folder / f"waiting-{many}", many, blocks, most=most)
+            is_end = many in (min(waiting), max(waiting))  # the levels between them are only for the plots
+            some = blocks if is_end else 1
+            measured[many] = await measure_rounds(folder / f"waiting-{many}", many, some, most=many == max(waiting))
         show_rounds(measured, report)
         await measure_slow_discord(folder / "slow")
         await measure_start(folder / "start", 7, report)
