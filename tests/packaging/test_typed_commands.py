@@ -183,7 +183,7 @@ def test_two_versions_are_compared(copy: Path) -> None:
     rows = {cells[1].strip(): [float(cell.split()[0]) for cell in cells[2:6]] for cells in rows_of(done.stdout)}
     assert len(rows) == 5
     for before, now, _, ratio in rows.values():
-        assert ratio == pytest.approx(now / before, abs=0.01)
+        assert ratio == pytest.approx(now / before, abs=0.05)  # the times are rounded
     other = run(".venv/bin/python -m bench.compare tests", copy)
     assert other.returncode == 1
     assert "is not a checkout of Signoff" in other.stderr
