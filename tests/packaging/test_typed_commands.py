@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -177,16 +178,22 @@ def test_each_promise_has_its_cost(copy: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_two_versions_are_compared(copy: Path) -> None:
-    done = run(".venv/bin/python -m bench.compare . --copies 1 --blocks 1", copy)
+def test_two_versions_are_compared(copy: Path, tmp_path: Path) -> None:
+    other, loaded = tmp_path / "other", tmp_path / "loaded"
+    shutil.copytree(copy / "src", other / "src")
+    shutil.copy(copy / "main.py", other)
+    with (other / "src" / "signoff" / "__init__.py").open("a") as module:
+        module.write(f"\nopen({str(loaded)!r}, 'w').close()\n")
+    done = run(f".venv/bin/python -m bench.compare {other} --copies 1 --blocks 1", copy)
     assert done.returncode == 0, done.stderr
     rows = {cells[1].strip(): [float(cell.split()[0]) for cell in cells[2:6]] for cells in rows_of(done.stdout)}
     assert len(rows) == 5
+    assert loaded.exists(), "the other version was not the one that ran"
     for before, now, _, ratio in rows.values():
         assert ratio == pytest.approx(now / before, abs=0.05)  # the times are rounded
-    other = run(".venv/bin/python -m bench.compare tests", copy)
-    assert other.returncode == 1
-    assert "is not a checkout of Signoff" in other.stderr
+    refused = run(".venv/bin/python -m bench.compare tests", copy)
+    assert refused.returncode == 1
+    assert "is not a checkout of Signoff" in refused.stderr
 
 
 @pytest.mark.long
